@@ -1,0 +1,53 @@
+"""Checks on files that no linter makes: length of sources, and paths of somebody's machine."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_LINES = 500
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
+TOP_LEVEL = ("*.md", "*.toml", "*.txt", "Makefile", "NOTICE")
+SOURCES = {".py"}
+TEXTS = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".yaml", ".html", ".js", ".css", ""}
+MACHINE_PATH = re.compile(r"(?<![\w.:/-])(?:/(?:work|root|home|Users|mnt)/\w|[A-Z]:\\Users\\)")
+
+
+def iterate_files() -> Iterator[Path]:
+    """Yield the files of the project in order, caches left out."""
+    for pattern in TOP_LEVEL:
+        yield from sorted(ROOT.glob(pattern))
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            hidden = any(part == "__pycache__" or part.endswith(".kb") for part in path.parts)
+            if path.is_file() and not hidden:
+                yield path
+
+
+def find_faults(path: Path) -> Iterator[str]:
+    """Yield what is wrong with one file, each as `path:line: fault`."""
+    if path.suffix not in TEXTS:
+        return
+    name = path.relative_to(ROOT)
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if path.suffix in SOURCES and len(lines) > MAX_LINES:
+        yield f"{name}:{len(lines)}: longer than {MAX_LINES} lines; split it by concept"
+    for number, line in enumerate(lines, start=1):
+        found = MACHINE_PATH.search(line)
+        if found:
+            yield f"{name}:{number}: names a path of one machine ({found.group()}...)"
+
+
+def main() -> int:
+    """Print every fault and return whether there was one."""
+    faults = [fault for path in iterate_files() for fault in find_faults(path)]
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

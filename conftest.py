@@ -1,0 +1,92 @@
+"""Makes the code of README, docs and docstrings part of the tests.
+
+Each page runs in an empty folder that holds `reports/`, a copy of examples/reports. Python blocks
+are run. In console blocks, each line `$ spanwise ...` is run, and what it writes is compared with
+the lines below it, where there are any; `...` stands for anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from sybil.parsers.rest import DocTestParser
+
+ROOT = Path(__file__).resolve().parent
+CHECKER = doctest.OutputChecker()
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def steps(block: str) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console block with the output that is shown below it."""
+    for part in ("\n" + block.strip()).split("\n$ ")[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output.strip()
+
+
+def run_console(example: Example) -> str:
+    """Run the commands of a console block that are ours; return what differs."""
+    from spanwise.cli.main import main
+
+    for command, expected in steps(example.parsed):
+        program, *arguments = shlex.split(command, comments=True)
+        if program != "spanwise":
+            continue
+        written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
+            code = main(arguments)
+        written.seek(0)
+        said = written.read()
+        if code != 0:
+            return f"`{command}` ended with {code}:\n{said}"
+        if expected and not CHECKER.check_output(expected + "\n", said, FLAGS):
+            return f"`{command}` wrote:\n{said}\ninstead of:\n{expected}"
+    return ""
+
+
+def enter_folder(namespace: dict[str, Any]) -> None:
+    """Go to an empty folder with a copy of the reports."""
+    namespace["_stack"] = stack = contextlib.ExitStack()
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    shutil.copytree(ROOT / "examples" / "reports", Path(folder) / "reports")
+    stack.enter_context(contextlib.chdir(folder))
+    columns = pytest.MonkeyPatch()
+    columns.setenv("COLUMNS", "80")
+    columns.delenv("SPANWISE_KB", raising=False)
+    stack.callback(columns.undo)
+
+
+def leave_folder(namespace: dict[str, Any]) -> None:
+    """Go back, and remove the folder."""
+    namespace["_stack"].close()
+
+
+PAGES = Sybil(
+    name="pages",
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=FLAGS),
+        CodeBlockParser(language="console", evaluator=run_console),
+    ],
+    patterns=["README.md", "docs/*.md"],
+    setup=enter_folder,
+    teardown=leave_folder,
+)
+DOCSTRINGS = Sybil(
+    name="docstrings",
+    parsers=[DocTestParser(optionflags=FLAGS)],
+    patterns=["src/spanwise/*.py", "src/spanwise/**/*.py"],
+    setup=enter_folder,
+    teardown=leave_folder,
+)
+
+pytest_collect_file = (PAGES + DOCSTRINGS).pytest()

@@ -1,0 +1,129 @@
+"""Every error that Spanwise raises, as one tree.
+
+::
+
+    SpanwiseError
+    ├── OptionError            an option, argument or id is not usable
+    │   ├── FilterError        a filter names an unknown field or a wrong type
+    │   └── QueryError         a question is empty or holds nothing to search for
+    ├── DocumentError          a document cannot be taken in (has `source` and `code`)
+    │   ├── ParseError         its bytes cannot be read as text
+    │   ├── FetchError         it cannot be fetched or opened
+    │   └── ConflictError      its id belongs to another source
+    ├── DocumentNotFoundError  no document has this id
+    └── StoreError             the knowledge base itself
+        ├── FormatError        made by another version, or not a knowledge base
+        ├── EmbedderMismatchError   its vectors were made by another embedder
+        ├── StoreFullError     the disk is full
+        └── StoreBusyError     another process holds the write lock for too long
+
+A message says what happened, the value seen and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = [
+    "ConflictError",
+    "DocumentError",
+    "DocumentErrorCode",
+    "DocumentNotFoundError",
+    "EmbedderMismatchError",
+    "FetchError",
+    "FilterError",
+    "FormatError",
+    "OptionError",
+    "ParseError",
+    "QueryError",
+    "SpanwiseError",
+    "StoreBusyError",
+    "StoreError",
+    "StoreFullError",
+]
+
+DocumentErrorCode = Literal[
+    "empty",  # no bytes at all
+    "no_text",  # readable, but without any text (a scan, for instance)
+    "binary",  # neither text nor a known format
+    "unsupported",  # a known format that no parser reads
+    "encrypted",  # needs a password
+    "corrupt",  # damaged beyond saving
+    "too_large",  # over a size limit, before or after unpacking
+    "timeout",  # the parser took too long and was stopped
+    "crashed",  # the parser died or ran out of memory
+    "unreadable",  # the file or folder cannot be opened
+    "refused",  # an address that may not be fetched
+    "network",  # the server cannot be reached or answers with an error
+    "conflict",  # the id belongs to another source
+]
+
+
+class SpanwiseError(Exception):
+    """Base of every error of this package."""
+
+
+class OptionError(SpanwiseError, ValueError):
+    """An option, argument or id is not usable."""
+
+
+class FilterError(OptionError):
+    """A filter cannot be read, names an unknown field, or compares a wrong type."""
+
+
+class QueryError(OptionError):
+    """A question is empty or holds nothing to search for."""
+
+
+class DocumentError(SpanwiseError):
+    """A document cannot be taken in.
+
+    Attributes:
+        source: Path, URL or id of the document.
+        code: Kind of the cause, for programs.
+    """
+
+    def __init__(self, message: str, *, source: str, code: DocumentErrorCode) -> None:
+        super().__init__(message)
+        self.source = source
+        self.code = code
+
+
+class ParseError(DocumentError):
+    """The bytes of a document cannot be read as text."""
+
+
+class FetchError(DocumentError):
+    """A document cannot be fetched or opened."""
+
+
+class ConflictError(DocumentError):
+    """A document's id belongs to a document from another source."""
+
+
+class DocumentNotFoundError(SpanwiseError, KeyError):
+    """No document of the knowledge base has this id."""
+
+    def __str__(self) -> str:
+        """Return the message as it is; `KeyError` would show its repr."""
+        return str(self.args[0]) if self.args else ""
+
+
+class StoreError(SpanwiseError):
+    """The knowledge base cannot be read or written."""
+
+
+class FormatError(StoreError):
+    """The files are no knowledge base, or of a version that this program cannot read."""
+
+
+class EmbedderMismatchError(StoreError):
+    """The vectors of the knowledge base were made by another embedder."""
+
+
+class StoreFullError(StoreError):
+    """The disk is full; nothing of the document in flight was kept."""
+
+
+class StoreBusyError(StoreError):
+    """Another process kept the write lock longer than the time to wait."""

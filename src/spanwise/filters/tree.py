@@ -1,0 +1,332 @@
+"""Nodes of a filter, and the fields that make them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NoReturn, get_args
+
+from spanwise.errors import FilterError
+from spanwise.types import Scalar
+
+__all__ = [
+    "MAX_FILTER_DEPTH",
+    "PLAIN_NAME",
+    "RESERVED",
+    "And",
+    "Comparison",
+    "Exists",
+    "Field",
+    "Filter",
+    "Kind",
+    "Membership",
+    "Not",
+    "Operator",
+    "Or",
+    "checked_filter",
+    "children",
+    "field",
+    "kind_of",
+]
+
+MAX_FILTER_DEPTH = 32
+"""Most nodes from the top of a tree to a leaf."""
+
+Kind = Literal["text", "number", "boolean"]
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_OPERATORS: tuple[Operator, ...] = get_args(Operator)
+RESERVED = frozenset({"and", "or", "not", "in", "exists", "true", "false"})
+"""Words of the text form, in small letters; a field of such a name stands in backquotes."""
+PLAIN_NAME = re.compile(r"[\w.-]+")
+"""A name that needs no backquotes."""
+
+
+def kind_of(value: object) -> Kind | None:
+    """Return what a value is, None for what no filter can be about."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return "number"
+    return None
+
+
+def _plain(value: Scalar) -> tuple[Scalar, Kind]:
+    """Return a value as a plain text, int, float or bool (not of a derived class), and its kind."""
+    kind = kind_of(value)
+    if kind == "text":
+        return str.__str__(value), kind
+    if kind == "number":
+        return (int(value) if isinstance(value, int) else float(value)), kind
+    if kind == "boolean":
+        return value, kind
+    raise FilterError(
+        f"a filter compares with {value!r}; give a text, a finite number, True or False "
+        "(dates as ISO 8601 texts)"
+    )
+
+
+class _Node:
+    """What all nodes share: they combine by `&`, `|` and `~`, and have no truth value."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Filter) -> And:
+        return And(parts=(*_parts_of(self, And), *_parts_of(other, And)))
+
+    def __or__(self, other: Filter) -> Or:
+        return Or(parts=(*_parts_of(self, Or), *_parts_of(other, Or)))
+
+    def __rand__(self, other: object) -> NoReturn:
+        _refuse_part(other)  # a node on the left side would have answered itself
+
+    __ror__ = __rand__
+
+    def __invert__(self) -> Not:
+        return Not(part=checked_filter(self))
+
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # there is no right answer
+        _refuse_truth(str(self))
+
+
+def _refuse_part(node: object) -> NoReturn:
+    raise FilterError(f"a filter is combined with {node!r}; put each comparison in parentheses")
+
+
+def _refuse_truth(what: str) -> NoReturn:
+    raise FilterError(
+        f"the filter `{what}` is neither true nor false; combine filters by &, | and ~ instead of "
+        "and, or, not and chains, with each comparison in parentheses"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(_Node):
+    """The field stands in this relation to a value."""
+
+    name: str
+    operator: Operator
+    value: Scalar
+    kind: Kind = dataclasses.field(init=False, repr=False)
+    """Of the value; part of equality, for Python takes 1 and True for equal."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        value, kind = _plain(self.value)
+        if self.operator not in _OPERATORS:
+            raise FilterError(
+                f"unknown operator {self.operator!r}; give one of {', '.join(_OPERATORS)}"
+            )
+        if kind == "boolean" and self.operator not in ("=", "!="):
+            raise FilterError(
+                f"the field {self.name!r} is put in order with {value!r}; "
+                "compare true and false by == and != only"
+            )
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "kind", kind)
+
+    def __str__(self) -> str:
+        return f"{_name_text(self.name)} {self.operator} {_value_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership(_Node):
+    """The field has one of some values, or none of them."""
+
+    name: str
+    values: tuple[Scalar, ...]
+    negated: bool = False
+    kinds: tuple[Kind, ...] = dataclasses.field(init=False, repr=False)
+    """Of the values; part of equality, for Python takes 1 and True for equal."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        plain = [_plain(value) for value in self.values]
+        object.__setattr__(self, "values", tuple(value for value, _ in plain))
+        object.__setattr__(self, "kinds", tuple(kind for _, kind in plain))
+
+    def __str__(self) -> str:
+        listed = ", ".join(_value_text(value) for value in self.values)
+        return f"{_name_text(self.name)} {'not in' if self.negated else 'in'} ({listed})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exists(_Node):
+    """The document has the field."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    def __str__(self) -> str:
+        return f"{_name_text(self.name)} exists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class And(_Node):
+    """All parts hold; at least two, none of them an `And`."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self, And)
+
+    def __str__(self) -> str:
+        return " and ".join(f"({p})" if isinstance(p, Or) else str(p) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Or(_Node):
+    """One part holds or more do; at least two, none of them an `Or`."""
+
+    parts: tuple[Filter, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self, Or)
+
+    def __str__(self) -> str:
+        return " or ".join(str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not(_Node):
+    """The part does not hold."""
+
+    part: Filter
+
+    def __post_init__(self) -> None:
+        _check_depth(checked_filter(self.part))
+
+    def __str__(self) -> str:
+        return f"not ({self.part})"
+
+
+Filter = Comparison | Membership | Exists | And | Or | Not
+"""A filter: any node of the tree."""
+
+
+def checked_filter(node: object) -> Filter:
+    """Return the node, which must be one.
+
+    Raises:
+        FilterError: If it is something else, such as the result of `and` between comparisons.
+    """
+    if isinstance(node, Filter):
+        return node
+    _refuse_part(node)
+
+
+def _parts_of(node: object, kind: type[And] | type[Or]) -> tuple[Filter, ...]:
+    node = checked_filter(node)
+    return node.parts if isinstance(node, kind) else (node,)
+
+
+def children(node: Filter) -> tuple[Filter, ...]:
+    """Return the nodes right below one, from left to right."""
+    if isinstance(node, And | Or):
+        return node.parts
+    return (node.part,) if isinstance(node, Not) else ()
+
+
+def _check_parts(node: And | Or, kind: type[And] | type[Or]) -> None:
+    object.__setattr__(node, "parts", tuple(node.parts))
+    if len(node.parts) < 2 or any(isinstance(checked_filter(part), kind) for part in node.parts):
+        raise FilterError(
+            f"{kind.__name__} has the parts {node.parts!r}; give two or more, none of them "
+            f"of type {kind.__name__}: & and | make them so"
+        )
+    _check_depth(*node.parts)
+
+
+def _check_depth(*nodes: Filter) -> None:
+    level: list[Filter] = list(nodes)
+    for _ in range(MAX_FILTER_DEPTH - 1):
+        level = [child for node in level for child in children(node)]
+        if not level:
+            return
+    raise FilterError(f"the filter is more than {MAX_FILTER_DEPTH} nodes deep; make it flatter")
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise FilterError(f"the name of a field is {name!r}; give a text that is not empty")
+
+
+def _name_text(name: str) -> str:
+    if PLAIN_NAME.fullmatch(name) and name.lower() not in RESERVED:
+        return name
+    return _quote(name, "`")
+
+
+def _value_text(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _quote(value, '"') if isinstance(value, str) else repr(value)
+
+
+def _quote(text: str, quote: str) -> str:
+    text = text.replace("\\", "\\\\").replace(quote, "\\" + quote)
+    text = text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return f"{quote}{text}{quote}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """Name of a metadata field; comparing it makes a filter."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+
+    def __eq__(self, value: Scalar) -> Comparison:  # type: ignore[override]
+        return Comparison(name=self.name, operator="=", value=value)
+
+    def __ne__(self, value: Scalar) -> Comparison:  # type: ignore[override]
+        return Comparison(name=self.name, operator="!=", value=value)
+
+    def __lt__(self, value: Scalar) -> Comparison:
+        return Comparison(name=self.name, operator="<", value=value)
+
+    def __le__(self, value: Scalar) -> Comparison:
+        return Comparison(name=self.name, operator="<=", value=value)
+
+    def __gt__(self, value: Scalar) -> Comparison:
+        return Comparison(name=self.name, operator=">", value=value)
+
+    def __ge__(self, value: Scalar) -> Comparison:
+        return Comparison(name=self.name, operator=">=", value=value)
+
+    __hash__ = None  # type: ignore[assignment]  # equality makes a filter
+
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # there is no right answer
+        _refuse_truth(_name_text(self.name))
+
+    def is_in(self, values: Iterable[Scalar]) -> Membership:
+        """Return the filter that the field has one of the values; no document has one of none."""
+        return Membership(name=self.name, values=_listed(values))
+
+    def not_in(self, values: Iterable[Scalar]) -> Membership:
+        """Return the filter that the document has the field and its value is none of these."""
+        return Membership(name=self.name, values=_listed(values), negated=True)
+
+    def exists(self) -> Exists:
+        """Return the filter that the document has the field."""
+        return Exists(name=self.name)
+
+
+def _listed(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    if isinstance(values, str):
+        raise FilterError(f"a list of values is the text {values!r}; give a list, as [{values!r}]")
+    return tuple(values)
+
+
+def field(name: str) -> Field:
+    """Return the metadata field of this name, to be compared."""
+    return Field(name)

@@ -1,0 +1,199 @@
+"""What Spanwise asks of the world: protocols, and the plain data that crosses them.
+
+A store gives counts and raw scores; all arithmetic on them lives in the core, so that the same
+question gives the same segments on one file or on a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spanwise.filters import Filter
+    from spanwise.types import Chunk, Document, DocumentRecord, Page, Section
+
+__all__ = [
+    "DocumentEntry",
+    "Embedder",
+    "Listener",
+    "Moments",
+    "PassageRange",
+    "Passages",
+    "Scan",
+    "ScanQuery",
+    "Snapshot",
+    "Store",
+    "Tokenizer",
+]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """Vendor and model, such as "wordllama:l2-supercat-256"."""
+
+    @property
+    def version(self) -> str:
+        """Changes when the same text would give another vector."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector a text, (n, dimension), of any length; zeros for an empty text."""
+
+
+class Tokenizer(Protocol):
+    """Counts the tokens of a reader."""
+
+    @property
+    def name(self) -> str:
+        """Name under which it is recorded, such as "o200k_base" or "chars:4"."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text, at least 1 for a text that is not empty."""
+
+
+class Listener(Protocol):
+    """Hears what a pipeline does; the command line draws it, the library never prints."""
+
+    def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
+        """Hear that a step ended, how long it took and what it counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DocumentEntry:
+    """A document ready to be stored, whole: what one transaction writes."""
+
+    document: Document
+    title: str
+    summary: str
+    title_words: str
+    """Words of its title, file name and path: the field that routes a question to it."""
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    vectors: NDArray[np.float32] | None
+    """One row a chunk, of any length; None in a knowledge base without an embedder."""
+
+
+class Snapshot(Protocol):
+    """One moment of a store: every call sees the same documents."""
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return how many living chunks hold each term, (T,), and how many there are."""
+
+    def scan(
+        self,
+        query: ScanQuery,
+        *,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Scan:
+        """Search all chunks in scope.
+
+        The keyword score of chunk u is `sum over terms t of weight(t) * (impact(t, u) + title(t))`,
+        `title(t)` 1 where the title words of its document hold t, `weight(t)` the inverse frequency
+        over all living chunks, or over document titles where no chunk holds t. Hits are the union
+        of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
+        `0.7 z(keyword) + 0.3 z(cosine)`; ties go to the older document, then the earlier chunk.
+        Hits are ordered by document, then chunk.
+
+        Raises:
+            FilterError: If the filter names a field that no document has, or compares it with
+                a value of another type.
+            DocumentNotFoundError: If `documents` names one that does not exist.
+        """
+
+    def passages(
+        self,
+        ranges: Sequence[PassageRange],
+        *,
+        terms: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Passages:
+        """Return the raw material of some ranges; `vectors` (m, dimension) have unit length."""
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return what is known of a document that a scan of this snapshot returned."""
+
+    def sections(self, handle: int) -> tuple[Section, ...]:
+        """Return its sections in order."""
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return its pages in order, none where the format has no pages."""
+
+    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
+        """Return its chunks `[start, end)`."""
+
+
+class Store(Protocol):
+    """Keeps documents, whole or not at all, and searches them.
+
+    Safe for use by several threads and, where it is on disk, several processes. A search sees
+    every document whose `put_document` has returned, and none of a document that is not whole.
+    """
+
+    def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Record the settings that are not recorded yet, and return all that are recorded."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        """Store a document in one transaction, in place of one with the same id.
+
+        Args:
+            entry: The document; its chunks joined are its text.
+            replace: Whether a document that came from another source root may be replaced.
+
+        Raises:
+            ConflictError: If the id belongs to another source root and `replace` is False.
+            StoreFullError: If the disk is full; nothing of the document was kept.
+        """
+
+    def delete_document(self, document_id: str) -> bool:
+        """Delete a document whole; return whether there was one."""
+
+    def get_record(self, document_id: str) -> DocumentRecord | None:
+        """Return what is known of a document, or None."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        """Return the records of all documents that a filter leaves, ordered by id.
+
+        Raises:
+            FilterError: As `Snapshot.scan`.
+        """
+
+    def get_document(self, document_id: str) -> Document | None:
+        """Return a document with its text, pages and metadata (headings as sections), or None."""
+
+    def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return all chunks of a document, none when there is no such document."""
+
+    def get_sections(self, document_id: str) -> tuple[Section, ...]:
+        """Return all sections of a document, none when there is no such document."""
+
+    def get_vectors(self, document_id: str) -> NDArray[np.float32] | None:
+        """Return the vectors of its chunks as stored, (chunks, dimension), or None."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Open a snapshot; close it soon, it holds a read transaction."""
+
+    def iterate_ids(self) -> Iterator[str]:
+        """Yield the ids of all documents in order."""
+
+    def optimise(self) -> None:
+        """Bring what is derived up to date and compact it."""
+
+    def close(self) -> None:
+        """Release everything; a closed store raises StoreError."""

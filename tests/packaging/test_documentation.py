@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
+
+import pytest
+
+from spanwise import errors
+from spanwise.cli.main import cli
+from spanwise.options import SegmentOptions
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PUBLISHED_NAMES = [
+    "RSE",
+    "CCH",
+    "AutoContext",
+    "Document Sections",
+    "max_length",
+    "overall_max_length",
+    "minimum_value",
+    "overall_max_length_extension",
+]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """Return the program that writes the generated pages."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_page_of_the_command_line_is_current(generate: ModuleType) -> None:
+    """`make docs` was run after the last change of a command."""
+    assert page("cli.md") == generate.cli_reference()
+
+
+def test_the_page_of_the_options_is_current(generate: ModuleType) -> None:
+    """`make docs` was run after the last change of an option."""
+    assert page("options.md") == generate.options_reference()
+
+
+def test_the_page_of_the_errors_is_current(generate: ModuleType) -> None:
+    """`make docs` was run after the last change of an error."""
+    assert page("errors.md") == generate.errors_reference()
+
+
+@pytest.mark.parametrize("code", get_args(errors.DocumentErrorCode))
+def test_each_code_of_a_document_is_explained(code: str) -> None:
+    assert f"| `{code}` | " in page("errors.md")
+
+
+def test_the_group_of_plugins_is_documented() -> None:
+    source = (ROOT / "src" / "spanwise" / "registry.py").read_text(encoding="utf-8")
+    groups = re.findall(r'^_GROUP = "([^"]+)"', source, re.MULTILINE)
+    assert [group for group in groups if f"`{group}`" in page("how-to.md")] == [
+        "spanwise.embedders"
+    ]
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_each_command_has_its_place_in_a_guide(name: str) -> None:
+    guides = (
+        (ROOT / "README.md").read_text(encoding="utf-8") + page("how-to.md") + page("tutorial.md")
+    )
+    assert f"spanwise {name}" in guides
+
+
+@pytest.mark.parametrize("name", ["precise", "balanced", "comprehensive"])
+def test_each_preset_is_explained(name: str) -> None:
+    assert SegmentOptions.preset(name)
+    assert f"`{name}`" in page("how-to.md")
+
+
+@pytest.mark.parametrize("name", PUBLISHED_NAMES)
+def test_published_names_are_in_the_glossary(name: str) -> None:
+    assert name in page("glossary.md")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (path.parent / target).exists()] == []
+
+
+def test_every_target_of_make_is_said_by_help() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^\.PHONY: (.+)$", text, re.M)
+    assert re.findall(r"^([a-z]+):.*## ", text, re.M) == listed.split()

@@ -1,0 +1,92 @@
+"""What each entry point loads: by list of modules, because clocks lie."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import spanwise
+
+HEAVY = {
+    "bpe_openai",
+    "charset_normalizer",
+    "httpx",
+    "markdown_it",
+    "numpy",
+    "pydantic",
+    "pypdfium2",
+    "rich",
+    "selectolax",
+    "simsimd",
+    "sqlite3",
+    "Stemmer",
+    "tokenizers",
+    "wordllama",
+}
+"""Everything that costs time; a part of the program loads what it needs of it, no more."""
+
+REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+
+
+def loaded_by(code: str, *, folder: Path) -> set[str]:
+    """Return the names of the modules that a fresh interpreter holds after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{REPORT}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def loaded_by_command(*arguments: str, folder: Path) -> set[str]:
+    """Return the names of the modules that a command line of ours ends with."""
+    return loaded_by(
+        f"from spanwise.cli.main import main\nassert main({list(arguments)!r}) == 0", folder=folder
+    )
+
+
+@pytest.fixture(scope="module")
+def knowledge_base_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a knowledge base of one note."""
+    folder = tmp_path_factory.mktemp("budget")
+    with spanwise.KnowledgeBase(folder / "spanwise.kb") as knowledge_base:
+        knowledge_base.add_text("Margins fell because freight cost more.", document_id="note")
+    return folder
+
+
+def test_import_of_the_package_loads_nothing_but_itself(tmp_path: Path) -> None:
+    before = loaded_by("import importlib", folder=tmp_path)
+    loaded = loaded_by("import importlib, spanwise", folder=tmp_path) - before
+    others = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert others == {"spanwise"}
+
+
+def test_options_and_filters_load_nothing_heavy(tmp_path: Path) -> None:
+    names = [name for name in spanwise.__all__ if name != "KnowledgeBase"]
+    loaded = loaded_by(f"from spanwise import {', '.join(names)}", folder=tmp_path)
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["search", "--help"], ["add", "--help"]]
+)
+def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    assert loaded_by_command(*arguments, folder=tmp_path) & HEAVY == set()
+
+
+def test_search_loads_no_parser_no_network_and_nothing_that_draws(
+    knowledge_base_folder: Path,
+) -> None:
+    loaded = loaded_by_command("search", "Why did margins fall?", folder=knowledge_base_folder)
+    assert loaded & HEAVY <= {"numpy", "simsimd", "sqlite3", "Stemmer", "tokenizers"}
+
+
+def test_list_loads_no_embedder(knowledge_base_folder: Path) -> None:
+    loaded = loaded_by_command("list", folder=knowledge_base_folder)
+    assert loaded & HEAVY <= {"numpy", "simsimd", "sqlite3", "Stemmer"}
