@@ -1,0 +1,1 @@
+"""Pure arithmetic on text and numbers: no files, clock, randomness or environment."""

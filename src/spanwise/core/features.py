@@ -1,0 +1,207 @@
+"""The nine features of a chunk, for the chunks of the ranges that were read.
+
+Terms and words that the document's own title holds say which document is meant, not which place
+in it: they count little in every feature of a passage ("residual"). Scores are smoothed over
+neighbouring chunks at three widths, because evidence stands together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.routing import fused, keyword_weights, z
+from spanwise.core.scan import Moments
+from spanwise.core.scores import inverse_frequencies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.question import Question
+    from spanwise.core.routing import Routing
+    from spanwise.core.scan import PassageRange, Passages, Scan
+
+__all__ = ["FEATURES", "Rows", "candidate_rows", "feature_matrix", "lay_out"]
+
+FEATURES = {
+    "document": "document matches the question",
+    "title": "title names it",
+    "best_chunk": "best place in the document",
+    "words": "words in this passage",
+    "words_near": "words around it",
+    "words_wide": "words in the pages around it",
+    "words_rare_here": "words rare in this document",
+    "coverage": "words of the question found here",
+    "numbers": "asks for numbers and has them",
+}
+"""Name of each feature, in order, and how it is called for people."""
+
+_TITLE_WORD = 0.15  # what a term counts in a passage whose document's title holds it
+_NARROW = np.array([0.3, 1.0, 0.3])
+_ROUGH = np.array([0.7, 5.0, 0.3, 0.3, 0.0, 0.15, 0.5, 0.0, 0.0])
+_BY_ROUGH, _BY_FUSED = 1_200, 400
+
+
+def _gaussian(sigma: float) -> NDArray[np.float64]:
+    reach = int(np.ceil(3 * sigma))
+    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma * sigma))
+    return np.asarray(weights / weights.sum())
+
+
+_NEAR = _gaussian(1.5)
+_WIDE = _gaussian(3.0)
+_PADDING = len(_WIDE) // 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """How the chunks of the ranges lie one after the other: n rows of r ranges."""
+
+    starts: NDArray[np.int64]
+    """First row of each range, (r,)."""
+    lengths: NDArray[np.int64]
+    """Rows of each range, (r,)."""
+    documents: NDArray[np.int64]
+    """Position in the scan of the document of each row, (n,)."""
+    chunks: NDArray[np.int64]
+    """Chunk index of each row inside its document, (n,)."""
+    padded: NDArray[np.int64]
+    """Place of each row in an array with zeros between the ranges, (n,)."""
+
+    def smooth(
+        self, values: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return weighted sums over neighbouring rows of the same range; zeros stand outside."""
+        reach = len(weights) // 2
+        room = np.zeros(int(self.padded[-1]) + 1 + 2 * _PADDING)
+        room[self.padded + _PADDING] = values
+        size = len(room)
+        out = np.zeros(size)
+        for offset, weight in zip(range(-reach, reach + 1), weights, strict=True):
+            low, high = max(0, -offset), min(size, size - offset)
+            out[low:high] += weight * room[low + offset : high + offset]
+        return out[self.padded + _PADDING]
+
+
+def lay_out(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
+    """Return the rows of ranges, each given with the position of its document in the scan."""
+    lengths = np.array([span.end - span.start for _, span in chosen], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    within = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+    first = np.array([span.start for _, span in chosen], dtype=np.int64)
+    ordinal = np.repeat(np.arange(len(chosen)), lengths)
+    return Rows(
+        starts=starts,
+        lengths=lengths,
+        documents=np.repeat(np.array([at for at, _ in chosen], dtype=np.int64), lengths),
+        chunks=np.repeat(first, lengths) + within,
+        padded=np.arange(int(lengths.sum())) + ordinal * _PADDING,
+    )
+
+
+def feature_matrix(
+    question: Question,
+    *,
+    scan: Scan,
+    routing: Routing,
+    rows: Rows,
+    passages: Passages,
+    residual: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the features of all rows, (n, 9), and their fused score with neighbours, (n,).
+
+    Args:
+        question: The question.
+        scan: What the searches saw.
+        routing: How well each document of the scan matches.
+        rows: Where the chunks of `passages` belong.
+        passages: Raw material; `similarities[0]` is the cosine to the whole question.
+        residual: Which row of `similarities` holds the cosine to the question without the words
+            of the title, for each document of the scan.
+    """
+    weights = keyword_weights(scan)
+    titles = scan.document_titles[rows.documents]
+    text = _text_scores(scan, rows, passages, weights, titles)
+    if len(passages.similarities):
+        whole = passages.similarities[0].astype(np.float64)
+        own = passages.similarities[residual[rows.documents], np.arange(len(whole))]
+        cosine = z(own.astype(np.float64), scan.vector) if scan.vector else np.zeros(len(whole))
+    else:
+        whole = cosine = np.zeros(len(rows.chunks))
+    passage = 0.7 * z(text.residual, scan.body) + 0.3 * cosine
+    local = 0.7 * _standardised(text.local) + 0.3 * cosine
+    fused_near = rows.smooth(fused(text.keyword, whole, scan), _NARROW)
+    columns = [
+        routing.score[rows.documents],
+        routing.title_coverage[rows.documents],
+        _best_of_document(fused_near, rows),
+        rows.smooth(passage, _NARROW),
+        rows.smooth(passage, _NEAR),
+        rows.smooth(passage, _WIDE),
+        rows.smooth(local, _NEAR),
+        text.coverage,
+        passages.digits.astype(np.float64) * question.asks_number,
+    ]
+    return np.stack(columns, axis=1), fused_near
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TextScores:
+    keyword: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    local: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+
+
+def _text_scores(
+    scan: Scan,
+    rows: Rows,
+    passages: Passages,
+    weights: NDArray[np.float64],
+    titles: NDArray[np.bool_],
+) -> _TextScores:
+    """Return the keyword scores of all rows; sums run in the order of terms, always the same."""
+    n = len(rows.chunks)
+    keyword, residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    possible = np.zeros(n)
+    rare = inverse_frequencies(scan.document_terms, scan.document_chunks[:, None])
+    for t, weight in enumerate(weights):
+        impact = passages.impacts[t].astype(np.float64)
+        keep = np.where(titles[:, t], _TITLE_WORD, 1.0)
+        keyword += weight * (impact + titles[:, t])
+        if scan.term_chunks[t] == 0:  # no passage can hold it, with or without a title
+            possible += float(np.log1p(scan.all_chunks))
+            continue
+        residual += weight * keep * impact
+        local += rare[rows.documents, t] * keep * impact
+        near = rows.smooth((impact > 0).astype(np.float64), np.ones(3)) > 0
+        covered += weight * keep * near
+        possible += weight * keep
+    return _TextScores(keyword, residual, local, covered / np.maximum(possible, 1e-9))
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return z(values, Moments(float(values.mean()), float(values.std())))
+
+
+def _best_of_document(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
+    """Return the best score of each row's document less the best of all, <= 0."""
+    best = np.full(int(rows.documents.max()) + 1, -np.inf)
+    np.maximum.at(best, rows.documents, scores)
+    return np.asarray(best[rows.documents] - scores.max())
+
+
+def candidate_rows(
+    features: NDArray[np.float64], fused_near: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the rows that are weighed, ascending: best by a rough sum, and best by fused score."""
+    rough = np.zeros(len(features))
+    for column, weight in zip(features.T, _ROUGH, strict=True):
+        rough += weight * column
+    by_rough = np.argsort(-rough, kind="stable")[:_BY_ROUGH]
+    by_fused = np.argsort(-fused_near, kind="stable")[:_BY_FUSED]
+    return np.union1d(by_rough, by_fused)

@@ -1,0 +1,102 @@
+"""From features to share and relevance: a linear model, trained listwise.
+
+The model learns which chunks of a question hold more of its evidence than others, not how much
+evidence there is: pointwise probabilities do not carry over from one kind of document to another,
+shares do. `benchmarks/train.py` makes the weights and the table.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["RelevanceModel"]
+
+_CLIP = 5.0  # deviations; what lies further out says no more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelevanceModel:
+    """Weights of the features, and the relevance that a share stands for."""
+
+    features: tuple[str, ...]
+    means: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    table: NDArray[np.float64]
+    """Shares (ascending from 0) and their relevance (ascending from 0), (2, k)."""
+
+    def contributions(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what each feature adds to the score of each chunk, (n, features)."""
+        standard = (features - self.means) / self.deviations
+        return np.asarray(np.clip(standard, -_CLIP, _CLIP) * self.weights)
+
+    def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each chunk, (n,); only differences mean anything."""
+        total = np.zeros(len(features))
+        for column in self.contributions(features).T:  # in this order on every machine
+            total += column
+        return total
+
+    @staticmethod
+    def shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the part of the evidence that each chunk is expected to hold: their softmax."""
+        if not len(scores):
+            return scores
+        exponential = np.exp(scores - scores.max())
+        return np.asarray(exponential / exponential.sum())
+
+    def relevance(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the chance that a chunk with this share holds evidence, in [0, 1]."""
+        return np.asarray(np.interp(shares, self.table[0], self.table[1]))
+
+    def share_at(self, relevance: float) -> float:
+        """Return the smallest share with this relevance; 0 for 0.
+
+        Raises:
+            OptionError: If no share stands for so high a relevance.
+        """
+        top = float(self.table[1, -1])
+        if not 0 <= relevance <= top:
+            raise OptionError(
+                f"a relevance of {relevance!r} is asked for; it must be in [0, {top:.2f}], the "
+                "highest that the model can tell"
+            )
+        at = int(np.searchsorted(self.table[1], relevance, side="left"))
+        if at == 0:
+            return 0.0
+        low, high = self.table[:, at - 1], self.table[:, at]
+        return float(low[0] + (high[0] - low[0]) * (relevance - low[1]) / (high[1] - low[1]))
+
+    @classmethod
+    def from_json(cls, text: str, *, features: Sequence[str]) -> RelevanceModel:
+        """Read a model that was made for these features.
+
+        Raises:
+            OptionError: If it was made for others, or is not a model.
+        """
+        try:
+            data = json.loads(text)
+            made_for = tuple(data["features"])
+            model = cls(
+                features=made_for,
+                means=np.array(data["means"], dtype=np.float64),
+                deviations=np.array(data["deviations"], dtype=np.float64),
+                weights=np.array(data["weights"], dtype=np.float64),
+                table=np.array(data["table"], dtype=np.float64).T,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise OptionError(f"these weights cannot be read: {error!r}") from error
+        if made_for != tuple(features):
+            raise OptionError(f"these weights are for the features {made_for!r}")
+        return model

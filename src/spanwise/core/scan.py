@@ -1,0 +1,100 @@
+"""What a search of a store gives to the core: counts and raw scores, no judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Moments", "PassageRange", "Passages", "Scan", "ScanQuery"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScanQuery:
+    """What a question looks for."""
+
+    terms: tuple[str, ...]
+    """Distinct terms (`core.terms`), possibly none."""
+    vector: NDArray[np.float32] | None
+    """Of unit length; None for keywords alone."""
+    hits: int = 400
+    """How many best chunks are wanted from each search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and (population) standard deviation of a score over the chunks in scope."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scan:
+    """What both searches saw. T terms; D documents that hold a term or a hit; H hits.
+
+    The scope is what the filter and the named documents leave; weights of terms are counted over
+    all living chunks, so that a filter never changes the score of a chunk.
+    """
+
+    chunks: int
+    """Living chunks in scope."""
+    documents: int
+    """Documents in scope."""
+    all_chunks: int
+    """Living chunks of the knowledge base."""
+    all_documents: int
+    term_chunks: NDArray[np.int64]
+    """Living chunks of the knowledge base that hold each term, (T,)."""
+    title_documents: NDArray[np.int64]
+    """Documents of the knowledge base whose title words hold each term, (T,)."""
+    keyword: Moments
+    """Of the keyword score, body and title."""
+    body: Moments
+    """Of the keyword score of the body alone."""
+    vector: Moments | None
+    """Of the cosine; None without a vector."""
+    handles: NDArray[np.int64]
+    """The store's own number of each document in scope with a term or a hit, ascending, (D,)."""
+    document_chunks: NDArray[np.int64]
+    """Chunks of each, (D,)."""
+    document_terms: NDArray[np.int64]
+    """How many chunks of each document hold each term, (D, T)."""
+    document_titles: NDArray[np.bool_]
+    """Whether the title words of each document hold each term, (D, T)."""
+    hit_documents: NDArray[np.int64]
+    """Position in `handles` of the document of each hit, (H,)."""
+    hit_chunks: NDArray[np.int64]
+    """Chunk index inside its document, (H,)."""
+    hit_keywords: NDArray[np.float64]
+    """Keyword score of each hit, body and title, (H,)."""
+    hit_vectors: NDArray[np.float64]
+    """Cosine of each hit, (H,); zeros without a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRange:
+    """Chunks `[start, end)` of the document with this handle."""
+
+    handle: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Passages:
+    """Raw material of the features: the n chunks of some ranges, one range after the other."""
+
+    impacts: NDArray[np.float32]
+    """BM25 saturation of each term in each chunk (`core.scores`), 0 where it is absent, (T, n)."""
+    similarities: NDArray[np.float32]
+    """Cosine of each chunk to each of the vectors asked for, (m, n)."""
+    digits: NDArray[np.float32]
+    """Share of digits among its characters, (n,)."""
+    chars: NDArray[np.int64]
+    """Length, (n,)."""
+    tokens: NDArray[np.int64]
+    """Length under the tokenizer of the knowledge base, (n,)."""

@@ -1,0 +1,168 @@
+"""Cut a document into sections without a model: by its headings, and by topic where they end.
+
+Rules:
+    The sections of a document, joined, are its text; an empty text has none.
+    A section goes from one heading to the next; text before the first heading is a section too.
+    A section that is too short to stand alone (a heading and hardly a line) joins the one after
+    it, where that is its child, or else its sibling.
+    A section that is too long is cut where its topic changes; each part gets a title of its own
+    words under the title of the section.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from spanwise.core.headings import find_headings
+from spanwise.core.summary import clip, extract_title
+from spanwise.core.topics import Embed, topic_cuts
+from spanwise.errors import OptionError
+from spanwise.options import SectionOptions
+from spanwise.types import Document, Heading, Section
+
+__all__ = ["split_sections"]
+
+_MAX_DEPTH = 8  # titles in a path; deeper headings stand beside each other
+_TITLE_CHARS = 120
+_ALONE_CHARS = 200  # a shorter section joins the next one
+
+
+class _Outline(NamedTuple):
+    """Range under one heading, before long ones are cut."""
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+    """Empty before the first heading."""
+
+
+def split_sections(
+    document: Document, *, options: SectionOptions, embed: Embed | None = None
+) -> tuple[Section, ...]:
+    """Return the sections of a document, in order; joined, they are its text.
+
+    Args:
+        document: The document; where it has no headings, they are looked for in the text.
+        options: Lengths between which long sections are cut.
+        embed: Vectors to find changes of topic by; None for terms, which are as good and faster.
+
+    Returns:
+        Sections, none empty; none longer than `options.max_chars`, but for characters that cannot
+        be parted. A title is empty where its section has no word. Empty for an empty text.
+
+    Raises:
+        OptionError: If the headings are not in order or not inside the text.
+    """
+    text = document.text
+    if not text:
+        return ()
+    headings = document.headings or find_headings(text)
+    outlines = _merge_short(_outlines(text, headings), _is_child)
+    outlines = _merge_short(outlines, _is_sibling)
+    block_starts = [block.start for block in document.blocks]
+    sections: list[Section] = []
+    for outline in outlines:
+        first = max(0, bisect_right(block_starts, outline.start) - 1)
+        last = bisect_left(block_starts, outline.end)
+        cuts = topic_cuts(
+            text,
+            start=outline.start,
+            stop=outline.end,
+            options=options,
+            blocks=document.blocks[first:last],
+            embed=embed,
+        )
+        sections += _titled(text, outline, cuts)
+    return tuple(sections)
+
+
+def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
+    """Return the ranges between headings with their paths, none empty."""
+    outlines: list[_Outline] = []
+    levels: list[int] = []
+    path: list[str] = []
+    start = 0
+    for heading in headings:
+        if not start <= heading.start <= heading.end <= len(text):
+            raise OptionError(
+                f"heading {heading.title!r} is at [{heading.start}, {heading.end}); headings must"
+                f" be in order and inside the text, so from {start} to {len(text)}"
+            )
+        if heading.start > start:
+            outlines.append(_Outline(start, heading.start, tuple(path)))
+        start = heading.start
+        while levels and (levels[-1] >= heading.level or len(levels) >= _MAX_DEPTH):
+            levels.pop()
+            path.pop()
+        levels.append(heading.level)
+        path.append(clip(heading.title, max_chars=_TITLE_CHARS))
+    if start < len(text):
+        outlines.append(_Outline(start, len(text), tuple(path)))
+    return outlines
+
+
+def _merge_short(
+    outlines: Sequence[_Outline], belongs: Callable[[tuple[str, ...], tuple[str, ...]], bool]
+) -> list[_Outline]:
+    """Return outlines where those too short to stand alone joined the one that belongs to them."""
+    merged: list[_Outline] = []
+    joined: list[_Outline] = []
+    for outline in outlines:
+        if joined and not (
+            joined[-1].end - joined[0].start < _ALONE_CHARS
+            and belongs(joined[-1].path, outline.path)
+        ):
+            merged.append(_join(joined))
+            joined = []
+        joined.append(outline)
+    merged.append(_join(joined))
+    return merged
+
+
+def _is_child(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
+    return following[: len(path)] == path
+
+
+def _is_sibling(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
+    return following[:-1] == path[:-1]
+
+
+def _join(joined: Sequence[_Outline]) -> _Outline:
+    """Return outlines that follow each other as one.
+
+    Its path is the last one where the others lead to it, else their titles stand in it together.
+    """
+    paths = [outline.path for outline in joined if outline.path]
+    path = paths[-1] if paths else ()
+    if any(path[: len(other)] != other for other in paths):
+        shared = _shared_path(paths)
+        titles = dict.fromkeys(other[-1] for other in paths)
+        path = (*shared, clip(" / ".join(titles), max_chars=_TITLE_CHARS))
+    return _Outline(joined[0].start, joined[-1].end, path)
+
+
+def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the titles that all paths begin with, each less its own title."""
+    shared = paths[0][:-1]
+    for path in paths[1:]:
+        same = 0
+        while same < min(len(shared), len(path) - 1) and shared[same] == path[same]:
+            same += 1
+        shared = shared[:same]
+    return shared
+
+
+def _titled(text: str, outline: _Outline, cuts: Sequence[int]) -> list[Section]:
+    """Return the sections of an outline that is cut at some places, each with its title."""
+    bounds = [outline.start, *cuts, outline.end]
+    sections = []
+    for start, end in pairwise(bounds):
+        if outline.path and not cuts:
+            path = outline.path
+        else:
+            path = (*outline.path, extract_title(text, start=start, stop=end))
+        sections.append(Section(start=start, end=end, title=path[-1], path=path))
+    return sections

@@ -1,0 +1,157 @@
+"""How sections are cut into chunks."""
+
+import time
+import tracemalloc
+from collections.abc import Sequence
+
+import pytest
+
+from spanwise.core.chunks import split_chunks
+from spanwise.errors import OptionError
+from spanwise.options import ChunkOptions
+from spanwise.types import Block, Section
+
+OPTIONS = ChunkOptions()
+SENTENCE = "The harbour of Altona grew with the trade in grain and in wood. "  # 64 characters
+PARAGRAPH = SENTENCE * 4 + "\n\n"
+
+
+def section(start: int, end: int) -> Section:
+    return Section(start=start, end=end, title="", path=("",))
+
+
+def cut(
+    text: str,
+    *,
+    options: ChunkOptions = OPTIONS,
+    blocks: Sequence[Block] = (),
+) -> list[str]:
+    spans = split_chunks(text, [section(0, len(text))], options=options, blocks=blocks)
+    return [text[start:end] for start, end, _ in spans]
+
+
+def test_empty_text_has_no_chunks() -> None:
+    """Nothing gives nothing."""
+    assert split_chunks("", [], options=OPTIONS) == []
+
+
+def test_short_text_is_one_chunk() -> None:
+    """Up to the maximum, a section is kept whole."""
+    assert cut(SENTENCE * 7) == [SENTENCE * 7]
+
+
+def test_chunks_end_at_sentences_near_the_target() -> None:
+    """Of the sentences that fit, the one nearest to the target ends the chunk."""
+    assert {len(chunk) for chunk in cut(SENTENCE * 60)} == {6 * 64}
+
+
+def test_long_paragraphs_end_chunks() -> None:
+    """A blank line ends a chunk that is long enough."""
+    assert cut(PARAGRAPH * 3) == [PARAGRAPH] * 3
+
+
+def test_short_paragraphs_share_chunks() -> None:
+    """A blank line ends no chunk that is too short."""
+    assert [len(chunk) for chunk in cut((SENTENCE + "\n\n") * 8)] == [264, 264]
+
+
+def test_heading_goes_with_its_text() -> None:
+    """No chunk ends with a heading."""
+    text = PARAGRAPH + "Fees and charges\n\n" + SENTENCE * 6
+    assert [chunk[:8] for chunk in cut(text)] == ["The harb", "Fees and"]
+
+
+def test_rest_is_shared() -> None:
+    """The last two chunks are of a size, rather than one full and one tiny."""
+    lengths = [len(chunk) for chunk in cut(SENTENCE * 8)]
+    assert lengths == [256, 256]
+
+
+def test_table_is_kept_whole_with_its_caption() -> None:
+    """A block up to its own limit is one chunk, and takes the line that leads it."""
+    table = "| cell | another cell. And more |\n" * 20
+    text = PARAGRAPH + "Table 1: Cells\n" + table + SENTENCE * 4
+    start = len(PARAGRAPH) + 15
+    block = Block(start=start, end=start + len(table), kind="table")
+    assert cut(text, blocks=[block]) == [PARAGRAPH, "Table 1: Cells\n" + table, SENTENCE * 4]
+
+
+def test_long_table_is_cut_between_rows() -> None:
+    """A block over its limit is cut at its lines."""
+    row = "| cell. One | cell. Two |\n"
+    table = row * 60
+    chunks = cut(table, blocks=[Block(start=0, end=len(table), kind="table")])
+    assert len(chunks) > 1
+    assert {len(chunk) % len(row) for chunk in chunks} == {0}
+
+
+def test_long_sentence_is_cut_at_clauses() -> None:
+    """Where no sentence ends, a clause does."""
+    text = "and the harbour of Altona grew with the trade in grain and wood, " * 20
+    assert {chunk[-2:] for chunk in cut(text)} == {", "}
+
+
+def test_long_words_are_cut_between_characters() -> None:
+    """Where no word ends, characters do; none is over the maximum."""
+    assert [len(chunk) for chunk in cut("x" * 1_200)] == [360, 360, 270, 210]
+
+
+def test_sections_bound_chunks() -> None:
+    """A short section is a chunk of its own."""
+    text = SENTENCE * 3
+    spans = split_chunks(text, [section(0, 64), section(64, len(text))], options=OPTIONS)
+    assert [tuple(span) for span in spans] == [(0, 64, 0), (64, 192, 1)]
+
+
+def test_length_in_tokens() -> None:
+    """With a counter, lengths are tokens."""
+    options = ChunkOptions(target=24, max=30, paragraph_min=12, block_max=60, unit="tokens")
+    text = SENTENCE * 20
+    spans = split_chunks(
+        text,
+        [section(0, len(text))],
+        options=options,
+        count_tokens=lambda texts: [len(part.split()) for part in texts],
+    )
+    assert {end - start for start, end, _ in spans} == {2 * 64}
+
+
+def test_tokens_need_a_counter() -> None:
+    """Without one, lengths in tokens are an error."""
+    with pytest.raises(OptionError, match="count_tokens"):
+        split_chunks("a", [section(0, 1)], options=ChunkOptions(unit="tokens"))
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [[], [section(0, 3)], [section(1, 4)], [section(0, 2), section(3, 4)], [section(0, 0)]],
+)
+def test_sections_must_partition_the_text(sections: list[Section]) -> None:
+    """A gap, an overlap or an empty section is an error that says where."""
+    with pytest.raises(OptionError, match="partition"):
+        split_chunks("four", sections, options=OPTIONS)
+
+
+def test_block_that_no_window_holds_is_cut() -> None:
+    """A block far over its limit is cut like text, across windows."""
+    text = "x = 1\n" * 40_000
+    chunks = cut(text, blocks=[Block(start=0, end=len(text), kind="code")])
+    assert "".join(chunks) == text
+    assert max(map(len, chunks)) <= OPTIONS.max
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "part", ["word ", SENTENCE, "a\n", "x", "他说", "\u0301", ". ", "......", "\n", " ", "| a "]
+)
+def test_time_and_memory_grow_with_the_text(part: str) -> None:
+    """A text of one kind of character costs no more than its length; memory does not follow it."""
+    text = part * (5_000_000 // len(part))
+    tracemalloc.start()
+    split_chunks(text[:1_000_000], [section(0, 1_000_000)], options=OPTIONS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16_000_000
+    start = time.perf_counter()
+    split_chunks(text, [section(0, len(text))], options=OPTIONS)
+    assert time.perf_counter() - start < 60

@@ -1,0 +1,25 @@
+"""Columns that stores keep of a chunk."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.core.columns import digit_share
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0), ("abc", 0), ("123", 255), ("a1", 128), ("½Ⅷx", 0), ("٣²", 255), ("–1", 128)],
+)
+def test_known_shares(text: str, expected: int) -> None:
+    """In steps of 1/255; digits of every script, superscripts too, fractions not."""
+    assert digit_share(text) == expected / 255
+
+
+@given(text=st.text() | st.text(alphabet="0159aé–²٣ "))
+@settings(max_examples=200)
+def test_it_is_the_rounded_share_of_isdigit(text: str) -> None:
+    """As counted one by one."""
+    share = sum(character.isdigit() for character in text) / max(1, len(text))
+    assert digit_share(text) == pytest.approx(share, abs=0.5 / 255 + 1e-12)
+    assert digit_share(text) * 255 == pytest.approx(round(digit_share(text) * 255), abs=1e-9)

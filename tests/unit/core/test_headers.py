@@ -1,0 +1,56 @@
+"""Headers of chunks."""
+
+from spanwise.core.headers import chunk_header
+from spanwise.options import HeaderOptions
+
+OPTIONS = HeaderOptions(max_chars=100)
+SUMMARY = "We make many things and sell them to people all over the world, every day of the year."
+
+
+def test_header_has_a_line_each() -> None:
+    """Title, summary and path stand in lines of their own, whatever breaks they hold."""
+    header = chunk_header("Report\n2020", summary="One.", section_path=["A", "B"], options=OPTIONS)
+    assert header == "Report 2020\nOne.\nA > B"
+
+
+def test_empty_lines_are_left_out() -> None:
+    """What is empty takes no line; nothing gives nothing."""
+    assert chunk_header("", section_path=["A"], options=OPTIONS) == "A"
+    assert chunk_header("", options=OPTIONS) == ""
+
+
+def test_repeated_title_is_left_out() -> None:
+    """A path that begins with the title of the document does not say it again."""
+    assert chunk_header("Report", section_path=["REPORT", "B"], options=OPTIONS) == "Report\nB"
+
+
+def test_summary_can_be_left_out() -> None:
+    """The options decide."""
+    options = HeaderOptions(summary=False)
+    assert chunk_header("T", summary="S", options=options) == "T"
+
+
+def test_long_header_loses_the_middle_of_the_path_first() -> None:
+    """The first and the last title stay longest."""
+    path = ["PART I", "Item 1. Our business as it is", "Competition in the whole market", "Europe"]
+    header = chunk_header("Report", summary="We make things.", section_path=path, options=OPTIONS)
+    assert (
+        header == "Report\nWe make things.\nPART I > … > Competition in the whole market > Europe"
+    )
+
+
+def test_long_header_loses_the_end_of_the_summary_next() -> None:
+    """The summary takes what title and path leave."""
+    path = ["PART I", "Item 1. Business of the company", "Competition", "Europe"]
+    header = chunk_header("Report", summary=SUMMARY, section_path=path, options=OPTIONS)
+    assert header == (
+        "Report\nWe make many things and sell them to people all over the world, every…\n"
+        "PART I > … > Europe"
+    )
+
+
+def test_header_keeps_its_limit() -> None:
+    """Title and path are cut last of all."""
+    header = chunk_header("T" * 300, summary=SUMMARY, section_path=["P" * 300], options=OPTIONS)
+    assert header == "T" * 59 + "…\n" + "P" * 38 + "…"
+    assert len(chunk_header("T" * 300, section_path=["P"], options=OPTIONS)) == 100

@@ -1,0 +1,100 @@
+"""Headings of plain text."""
+
+import time
+
+import pytest
+
+from spanwise.core.headings import find_headings
+
+CONTRACT = """NON-DISCLOSURE AGREEMENT
+
+This Agreement is made by the parties.
+
+ARTICLE I. DEFINITIONS
+
+1.1 Confidential Information
+
+As used herein, Section 5 of the Act applies.
+
+1.2 Term of the Agreement
+
+It ends.
+
+ARTICLE II
+OBLIGATIONS
+
+Schedule A - Fees
+The fees are these.
+
+Governing Law
+=============
+English law.
+"""
+
+
+def test_headings_of_a_contract() -> None:
+    """Named, numbered, capital and underlined headings are found with their levels."""
+    found = [(heading.level, heading.title) for heading in find_headings(CONTRACT)]
+    assert found == [
+        (3, "NON-DISCLOSURE AGREEMENT"),
+        (2, "ARTICLE I. DEFINITIONS"),
+        (4, "1.1 Confidential Information"),
+        (4, "1.2 Term of the Agreement"),
+        (2, "ARTICLE II"),
+        (1, "Schedule A - Fees"),
+        (1, "Governing Law"),
+    ]
+
+
+def test_headings_are_lines_as_they_stand() -> None:
+    """The range of a heading is its line, without its break, whatever the break is."""
+    text = "PART I\r\n\r\n  ITEM 1. Business\r\n\r\nWe sell.\r\n"
+    lines = [text[heading.start : heading.end] for heading in find_headings(text)]
+    assert lines == ["PART I", "  ITEM 1. Business"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n\n",
+        "One line of text.",
+        "We refer to\nSection 5 of the Agreement, which\nsays so.",
+        "item 4 of the list\n\nis here",
+        "1. Buy milk\n2. Buy eggs\n3. Go home\n",
+        "\n1. The seller shall deliver the goods on time.\n\n",
+        "\n\nITEM 1. Business ........ 4\n\n",
+        "\n\nITEM 7. Management   34\n\n",
+        "\n\n12 Main Street\n\n",
+        "\n\nFOO_BAR = 1\n\n",
+        "\n\n10.5 12.7\n\n",
+        "\n\nA | B | C\n\n",
+        "\n\n---\n\n",
+        "name\n-----|----\n",
+        "A sentence that stands over a rule that is much longer.\n-----\n",
+        "text before it\nTitle\n=====\n",
+        "x" * 500 + "\n=====\n",
+    ],
+)
+def test_text_is_no_heading(text: str) -> None:
+    """What is doubtful is text: lists, contents, addresses, code, tables, references."""
+    assert find_headings(text) == ()
+
+
+def test_heads_of_pages_are_no_headings() -> None:
+    """Capitals that stand again and again head pages, not sections."""
+    page = "\n\nANNUAL REPORT\n\nSome text.\n"
+    assert len(find_headings(page * 3)) == 3
+    assert find_headings(page * 4) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["a\n", "\n", "1. FOO BAR\n\n", "A", " ", "\n ", "=====\n", "ARTICLE I\n", ". "]
+)
+def test_time_grows_with_the_text(line: str) -> None:
+    """Nothing that repeats costs more than its length."""
+    text = line * (2_000_000 // len(line))
+    start = time.perf_counter()
+    find_headings(text)
+    assert time.perf_counter() - start < 20

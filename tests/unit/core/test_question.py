@@ -1,0 +1,37 @@
+"""Reading a question once."""
+
+import numpy as np
+
+from spanwise.core.question import read_question, telling_terms
+
+
+def test_terms_are_distinct_and_in_order() -> None:
+    assert read_question("Margin of 3M: margins?").terms == ("margin", "3m", "3", "m")
+
+
+def test_a_question_without_words_has_no_terms() -> None:
+    assert read_question("?!").terms == ()
+
+
+def test_words_that_a_title_holds_are_left_out() -> None:
+    question = read_question("What was the revenue of Acme in 2020?")
+    assert question.without(frozenset({"acm"})) == "What was the revenue of in 2020"
+
+
+def test_a_title_that_holds_nothing_of_the_question_changes_nothing() -> None:
+    assert read_question("What was the revenue?").without(frozenset({"acm"})) is None
+
+
+def test_a_title_that_holds_the_whole_question_leaves_it_whole() -> None:
+    assert read_question("Acme revenue").without(frozenset({"acm", "revenu"})) is None
+
+
+def test_the_most_telling_terms_are_rare_or_repeated() -> None:
+    text = "common rare common unknown often often often often"
+    terms = ("common", "rare", "unknown", "often")
+    chosen = telling_terms(text, terms, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
+    assert chosen == ("rare", "often")
+
+
+def test_ties_go_to_the_earlier_term() -> None:
+    assert telling_terms("a b c", ("a", "b", "c"), np.ones(3), limit=2) == ("a", "b")

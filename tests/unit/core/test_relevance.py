@@ -1,0 +1,77 @@
+"""From features to share and relevance."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spanwise.core.features import FEATURES
+from spanwise.core.relevance import RelevanceModel
+from spanwise.errors import OptionError
+from spanwise.query import shipped_model
+
+MODEL = RelevanceModel(
+    features=("a", "b"),
+    means=np.array([1.0, 0.0]),
+    deviations=np.array([2.0, 1.0]),
+    weights=np.array([1.0, -0.5]),
+    table=np.array([[0.0, 0.1, 0.5, 1.0], [0.0, 0.2, 0.8, 0.8]]),
+)
+
+
+def test_a_score_is_the_sum_of_its_contributions() -> None:
+    features = np.array([[3.0, 2.0], [1.0, 0.0]])
+    assert MODEL.contributions(features).tolist() == [[1.0, -1.0], [0.0, 0.0]]
+    assert MODEL.scores(features).tolist() == [0.0, 0.0]
+
+
+def test_what_lies_far_out_is_clipped() -> None:
+    assert MODEL.scores(np.array([[1000.0, 0.0]])).tolist() == [5.0]
+
+
+def test_shares_sum_to_one_and_follow_the_scores() -> None:
+    shares = MODEL.shares(np.array([1.0, 2.0, 0.0]))
+    assert shares.sum() == pytest.approx(1.0)
+    assert np.argsort(shares).tolist() == [2, 0, 1]
+
+
+def test_no_scores_have_no_shares() -> None:
+    assert MODEL.shares(np.zeros(0)).tolist() == []
+
+
+def test_relevance_is_read_off_the_table_and_levels_off() -> None:
+    relevance = MODEL.relevance(np.array([0.0, 0.05, 0.3, 0.9]))
+    assert relevance.tolist() == pytest.approx([0.0, 0.1, 0.5, 0.8])
+
+
+@pytest.mark.parametrize("relevance", [0.0, 0.1, 0.2, 0.5, 0.8])
+def test_share_at_is_the_smallest_share_with_a_relevance(relevance: float) -> None:
+    share = MODEL.share_at(relevance)
+    assert MODEL.relevance(np.array([share]))[0] == pytest.approx(relevance)
+    assert share <= 0.5
+
+
+@pytest.mark.parametrize("relevance", [0.81, -0.1, float("nan")])
+def test_a_relevance_that_no_share_has_is_refused(relevance: float) -> None:
+    with pytest.raises(OptionError, match=r"must be in \[0, 0.80\]"):
+        MODEL.share_at(relevance)
+
+
+def test_the_shipped_model_is_for_the_features_of_this_version() -> None:
+    model = shipped_model()
+    assert model.features == tuple(FEATURES)
+    assert len(model.weights) == len(model.means) == len(model.deviations) == len(FEATURES)
+    assert (np.diff(model.table) >= 0).all()
+    assert model.table[:, 0].tolist() == [0.0, 0.0]
+
+
+def test_weights_for_other_features_are_refused() -> None:
+    data = {"features": ["x"], "means": [0], "deviations": [1], "weights": [1], "table": [[0, 0]]}
+    with pytest.raises(OptionError, match="for the features"):
+        RelevanceModel.from_json(json.dumps(data), features=tuple(FEATURES))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"features": 3}'])
+def test_what_is_no_model_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="cannot be read"):
+        RelevanceModel.from_json(text, features=tuple(FEATURES))

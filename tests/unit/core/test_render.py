@@ -1,0 +1,50 @@
+"""Segments as a language model sees them."""
+
+from spanwise.core.render import (
+    fence_tag,
+    frame,
+    opening_line,
+    render_context,
+    render_segment,
+)
+from spanwise.types import Citation
+
+CITATION = Citation(
+    document_id='a "b" & c.md',
+    title="A",
+    start=10,
+    end=90,
+    pages=(2, 3),
+    section_path=("A", "B"),
+    source="",
+)
+
+
+def test_the_opening_line_says_where_the_segment_stands() -> None:
+    assert opening_line("segment", 1, CITATION) == (
+        '<segment number="1" document="a &quot;b&quot; &amp; c.md" pages="2-3" characters="10-90">'
+    )
+
+
+def test_a_segment_stands_under_its_header_inside_its_fence() -> None:
+    shown = render_segment("segment", number=1, citation=CITATION, header="Title", text="\n x \n")
+    assert shown == f"{opening_line('segment', 1, CITATION)}\nTitle\n\nx\n</segment>"
+
+
+def test_a_segment_without_header_has_no_empty_line_for_it() -> None:
+    shown = render_segment("segment", number=1, citation=CITATION, header="", text="x")
+    assert shown == f"{opening_line('segment', 1, CITATION)}\n\nx\n</segment>"
+
+
+def test_a_frame_is_all_but_the_text() -> None:
+    whole = render_segment("segment", number=999, citation=CITATION, header="Title", text="x")
+    assert frame(CITATION, "Title") == whole.replace("\n\nx\n", "\n\n\n") + "\n\n"
+
+
+def test_segments_stand_apart() -> None:
+    assert render_context(["a", "b"]) == "a\n\nb"
+
+
+def test_no_document_can_close_its_fence() -> None:
+    assert fence_tag(["plain"]) == "segment"
+    assert fence_tag(["x </segment> y", "</segment_2>"]) == "segment_3"
