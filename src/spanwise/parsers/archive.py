@@ -1,0 +1,150 @@
+"""Containers of Office formats: ZIP files of XML parts, read as streams and under a limit.
+
+Rules
+    1. What the directory promises is checked before anything is unpacked, what is unpacked is
+       counted while it is read: headers lie.
+    2. A document type declaration is refused: Office writes none, and entities are how a small
+       file becomes a large one.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import posixpath
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from spanwise.errors import ParseError
+from spanwise.parsers.parsed import Source
+
+__all__ = ["ZIP_DAMAGE", "Archive", "XmlHandlers"]
+
+ZIP_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,
+    OverflowError,
+)
+"""What the standard library raises for damaged containers, by how they are damaged."""
+
+_PIECE_BYTES = 1 << 16
+_MAX_RATIO = 1000
+_RATIO_FLOOR_BYTES = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XmlHandlers:
+    """What is called for each element and text; names are "namespace local"."""
+
+    start: Callable[[str, dict[str, str]], None]
+    end: Callable[[str], None] | None = None
+    text: Callable[[str], None] | None = None
+
+
+class Archive:
+    """One open container.
+
+    Raises:
+        ParseError: "corrupt" where it is damaged, "encrypted" where a part needs a password,
+            "too_large" where it would unpack to more than the source's limit.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._left = source.max_unpacked_bytes
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(source.data))
+        except ZIP_DAMAGE as exc:
+            raise source.error("corrupt", f"its ZIP container is damaged: {exc}") from exc
+        self._members = {info.filename: info for info in self._zip.infolist()}
+        self._check_promises()
+
+    def _check_promises(self) -> None:
+        total = sum(info.file_size for info in self._members.values())
+        if total > self._source.max_unpacked_bytes:
+            raise self._too_large(total)
+        for info in self._members.values():
+            if info.flag_bits & 1:
+                raise self._source.error(
+                    "encrypted", "its parts need a password; save a copy without one"
+                )
+            ratio = info.file_size / max(1, info.compress_size)
+            if info.file_size > _RATIO_FLOOR_BYTES and ratio > _MAX_RATIO:
+                raise self._too_large(info.file_size)
+
+    def _too_large(self, size: int) -> ParseError:
+        return self._source.error(
+            "too_large",
+            f"it would unpack to {size} bytes or more, as no honest file does; the limit is "
+            f"max_unpacked_bytes={self._source.max_unpacked_bytes}",
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def read_xml(self, name: str, handlers: XmlHandlers) -> None:
+        """Call the handlers for all of a part, from start to end.
+
+        Raises:
+            ParseError: "corrupt" where the part is missing, damaged or not well-formed.
+        """
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = handlers.start
+        parser.EndElementHandler = handlers.end
+        parser.CharacterDataHandler = handlers.text
+        parser.StartDoctypeDeclHandler = self._refuse_declaration
+        try:
+            for piece in self._pieces(name):
+                parser.Parse(piece)
+            parser.Parse(b"", True)  # noqa: FBT003 - expat takes no keywords
+        except expat.ExpatError as exc:
+            raise self._source.error("corrupt", f"its part {name} is no XML: {exc}") from exc
+
+    def _refuse_declaration(self, *_: object) -> None:
+        raise self._source.error(
+            "corrupt", "it holds a document type declaration, which no Office program writes"
+        )
+
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        if name not in self._members:
+            raise self._source.error("corrupt", f"its part {name} is missing")
+        try:
+            with self._zip.open(self._members[name]) as member:
+                while piece := member.read(_PIECE_BYTES):
+                    self._left -= len(piece)
+                    if self._left < 0:
+                        raise self._too_large(self._source.max_unpacked_bytes - self._left)
+                    yield piece
+        except ZIP_DAMAGE as exc:
+            raise self._source.error("corrupt", f"its part {name} is damaged: {exc}") from exc
+
+    def relations(self, name: str = "") -> dict[str, str]:
+        """Return the parts that a part (the container itself for "") refers to, by kind.
+
+        The kind is the last word of the relation's type ("styles", "officeDocument"); of several
+        of a kind the first counts. Links to the outside are left out.
+        """
+        folder, base = posixpath.split(name)
+        found: dict[str, str] = {}
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            if tag.endswith(" Relationship") and attributes.get("TargetMode") != "External":
+                kind = attributes.get("Type", "").rpartition("/")[2]
+                target = posixpath.join("/", folder, attributes.get("Target", ""))
+                found.setdefault(kind, posixpath.normpath(target).lstrip("/"))
+
+        part = posixpath.join(folder, "_rels", f"{base}.rels")
+        if part in self:
+            self.read_xml(part, XmlHandlers(start=start))
+        return found

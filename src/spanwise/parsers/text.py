@@ -1,0 +1,182 @@
+"""Plain text: bytes to characters, and nothing else changed.
+
+Rules
+    1. A byte order mark decides. Then UTF-16 without a mark, by the places of its NUL bytes.
+    2. Then the charset that a server or the content declares, where it fits; a Western one only
+       after UTF-8, because servers declare it for anything.
+    3. Strict UTF-8. Then UTF-8 with few damaged bytes, which become U+FFFD, with a warning.
+    4. Windows-1252, where the text looks Western (few bytes above ASCII); last, a guess by
+       charset-normalizer, which takes Windows-1252 prose for older code pages, but knows Asian
+       and Cyrillic ones. Both are said in a warning: they are guesses.
+    5. Line ends are kept as they are: the text equals `open(path, newline="").read()`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.types import Page
+
+__all__ = ["Decoded", "decode_text", "parse_text"]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# On the web, the first of these names mean the last.
+_WESTERN = frozenset(
+    {"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"}
+)
+_SAMPLE_BYTES = 1 << 20
+_CONTROLS = bytes([*range(0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
+_MAX_CONTROLS = 0.01
+_MAX_HIGH_BYTES = 0.2  # German and French stay under 0.06, Cyrillic and Greek are above 0.6
+_SURROGATES = re.compile("[\udc80-\udcff]")
+_NON_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Text of a file and what was uncertain about its encoding."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def parse_text(source: Source) -> Parsed:
+    """Return the text as it stands; form feeds separate pages.
+
+    A form feed is the last character of the page it ends. One at the end of the text ends the
+    last page and begins none.
+
+    Raises:
+        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+    """
+    decoded = decode_text(source)
+    return Parsed(
+        text=decoded.text,
+        media_type="text/plain",
+        pages=_find_pages(decoded.text),
+        warnings=decoded.warnings,
+    )
+
+
+def _find_pages(text: str) -> tuple[Page, ...]:
+    pages = []
+    start = 0
+    while (feed := text.find("\f", start)) >= 0:
+        pages.append(Page(start=start, end=feed + 1))
+        start = feed + 1
+    if pages and start < len(text):
+        pages.append(Page(start=start, end=len(text)))
+    return tuple(pages)
+
+
+def decode_text(source: Source, *, declared: str | None = None) -> Decoded:
+    """Return the characters of a text file, without its byte order mark.
+
+    Args:
+        source: The file.
+        declared: Charset that the content names itself (HTML); `source.charset` goes before it.
+
+    Raises:
+        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+    """
+    decoded = _decode(source, (source.charset, declared))
+    if decoded is None:
+        raise source.error(
+            "binary", "its bytes are neither text nor a known format; leave it out of the folder"
+        )
+    if not decoded.text or decoded.text.isspace():
+        raise source.error("no_text", "it holds nothing but white space")
+    return decoded
+
+
+def _decode(source: Source, declared: tuple[str | None, ...]) -> Decoded | None:
+    data = source.data
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            text = _decode_strictly(data[len(mark) :], encoding)
+            return None if text is None else Decoded(text)
+    wide = _guess_utf16(data)
+    if wide is not None and (text := _decode_strictly(data, wide)) is not None:
+        return Decoded(text)
+    if _is_binary(data):
+        return None
+    named = [name.strip().lower() for name in declared if name]
+    western = ["cp1252"] if _WESTERN.intersection(named) else []
+    for encoding in (*(name for name in named if name not in _WESTERN), "utf-8", *western):
+        if (text := _decode_strictly(data, encoding)) is not None:
+            return Decoded(text)
+    return _decode_damaged(data) or _decode_western(data) or _guess(data)
+
+
+def _decode_strictly(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except (UnicodeError, LookupError):
+        return None
+
+
+def _guess_utf16(data: bytes) -> str | None:
+    sample = data[:4096]
+    if len(data) % 2 or not sample:
+        return None
+    half = len(sample) / 2
+    first, second = sample[::2].count(0) / half, sample[1::2].count(0) / half
+    if second > 0.3 and first < 0.05:
+        return "utf-16-le"
+    if first > 0.3 and second < 0.05:
+        return "utf-16-be"
+    return None
+
+
+def _is_binary(data: bytes) -> bool:
+    sample = data[:_SAMPLE_BYTES]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return controls > _MAX_CONTROLS * len(sample)
+
+
+def _decode_damaged(data: bytes) -> Decoded | None:
+    for part in (_sample(data), data):  # most files that are not UTF-8 show it in the sample
+        text = part.decode("utf-8", "surrogateescape")
+        damaged = len(_SURROGATES.findall(text))
+        if len(_NON_ASCII.findall(text)) < 10 * damaged:
+            return None
+    warning = f"{damaged} bytes are not UTF-8 and were replaced by U+FFFD"
+    return Decoded(_SURROGATES.sub("\ufffd", text), (warning,))
+
+
+def _decode_western(data: bytes) -> Decoded | None:
+    sample = data[:_SAMPLE_BYTES]
+    high = len(sample.translate(None, bytes(range(0x80))))
+    text = _decode_strictly(data, "cp1252") if high <= _MAX_HIGH_BYTES * len(sample) else None
+    return None if text is None else Decoded(text, (_guessed("Windows-1252"),))
+
+
+def _sample(data: bytes) -> bytes:
+    """Return the first lines, so that no character is cut, or the first bytes of a long line."""
+    if len(data) <= _SAMPLE_BYTES:
+        return data
+    sample = data[:_SAMPLE_BYTES]
+    return sample[: sample.rfind(b"\n") + 1] or sample
+
+
+def _guess(data: bytes) -> Decoded | None:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(_sample(data)).best()
+    for encoding in (best.encoding if best else None, "cp1252"):
+        if encoding and (text := _decode_strictly(data, encoding)) is not None:
+            return Decoded(text, (_guessed(encoding),))
+    return None
+
+
+def _guessed(encoding: str) -> str:
+    return f"not UTF-8 and without a declared encoding; read as {encoding}, which is a guess"

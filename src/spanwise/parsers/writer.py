@@ -1,0 +1,72 @@
+"""Text that only grows: what points into it never has to be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from spanwise.types import Block, Heading
+
+__all__ = ["TextWriter", "table_line"]
+
+
+def table_line(cells: Sequence[str]) -> str:
+    """Return the cells of a row on one line, joined by " | ", without the empty ones at its end."""
+    last = len(cells)
+    while last and not cells[last - 1]:
+        last -= 1
+    return " | ".join(cells[:last])
+
+
+class TextWriter:
+    """Joins pieces of text with the line ends that are owed between them.
+
+    The text begins and ends with a piece, never with white space of the writer's own.
+    """
+
+    def __init__(self) -> None:
+        self.headings: list[Heading] = []
+        self.blocks: list[Block] = []
+        self._pieces: list[str] = []
+        self._length = 0
+        self._owed = 0
+
+    @property
+    def text(self) -> str:
+        """All that was written so far."""
+        return "".join(self._pieces)
+
+    def separate(self, line_ends: int) -> None:
+        """Owe at least so many line ends before the next piece: 1 a new line, 2 a paragraph."""
+        if self._length:
+            self._owed = max(self._owed, line_ends)
+
+    def write(self, piece: str) -> int:
+        """Append a piece after what is owed and return where it starts."""
+        if not piece:
+            return self._length
+        gap = "\n" * self._owed
+        self._owed = 0
+        self._pieces += (gap, piece)
+        start = self._length + len(gap)
+        self._length = start + len(piece)
+        return start
+
+    def write_heading(self, title: str, *, level: int) -> None:
+        """Append a heading, a paragraph of its own; nothing when it is empty."""
+        title = title.strip()
+        if not title:
+            return
+        self.separate(2)
+        start = self.write(title)
+        self.headings.append(Heading(start=start, end=self._length, level=level, title=title))
+        self.separate(2)
+
+    def write_block(self, piece: str, *, kind: Literal["table", "code"]) -> None:
+        """Append a table or code, a paragraph of its own; nothing when it is empty."""
+        if not piece:
+            return
+        self.separate(2)
+        start = self.write(piece)
+        self.blocks.append(Block(start=start, end=self._length, kind=kind))
+        self.separate(2)

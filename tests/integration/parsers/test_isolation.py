@@ -1,0 +1,411 @@
+"""Files are parsed in processes that can be killed, and every failure is an error with a cause."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.documents import bomb_pdf, build_docx, build_pdf, build_zip, looping_pdf, paragraph
+
+from spanwise.errors import DocumentError, FetchError, OptionError, ParseError
+from spanwise.options import ParseOptions
+from spanwise.parsers.isolation import ParserPool
+from spanwise.types import Document
+
+linux_only = pytest.mark.skipif(
+    sys.platform != "linux", reason="limits of memory, names that are no UTF-8 and /proc are Linux"
+)
+
+
+@pytest.fixture(name="pool", scope="module")
+def open_pool() -> Iterator[ParserPool]:
+    with ParserPool(options=ParseOptions(timeout_seconds=60)) as pool:
+        yield pool
+
+
+def parse(pool: ParserPool, path: Path) -> Document:
+    return pool.parse(path, document_id="id", source=f"folder/{path.name}", source_root="folder")
+
+
+def write(folder: Path, name: str, data: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def test_document_says_where_it_comes_from(pool: ParserPool, tmp_path: Path) -> None:
+    """Id, source and root are the caller's; the hash is that of the bytes."""
+    data = "Größe\r\n".encode()
+    document = parse(pool, write(tmp_path, "a.txt", data))
+    assert document == Document(
+        id="id",
+        text="Größe\r\n",
+        media_type="text/plain",
+        source="folder/a.txt",
+        source_root="folder",
+        content_hash=hashlib.sha256(data).hexdigest(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "media_type"),
+    [
+        ("a.md", b"# Title\n\ntext", "text/markdown"),
+        ("a.html", b"<h1>Title</h1><p>text", "text/html"),
+        (
+            "a.pdf",
+            build_docx(
+                paragraph("Title", properties='<w:outlineLvl w:val="0"/>') + paragraph("text")
+            ),
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ),
+        ("a.docx", build_pdf(["Title\ntext"]), "application/pdf"),
+    ],
+)
+def test_every_format_crosses_the_process(
+    pool: ParserPool, tmp_path: Path, name: str, data: bytes, media_type: str
+) -> None:
+    """Content decides, headings and text arrive."""
+    document = parse(pool, write(tmp_path, name, data))
+    assert document.media_type == media_type
+    assert "Title" in document.text
+    assert [heading.title for heading in document.headings] in (["Title"], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("empty.pdf", b"", "empty"),
+        ("white.txt", b" \n", "no_text"),
+        ("binary.txt", bytes(range(256)) * 4, "binary"),
+        ("cut.pdf", build_pdf(["text"])[:60], "corrupt"),
+        ("locked.pdf", build_pdf(["text"], user_password="secret"), "encrypted"),
+        ("scan.pdf", build_pdf([""], picture_pages=[0]), "no_text"),
+        ("cut.docx", build_docx(paragraph("text"))[:200], "corrupt"),
+        ("table.xlsx", build_zip({"xl/workbook.xml": b""}), "unsupported"),
+        ("bomb.docx", build_zip({"word/document.xml": bytes(60_000_000)}), "too_large"),
+    ],
+)
+def test_bad_file_is_an_error_with_a_cause(
+    pool: ParserPool, tmp_path: Path, name: str, data: bytes, code: str
+) -> None:
+    """The message names the file as the caller does."""
+    with pytest.raises(ParseError) as caught:
+        parse(pool, write(tmp_path, name, data))
+    assert caught.value.code == code
+    assert caught.value.source == f"folder/{name}"
+    assert str(caught.value).startswith(f"folder/{name}: ")
+
+
+def test_what_cannot_be_opened_is_a_fetch_error(pool: ParserPool, tmp_path: Path) -> None:
+    """A missing file, a folder, and a pipe nobody writes to."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "missing.txt", tmp_path, tmp_path / "pipe"):
+        with pytest.raises(FetchError) as caught:
+            parse(pool, path)
+        assert caught.value.code == "unreadable"
+
+
+def test_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    """Before it is read, as a file and as bytes."""
+    path = write(tmp_path, "a.txt", b"12345")
+    with ParserPool(options=ParseOptions(max_file_bytes=4)) as pool:
+        with pytest.raises(FetchError) as of_file:
+            parse(pool, path)
+        with pytest.raises(FetchError) as of_bytes:
+            pool.parse_bytes(b"12345", document_id="a", source="a", source_root="a")
+    assert (of_file.value.code, of_bytes.value.code) == ("too_large", "too_large")
+
+
+def test_bytes_are_parsed_with_what_the_server_said(pool: ParserPool) -> None:
+    """A URL without extension; media type and charset come from its headers."""
+    document = pool.parse_bytes(
+        "<b>日本</b>".encode("euc-jp"),
+        document_id="https://a.org/b",
+        source="https://a.org/b",
+        source_root="https://a.org/b",
+        media_type="text/html",
+        charset="euc-jp",
+    )
+    assert (document.text, document.media_type) == ("日本", "text/html")
+
+
+@linux_only
+def test_name_that_is_not_utf8_is_opened(pool: ParserPool, tmp_path: Path) -> None:
+    """Line ends and bytes that are no UTF-8 included."""
+    path = tmp_path / os.fsdecode(b"caf\xe9 \n.txt")
+    path.write_text("text")
+    assert parse(pool, path).text == "text"
+
+
+def test_parser_that_hangs_is_stopped(tmp_path: Path) -> None:
+    """A drawing that contains itself keeps pdfium busy for ever; the next file is parsed."""
+    path = write(tmp_path, "loop.pdf", looping_pdf())
+    with ParserPool(options=ParseOptions(timeout_seconds=1.5)) as pool:
+        start = time.monotonic()
+        with pytest.raises(ParseError, match=r"folder/loop.pdf.*1.5 seconds") as caught:
+            parse(pool, path)
+        assert time.monotonic() - start < 10
+        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+    assert caught.value.code == "timeout"
+
+
+@linux_only
+def test_parser_that_eats_memory_is_stopped(tmp_path: Path) -> None:
+    """Text that does not fit into the memory it may have; the next file is parsed."""
+    path = write(tmp_path, "large.txt", "wide 😀 text ".encode() * 20_000_000)
+    with ParserPool(options=ParseOptions(max_memory_bytes=600_000_000)) as pool:
+        with pytest.raises(ParseError, match="max_memory_bytes=600000000") as caught:
+            parse(pool, path)
+        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+    assert caught.value.code == "crashed"
+
+
+@linux_only
+def test_pdf_bomb_is_stopped(tmp_path: Path) -> None:
+    """A page of two hundred million bytes of operators dies inside pdfium, not in this process."""
+    path = write(tmp_path, "bomb.pdf", bomb_pdf(200_000_000))
+    with ParserPool(options=ParseOptions(max_memory_bytes=400_000_000, timeout_seconds=60)) as pool:
+        with pytest.raises(ParseError) as caught:
+            parse(pool, path)
+        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+    assert caught.value.code == "crashed"
+
+
+def test_process_that_cannot_start_says_so(tmp_path: Path) -> None:
+    """Too little memory for Python itself."""
+    path = write(tmp_path, "a.txt", b"text")
+    with (
+        ParserPool(options=ParseOptions(max_memory_bytes=1_000_000)) as pool,
+        pytest.raises(ParseError) as caught,
+    ):
+        parse(pool, path)
+    assert caught.value.code == "crashed"
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/no/such/python"])
+def test_python_that_is_not_there_is_an_error(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interpreter that was moved away, or is none; once it is back, all is well."""
+    path = write(tmp_path, "a.txt", b"text")
+    with ParserPool(options=ParseOptions()) as pool:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", program)
+            with pytest.raises(ParseError, match="does not start") as caught:
+                parse(pool, path)
+        assert parse(pool, path).text == "text"
+    assert caught.value.code == "crashed"
+
+
+@linux_only
+def test_child_that_died_while_idle_is_replaced(tmp_path: Path) -> None:
+    """Something outside may kill it; nobody notices."""
+    path = write(tmp_path, "a.txt", b"text")
+    with ParserPool(options=ParseOptions()) as pool:
+        before = set(children())
+        parse(pool, path)
+        for child in set(children()) - before:
+            os.kill(int(child), signal.SIGKILL)
+        assert parse(pool, path).text == "text"
+
+
+@linux_only
+def test_child_that_is_killed_at_work_is_an_error(tmp_path: Path) -> None:
+    """The signal is named."""
+    path = write(tmp_path, "loop.pdf", looping_pdf())
+    before = set(children())
+
+    def kill() -> None:
+        for child in set(children()) - before:
+            os.kill(int(child), signal.SIGSEGV)
+
+    with ParserPool(options=ParseOptions(timeout_seconds=30)) as pool:
+        killer = threading.Timer(1, kill)
+        killer.start()
+        with pytest.raises(ParseError, match="SIGSEGV") as caught:
+            parse(pool, path)
+        killer.join()
+    assert caught.value.code == "crashed"
+
+
+@linux_only
+def test_interrupted_parse_leaves_the_pool_usable(tmp_path: Path) -> None:
+    """Ctrl-C ends the child with the document it was at; its answer meets no other request."""
+    path = write(tmp_path, "loop.pdf", looping_pdf())
+    with ParserPool(options=ParseOptions(timeout_seconds=30)) as pool:
+        main = threading.main_thread().ident
+        assert main is not None
+        ctrl_c = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
+        ctrl_c.start()
+        with pytest.raises(KeyboardInterrupt):
+            parse(pool, path)
+        ctrl_c.join()
+        assert parse(pool, write(tmp_path, "a.txt", b"text")).text == "text"
+
+
+def test_child_is_replaced_after_many_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its libraries leak ends with it."""
+    monkeypatch.setattr("spanwise.parsers.child._DOCUMENTS_PER_CHILD", 2)
+    path = write(tmp_path, "a.txt", b"text")
+    with ParserPool(options=ParseOptions()) as pool:
+        assert [parse(pool, path).text for _ in range(5)] == ["text"] * 5
+
+
+def test_pool_closed_at_work_finishes_the_document(tmp_path: Path) -> None:
+    """And ends the child then."""
+    path = write(tmp_path, "a.md", b"# Title\n\ntext\n\n" * 20_000)
+    pool = ParserPool(options=ParseOptions())
+    with ThreadPoolExecutor(1) as threads:
+        parsed = threads.submit(parse, pool, path)
+        while not parsed.running():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        pool.close()
+        assert len(parsed.result().headings) == 20_000
+
+
+def test_threads_share_a_pool(tmp_path: Path) -> None:
+    """More threads than workers: each gets its own answer."""
+    paths = [write(tmp_path, f"{n}.txt", f"text {n}".encode()) for n in range(40)]
+    with (
+        ParserPool(options=ParseOptions(), workers=2) as pool,
+        ThreadPoolExecutor(8) as threads,
+    ):
+        documents = list(threads.map(lambda path: parse(pool, path), paths))
+    assert [document.text for document in documents] == [f"text {n}" for n in range(40)]
+
+
+def test_closed_pool_parses_nothing(tmp_path: Path) -> None:
+    """And may be closed again."""
+    pool = ParserPool(options=ParseOptions())
+    assert parse(pool, write(tmp_path, "a.txt", b"text")).text == "text"
+    pool.close()
+    pool.close()
+    with pytest.raises(OptionError, match="closed"):
+        parse(pool, tmp_path / "a.txt")
+
+
+def test_pool_needs_a_worker() -> None:
+    """None would wait for ever."""
+    with pytest.raises(OptionError, match="workers"):
+        ParserPool(options=ParseOptions(), workers=0)
+
+
+@linux_only
+def test_no_process_is_left_behind(tmp_path: Path) -> None:
+    """Closing ends the children."""
+    before = children()
+    with ParserPool(options=ParseOptions()) as pool:
+        parse(pool, write(tmp_path, "a.txt", b"text"))
+        assert len(children()) == len(before) + 1
+    assert children() == before
+
+
+def children() -> list[str]:
+    """Return the ids of the child processes of all threads."""
+    tasks = sorted(Path("/proc/self/task").iterdir())
+    return [child for task in tasks for child in (task / "children").read_text().split()]
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from spanwise.options import ParseOptions
+from spanwise.parsers.isolation import ParserPool
+print("started")
+with ParserPool(options=ParseOptions()) as pool:
+    path = Path(sys.argv[1])
+    print(pool.parse(path, document_id="a", source="a", source_root="a").text)
+"""
+
+
+def test_script_without_main_guard_runs_once(tmp_path: Path) -> None:
+    """The child is a module of ours, not the user's script again; files beside it are not ours."""
+    script = write(tmp_path, "script.py", SCRIPT.encode())
+    write(tmp_path, "selectolax.py", b"raise ImportError('not the library')")
+    path = write(tmp_path, "a.html", b"<html>text")
+    done = subprocess.run(
+        [sys.executable, script, path], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert (done.stdout, done.stderr) == ("started\ntext\n", "")
+
+
+@linux_only
+def test_child_does_not_inherit_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the variables that start Python are passed on."""
+    monkeypatch.setenv("SOME_API_KEY", "secret")
+    before = set(children())
+    with ParserPool(options=ParseOptions()) as pool:
+        parse(pool, write(tmp_path, "a.txt", b"text"))
+        (child,) = set(children()) - before
+        assert b"SOME_API_KEY" not in Path(f"/proc/{child}/environ").read_bytes()
+
+
+def test_child_imports_only_the_parser_it_needs(tmp_path: Path) -> None:
+    """Text needs neither pdfium nor an HTML parser."""
+    code = (
+        "import sys; import spanwise.parsers.worker; "
+        "heavy = {'pypdfium2', 'selectolax', 'markdown_it', 'httpx', 'numpy', "
+        "'charset_normalizer'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.slow
+def test_damaged_pdfs_are_read_or_refused(tmp_path: Path) -> None:
+    """Two hundred damaged files end in a document or an error with a cause."""
+    whole = build_pdf(["First page of the report."] * 3, properties={"Title": "Report"})
+    with ParserPool(options=ParseOptions(timeout_seconds=20)) as pool:
+        for number in range(200):
+            data = bytearray(whole)
+            for turn in range(8):
+                digest = hashlib.sha256(f"{number}-{turn}".encode()).digest()
+                data[int.from_bytes(digest[:4], "big") % len(data)] = digest[4]
+            path = write(tmp_path, "a.pdf", bytes(data))
+            try:
+                assert parse(pool, path).text
+            except DocumentError as error:
+                assert error.code in {"corrupt", "no_text", "timeout", "crashed"}  # noqa: PT017
+
+
+@pytest.mark.slow
+def test_two_hundred_megabytes_of_text(tmp_path: Path) -> None:
+    """In reasonable time, and with less than five times its size in this process."""
+    line = "A line of plain text, as long as lines are, with a number in it: 12345.\r\n"
+    data = (line * (200_000_000 // len(line))).encode()
+    path = write(tmp_path, "large.txt", data)
+    size = len(data)
+    del data
+    script = (
+        "import resource, sys; from pathlib import Path; "
+        "from spanwise.options import ParseOptions; "
+        "from spanwise.parsers.isolation import ParserPool; "
+        "pool = ParserPool(options=ParseOptions()); "
+        "text = pool.parse(Path(sys.argv[1]), document_id='a', source='a', source_root='a').text; "
+        "pool.close(); "
+        "print(len(text), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "
+        "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
+    )
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True
+    )
+    chars, parent, child = map(int, done.stdout.split())
+    assert chars == size
+    assert parent < 5 * size
+    assert child < 5 * size
+    assert time.monotonic() - start < 60

@@ -1,0 +1,94 @@
+"""Content decides which parser reads a file."""
+
+from __future__ import annotations
+
+import pytest
+from tests.documents import build_docx, build_pdf, build_zip, paragraph
+
+from spanwise.errors import ParseError
+from spanwise.parsers.detect import detect_format
+from spanwise.parsers.parsed import Source
+
+PDF = build_pdf(["Text"])
+DOCX = build_docx(paragraph("Text"))
+OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "expected"),
+    [
+        (PDF, "wrong.txt", "pdf"),
+        (b"\r\n" + PDF, "a.pdf", "pdf"),
+        (b"mailbox junk " * 100 + PDF, "a", "pdf"),
+        (DOCX, "wrong.pdf", "docx"),
+        (b"<!DOCTYPE html><p>x", "wrong.md", "html"),
+        (b"\xef\xbb\xbf<!-- c --><!-- d -->\n<HTML lang=en>", "a.txt", "html"),
+        (b'<?xml version="1.0"?><html xmlns="x">', "a.xml", "html"),
+        ("\ufeff<html>".encode("utf-16-le"), "a.txt", "html"),
+        (b"A fragment with <b>a tag</b>", "a.html", "html"),
+        (b"No tag at all, 1 < 2", "a.html", "text"),
+        (b"# Title with <b>a tag</b>", "a.md", "markdown"),
+        (b"# Title", "NOTES.MARKDOWN", "markdown"),
+        (b"# Title with <b>a tag</b>", "a.txt", "text"),
+        (b"A PDF begins with %PDF-1.7 and has objects", "a.txt", "text"),
+        (b"From: me\nTo: you\n\nNo mail, a memo.", "a.txt", "text"),
+        (b'{"json": 1}', "a.json", "text"),
+        (b"plain", "no-extension", "text"),
+        (b"plain", "wrong.pdf", "text"),
+    ],
+)
+def test_content_decides(data: bytes, name: str, expected: str) -> None:
+    """The extension is a hint, no more."""
+    assert detect_format(Source(data=data, name=name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [("text/html", "html"), ("application/xhtml+xml", "html"), ("text/markdown", "markdown")],
+)
+def test_declared_media_type_decides_where_content_cannot(media_type: str, expected: str) -> None:
+    """A URL often has no extension."""
+    source = Source(data=b"some <i>text</i>", name="https://a.org/b", media_type=media_type)
+    assert detect_format(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "words"),
+    [
+        (b"", "empty", "no bytes"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable", "git lfs pull"),
+        (b"{\\rtf1 hello}", "unsupported", "RTF"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(9), "unsupported", "PNG image"),
+        (b"\xff\xd8\xff\xe0", "unsupported", "JPEG"),
+        (b"\x1f\x8b\x08", "unsupported", "gzip"),
+        (b"RIFF\x10\x00\x00\nWEBPVP8 ", "unsupported", "WebP"),
+        (b"\x00\x00\x00\x18ftypheic", "unsupported", "HEIC"),
+        (b"<?xml version='1.0'?><svg width='1'>", "unsupported", "SVG"),
+        (b"Received: by x\n\tfrom y\nSubject: z\nMIME-Version: 1.0\n\nHi", "unsupported", "e-mail"),
+        (build_zip({"xl/workbook.xml": b""}), "unsupported", "XLSX"),
+        (build_zip({"ppt/presentation.xml": b""}), "unsupported", "PPTX"),
+        (build_zip({"mimetype": b"application/epub+zip"}), "unsupported", "EPUB"),
+        (
+            build_zip({"mimetype": b"application/vnd.oasis.opendocument.text"}),
+            "unsupported",
+            "ODT",
+        ),
+        (build_zip({"a.txt": b"x"}), "unsupported", "ZIP archive"),
+        (DOCX[: len(DOCX) // 2], "corrupt", "ZIP container"),
+        (OLE + "WordDocument".encode("utf-16-le"), "unsupported", "Word 97-2003"),
+        (OLE + "EncryptedPackage".encode("utf-16-le"), "encrypted", "password"),
+        (OLE, "unsupported", "old Office"),
+    ],
+)
+def test_what_no_parser_reads_is_named(data: bytes, code: str, words: str) -> None:
+    """The error says what the file is and what to do."""
+    with pytest.raises(ParseError, match=words) as caught:
+        detect_format(Source(data=data, name="some/file.bin"))
+    assert caught.value.code == code
+    assert str(caught.value).startswith("some/file.bin: ")
+
+
+def test_comments_without_end_are_decided_at_once() -> None:
+    """Many comments before something that is no HTML take no exponential time."""
+    data = b"<!-- a -->" * 6000 + b"text"
+    assert detect_format(Source(data=data, name="a.md")) == "markdown"

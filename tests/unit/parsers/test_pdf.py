@@ -1,0 +1,181 @@
+"""PDF text page by page, from whole and damaged files."""
+
+from __future__ import annotations
+
+import pytest
+from tests.documents import Bookmark, build_pdf
+
+from spanwise.errors import ParseError
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.pdf import parse_pdf
+from spanwise.types import Page
+
+
+def parse(data: bytes, *, max_pages: int = 100) -> Parsed:
+    return parse_pdf(Source(data=data, name="a.pdf", max_pages=max_pages))
+
+
+def fail(data: bytes, *, max_pages: int = 100) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        parse(data, max_pages=max_pages)
+    return caught.value
+
+
+def test_pages_cover_the_text() -> None:
+    """A page ends with a line end of ours, but for the last; an empty one has no characters."""
+    parsed = parse(build_pdf(["One\nline two", "", "Three"]))
+    assert parsed.text == "One\nline two\nThree"
+    assert parsed.pages == (
+        Page(start=0, end=13),
+        Page(start=13, end=13),
+        Page(start=13, end=18),
+    )
+
+
+def test_empty_pages_at_the_end_are_kept() -> None:
+    """They count, though they hold nothing."""
+    assert parse(build_pdf(["One", "", ""])).pages == (
+        Page(start=0, end=3),
+        Page(start=3, end=3),
+        Page(start=3, end=3),
+    )
+
+
+def test_printed_labels_are_kept_where_they_differ_from_the_number() -> None:
+    """Roman front matter, then 1: the label is what people see."""
+    labels = "<< /Nums [0 << /S /r >> 1 << /S /D /St 2 >>] >>"
+    parsed = parse(build_pdf(["a", "b", "c"], labels=labels))
+    assert [page.label for page in parsed.pages] == ["i", None, None]
+
+
+def test_outline_becomes_headings() -> None:
+    """Titles are found on their page: whole, over two lines, and after a number."""
+    pages = [
+        "Contents 1 2",
+        "Chapter One\nText one.",
+        "Chapter Two on\ntwo lines\n2.1 Scope\nMore.",
+    ]
+    outline = [
+        Bookmark("Part 0: nowhere", 0),
+        Bookmark("CHAPTER  ONE", 1),
+        Bookmark("Chapter two on two lines", 2, (Bookmark("Scope", 2), Bookmark("Scope", 2))),
+    ]
+    parsed = parse(build_pdf(pages, outline=outline))
+    assert [(h.level, h.title, parsed.text[h.start : h.end]) for h in parsed.headings] == [
+        (1, "CHAPTER ONE", "Chapter One"),
+        (1, "Chapter two on two lines", "Chapter Two on\ntwo lines"),
+        (2, "Scope", "2.1 Scope"),
+    ]
+
+
+def test_properties_are_metadata() -> None:
+    """Title, author and the day it was made."""
+    parsed = parse(
+        build_pdf(
+            ["text"],
+            properties={"Title": "Annual  Report", "Author": "Ä. B.", "CreationDate": "D:20180212"},
+        )
+    )
+    assert parsed.title == "Annual Report"
+    assert parsed.metadata == {"author": "Ä. B.", "date": "2018-02-12"}
+    assert parsed.media_type == "application/pdf"
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        (["a recur-\nring loss"], "a recurring loss"),
+        (["forward-looking, forward-\nlooking"], "forward-looking, forward-looking"),
+        (["well known, well-\nknown"], "well known, well-known"),
+        (["the COVID-\n19 virus"], "the COVID-19 virus"),
+        (["non-\nUS firms"], "non-US firms"),
+    ],
+)
+def test_hyphens_at_line_ends_are_resolved_by_the_document(pages: list[str], expected: str) -> None:
+    """A word that stands elsewhere in the document tells whether the hyphen is its own."""
+    assert parse(build_pdf(pages)).text.replace("\n", " ") == expected
+
+
+def test_characters_outside_the_basic_plane_are_whole() -> None:
+    """They take two places in pdfium's answer."""
+    assert parse(build_pdf(["A or A"], to_unicode="😀")).text == "😀 or 😀"
+
+
+def test_font_without_meaning_is_said() -> None:
+    """Private characters instead of letters are a warning."""
+    parsed = parse(build_pdf(["AAAA"], to_unicode="\ue001"))
+    assert "no meaning" in parsed.warnings[0]
+
+
+def test_empty_password_opens_silently() -> None:
+    """Half of all filings are encrypted so."""
+    parsed = parse(build_pdf(["locked"], user_password="", properties={"Title": "Filing"}))
+    assert (parsed.text, parsed.title, parsed.warnings) == ("locked", "Filing", ())
+
+
+def test_password_is_asked_for() -> None:
+    """What needs one cannot be read."""
+    error = fail(build_pdf(["locked"], user_password="secret"))
+    assert error.code == "encrypted"
+    assert "password" in str(error)
+
+
+def test_scan_is_no_text() -> None:
+    """A file of pictures wants OCR."""
+    error = fail(build_pdf(["", ""], picture_pages=[0, 1]))
+    assert error.code == "no_text"
+    assert "OCR" in str(error)
+
+
+def test_blank_file_is_no_text() -> None:
+    """A blank page is no scan."""
+    error = fail(build_pdf([""]))
+    assert error.code == "no_text"
+    assert "OCR" not in str(error)
+
+
+def test_scanned_pages_among_others_are_named() -> None:
+    """The rest is read."""
+    parsed = parse(build_pdf(["text", "", "", "text", ""], picture_pages=[1, 2, 4]))
+    assert parsed.warnings == ("no text on pages 2-3, 5 of 5, only pictures; OCR would read them",)
+
+
+def test_too_many_pages_are_refused() -> None:
+    """The limit is an option."""
+    error = fail(build_pdf(["a", "b"]), max_pages=1)
+    assert error.code == "too_large"
+
+
+WHOLE = build_pdf(["First page of the report.", "Second page of the report."])
+
+
+@pytest.mark.parametrize("share", [0.6, 0.75, 0.9, 0.99])
+def test_truncated_file_is_saved(share: float) -> None:
+    """The catalog stands before the cut; what follows it is what is lost."""
+    parsed = parse(WHOLE[: int(len(WHOLE) * share)])
+    assert parsed.text.startswith("First page")
+
+
+def test_saved_file_says_so() -> None:
+    """Nothing degrades in silence."""
+    parsed = parse(WHOLE[: int(len(WHOLE) * 0.6)])
+    assert "damaged or cut off" in parsed.warnings[0]
+
+
+def test_truncated_beyond_saving_is_corrupt() -> None:
+    """Without a catalog nothing leads to the pages."""
+    error = fail(b"%PDF-1.7\n1 0 obj\n<< /Length 10000 >>\nstream\n" + b"x" * 500)
+    assert error.code == "corrupt"
+    assert "a.pdf" in str(error)
+
+
+def test_junk_before_the_header_is_cut_off() -> None:
+    """Mail programs and web servers put lines there."""
+    assert parse(b"HTTP/1.1 200 OK\r\n" * 200 + WHOLE).text.startswith("First page")
+
+
+def test_page_that_cannot_be_read_is_named() -> None:
+    """The other pages are read."""
+    broken = WHOLE.replace(b"/Type /Page /Parent", b"/Type /Nope /Parent", 1)
+    parsed = parse(broken)
+    assert "page 1 of 2 cannot be read" in parsed.warnings

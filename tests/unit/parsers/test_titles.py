@@ -1,0 +1,38 @@
+"""Title and author properties count where they are what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanwise.parsers.titles import read_author, read_title
+
+
+@pytest.mark.parametrize("title", ["Annual Report 2018", "Form 10-K", "Über uns", "3M"[:2] + " Co"])
+def test_title_is_kept(title: str) -> None:
+    """What looks like a title is one."""
+    assert read_title(f"  {title}\n") == title
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "",
+        "ab",
+        "Microsoft Word - report.doc",
+        "report_final.PDF",
+        "untitled",
+        "Untitled-2",
+        "Document1",
+        "PowerPoint Presentation",
+        "0000012927-19-000010",
+        "x" * 301,
+    ],
+)
+def test_what_programs_write_is_no_title(title: str) -> None:
+    """File names, numbers and placeholders are left out."""
+    assert read_title(title) == ""
+
+
+def test_author_names_somebody() -> None:
+    """Placeholders are nobody."""
+    assert (read_author(" M.  E. "), read_author("Anonymous")) == ("M. E.", "")
