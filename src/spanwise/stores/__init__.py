@@ -1,0 +1,1 @@
+"""The embedded store and its kin behind the `Store` port."""

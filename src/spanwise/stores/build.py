@@ -1,0 +1,235 @@
+"""Make an index part of documents: their terms counted, their vectors quantised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.columns import digit_share
+from spanwise.core.scores import quantised_impacts
+from spanwise.core.terms import text_terms
+from spanwise.core.vectors import quantise_rows
+from spanwise.stores.part import Part, Postings, term_hashes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.stores.truth import StoredDocument
+
+__all__ = ["Vocabulary", "build_part", "count_documents", "in_pieces"]
+
+_MAX_RUNS = 100_000  # some 20 MB
+_BLOCK_ROWS = 2_048  # intermediate results of one block stay small
+_ROW_BITS = 32
+_ROW_MASK = (1 << _ROW_BITS) - 1
+
+
+class Vocabulary(dict[str, tuple[int, ...]]):
+    """Runs of characters without white space and the ids of their terms, learnt as they come.
+
+    No word crosses white space, so the terms of a text are those of its runs, and most runs have
+    been seen before. For one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        super().__init__()
+        self._ids: dict[str, int] = {}
+        self._hashes = np.empty(0, dtype=np.uint64)
+
+    def __missing__(self, run: str) -> tuple[int, ...]:
+        ids = self._ids
+        found = tuple([ids.setdefault(term, len(ids)) for term in text_terms(run)])
+        self[run] = found
+        return found
+
+    def count(self, text: str) -> Iterator[int]:
+        """Return the ids of all terms of a text in order."""
+        return chain.from_iterable(map(self.__getitem__, text.split()))
+
+    def rank(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return the hashes of some ids in ascending order, each once, and the place of each id.
+
+        Args:
+            ids: With repetitions, (n,).
+
+        Returns:
+            The hashes, and for each of `ids` the index of its hash, (n,).
+        """
+        new = list(islice(self._ids, len(self._hashes), None))
+        self._hashes = np.concatenate((self._hashes, term_hashes(new)))
+        used = np.flatnonzero(np.bincount(ids, minlength=len(self._hashes)))
+        order = used[np.argsort(self._hashes[used])]
+        ranks = np.empty(len(self._hashes), dtype=np.int64)
+        ranks[order] = np.arange(len(order))
+        return self._hashes[order], ranks[ids]
+
+    def forget_many(self) -> None:
+        """Begin anew where so much was learnt that it takes memory; not while ids are in use."""
+        if len(self) > _MAX_RUNS:
+            self.clear()
+            self._ids.clear()
+            self._hashes = self._hashes[:0]
+
+
+def in_pieces(
+    documents: Iterable[StoredDocument], *, rows: int
+) -> Iterator[tuple[StoredDocument, ...]]:
+    """Yield runs of documents that together have at least that many chunks, the last one fewer."""
+    piece: list[StoredDocument] = []
+    size = 0
+    for document in documents:
+        piece.append(document)
+        size += len(document.texts)
+        if size >= rows:
+            yield tuple(piece)
+            piece, size = [], 0
+    if piece:
+        yield tuple(piece)
+
+
+def build_part(
+    documents: Sequence[StoredDocument],
+    *,
+    vocabulary: Vocabulary,
+    dimension: int,
+    reference_terms: float,
+) -> Part:
+    """Return the part that holds these documents.
+
+    Args:
+        documents: Ascending by number.
+        vocabulary: What was learnt from documents before; it learns from these, too.
+        dimension: Of the vectors; 0 for none.
+        reference_terms: Fixed length of `core.scores.quantised_impacts`.
+    """
+    vocabulary.forget_many()
+    texts = [text for document in documents for text in document.texts]
+    counts = np.array([len(document.texts) for document in documents], dtype=np.int64)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    vectors, scales = _quantised(documents, rows=len(texts), dimension=dimension)
+    title_terms, title_ends, title_documents = _title_postings(documents, vocabulary)
+    return Part(
+        numbers=np.array([document.number for document in documents], dtype=np.int64),
+        starts=starts,
+        vectors=vectors,
+        scales=scales,
+        digits=np.array([round(digit_share(text) * 255) for text in texts], dtype=np.uint8),
+        chars=np.array([len(text) for text in texts], dtype=np.uint32),
+        tokens=np.array([n for document in documents for n in document.tokens], dtype=np.uint32),
+        body=_body_postings(texts, starts, vocabulary, reference_terms=reference_terms),
+        title_terms=title_terms,
+        title_ends=title_ends,
+        title_documents=title_documents,
+    )
+
+
+def _quantised(
+    documents: Sequence[StoredDocument], *, rows: int, dimension: int
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    vectors = np.zeros((rows, dimension), dtype=np.int8)
+    scales = np.zeros(rows, dtype=np.float32)
+    start = 0
+    for document in documents:
+        stored = document.vectors
+        if stored is not None:
+            for first in range(0, len(stored), _BLOCK_ROWS):
+                block = stored[first : first + _BLOCK_ROWS]
+                place = slice(start + first, start + first + len(block))
+                vectors[place], scales[place] = quantise_rows(block)
+        start += len(document.texts)
+    return vectors, scales
+
+
+def _count_terms(
+    texts: Sequence[str], vocabulary: Vocabulary
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the term ids of all texts, one text after the other, and the length of each text."""
+    pieces: list[NDArray[np.int64]] = []
+    lengths: list[int] = []
+    for first in range(0, len(texts), _BLOCK_ROWS):
+        ids: list[int] = []
+        before = 0
+        for text in texts[first : first + _BLOCK_ROWS]:
+            ids.extend(vocabulary.count(text))
+            lengths.append(len(ids) - before)
+            before = len(ids)
+        pieces.append(np.array(ids, dtype=np.int64))
+    return (
+        np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64),
+        np.array(lengths, dtype=np.int64),
+    )
+
+
+def _body_postings(
+    texts: Sequence[str],
+    starts: NDArray[np.int64],
+    vocabulary: Vocabulary,
+    *,
+    reference_terms: float,
+) -> Postings:
+    ids, lengths = _count_terms(texts, vocabulary)
+    terms, keys = vocabulary.rank(ids)
+    keys <<= _ROW_BITS
+    keys |= np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
+    keys.sort()
+    firsts = _run_starts(keys)
+    frequencies = np.diff(firsts, append=len(keys))
+    keys = keys[firsts]
+    rows = keys & _ROW_MASK
+    ends = np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1))
+    document_ends, documents, chunks = count_documents(ends, rows, starts)
+    return Postings(
+        terms=terms,
+        ends=ends,
+        rows=rows.astype(np.uint32),
+        impacts=quantised_impacts(frequencies, lengths[rows], reference_terms=reference_terms),
+        document_ends=document_ends,
+        documents=documents,
+        chunks=chunks,
+    )
+
+
+def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each run of equal values starts, (runs,)."""
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
+
+
+def count_documents(
+    ends: NDArray[np.int64], rows: NDArray[np.integer], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return postings of documents made of postings of rows: ends, documents, chunks.
+
+    Args:
+        ends: Of the postings, (H + 1,).
+        rows: Ascending for each term, (P,).
+        starts: First row of each document and one past the last row, (d + 1,).
+    """
+    ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
+    first = np.ones(len(ordinals), dtype=bool)
+    first[1:] = ordinals[1:] != ordinals[:-1]
+    first[ends[:-1][ends[:-1] < len(first)]] = True  # a new term starts a new run
+    places = np.flatnonzero(first)
+    chunks = np.diff(places, append=len(ordinals)).astype(np.uint32)
+    return np.searchsorted(places, ends), ordinals[places], chunks
+
+
+def _title_postings(
+    documents: Sequence[StoredDocument], vocabulary: Vocabulary
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
+    held = [
+        (term, ordinal)
+        for ordinal, document in enumerate(documents)
+        for term in set(vocabulary.count(document.title_words))
+    ]
+    pairs = np.array(held, dtype=np.int64).reshape(-1, 2)
+    terms, keys = vocabulary.rank(pairs[:, 0])
+    keys = (keys << _ROW_BITS) | pairs[:, 1]
+    keys.sort()
+    ends = np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1))
+    return terms, ends, (keys & _ROW_MASK).astype(np.uint32)

@@ -1,0 +1,164 @@
+"""Metadata of the living documents by field, so that a filter is evaluated once a distinct value.
+
+Documents are added as they come and never change; each field keeps a code for each document and
+the distinct values that the codes stand for. What a filter means is decided by `spanwise.filters`
+alone: it is asked about each distinct value.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from array import array
+from collections.abc import Mapping
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.filters import And, Filter, Kind, Not, Or, check_filter, known_fields, matches
+from spanwise.stores.truth import read_metadata
+from spanwise.types import Scalar
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["MetadataColumns"]
+
+_MAX_MASKS = 64  # filters whose answer is kept until the documents change
+_MAX_GONE_SHARE = 0.5  # with more documents gone, the columns are made anew
+
+
+class _Field:
+    """Codes of one field, one a document, 0 where it has not the field."""
+
+    def __init__(self, documents: int) -> None:
+        self.codes = array("i", bytes(documents * array("i").itemsize))
+        self.values: list[Scalar | None] = [None]
+        self._known: dict[tuple[type, Scalar], int] = {}
+
+    def append(self, value: Scalar) -> None:
+        code = self._known.setdefault((type(value), value), len(self.values))
+        if code == len(self.values):
+            self.values.append(value)
+        self.codes.append(code)
+
+
+class _Table:
+    """All fields of the documents seen so far, and the numbers of those."""
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.fields: dict[str, _Field] = {}
+
+    def append(self, number: int, metadata: Mapping[str, Scalar]) -> None:
+        for name, value in metadata.items():
+            if name not in self.fields:
+                self.fields[name] = _Field(len(self.numbers))
+            self.fields[name].append(value)
+        self.numbers.append(number)
+        for column in self.fields.values():
+            if len(column.codes) < len(self.numbers):
+                column.codes.append(0)
+
+
+class _Slice:
+    """The fields of the living documents at one moment, D documents."""
+
+    def __init__(self, table: _Table, living: NDArray[np.int64]) -> None:
+        slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), living)
+        self.documents = len(living)
+        self.codes: dict[str, NDArray[np.int32]] = {}
+        self.values: dict[str, list[Scalar | None]] = {}
+        for name, column in table.fields.items():
+            codes = np.array(column.codes, dtype=np.int32)[slots]
+            if codes.any():
+                self.codes[name] = codes
+                self.values[name] = column.values.copy()
+        self._masks: dict[Filter, NDArray[np.bool_]] = {}
+
+    @cached_property
+    def kinds(self) -> dict[str, frozenset[Kind]]:
+        """Return the kinds of values that each field has in living documents."""
+        return known_fields(
+            {name: value}
+            for name, codes in self.codes.items()
+            for code in np.flatnonzero(np.bincount(codes)).tolist()
+            if (value := self.values[name][code]) is not None
+        )
+
+    def mask(self, where: Filter) -> NDArray[np.bool_]:
+        """Return whether each document meets a filter that was checked, (D,), read-only."""
+        known = self._masks.get(where)
+        if known is None:
+            known = self._evaluate(where)
+            known.flags.writeable = False
+            if len(self._masks) < _MAX_MASKS:
+                self._masks[where] = known
+        return known
+
+    def _evaluate(self, where: Filter) -> NDArray[np.bool_]:
+        if isinstance(where, And):
+            return reduce(np.logical_and, [self._evaluate(part) for part in where.parts])
+        if isinstance(where, Or):
+            return reduce(np.logical_or, [self._evaluate(part) for part in where.parts])
+        if isinstance(where, Not):
+            return ~self._evaluate(where.part)
+        codes = self.codes.get(where.name)
+        if codes is None:
+            return np.full(self.documents, matches(where, {}))
+        met = np.zeros(len(self.values[where.name]), dtype=bool)
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            value = self.values[where.name][code]
+            met[code] = matches(where, {} if value is None else {where.name: value})
+        return met[codes]
+
+
+class MetadataColumns:
+    """Filters over the documents of one store; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._table = _Table()
+        self._latest: tuple[NDArray[np.int64], _Slice] | None = None
+
+    def mask(
+        self, connection: sqlite3.Connection, living: NDArray[np.int64], where: Filter
+    ) -> NDArray[np.bool_]:
+        """Return whether each living document meets a filter, (D,).
+
+        Args:
+            connection: Inside the read transaction in which these documents live.
+            living: Numbers of all living documents, ascending, (D,).
+            where: The filter.
+
+        Raises:
+            FilterError: If it names a field that no document has, or compares it with a value of
+                another type.
+        """
+        slice_ = self._slice(connection, living)
+        check_filter(where, slice_.kinds)
+        return slice_.mask(where)
+
+    def _slice(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> _Slice:
+        with self._lock:
+            if self._latest is not None and self._latest[0] is living:
+                return self._latest[1]
+            self._complete(connection, living)
+            made = _Slice(self._table, living)
+            self._latest = living, made
+            return made
+
+    def _complete(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> None:
+        """Add the living documents that are not in the table yet."""
+        numbers = np.array(self._table.numbers, dtype=np.int64)
+        known = np.isin(living, numbers)
+        last = int(numbers[-1]) if len(numbers) else 0
+        unseen = living[~known]
+        gone = len(numbers) - int(np.count_nonzero(known))
+        crossed = len(unseen) > 0 and int(unseen[0]) <= last
+        if crossed or gone > _MAX_GONE_SHARE * len(numbers):
+            # An older moment was asked for after a newer one, or most documents are gone.
+            self._table, last = _Table(), 0
+        for number, metadata in read_metadata(connection, after=last):
+            self._table.append(number, metadata)

@@ -1,0 +1,422 @@
+"""The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
+
+Rules:
+    `truth.db` (SQLite) holds all that matters; `index/` can be deleted at any time.
+    A document is written in one transaction; the index follows by itself.
+    Any number of threads and processes may read and write; the writers of a process take turns
+    here, those of different processes in SQLite. After a fork, open the store again.
+    In a folder that cannot be written, everything but writing works.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.errors import (
+    ConflictError,
+    DocumentNotFoundError,
+    FormatError,
+    OptionError,
+    StoreError,
+)
+from spanwise.filters import Filter
+from spanwise.stores import truth
+from spanwise.stores.columns import MetadataColumns
+from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.entries import check_entry
+from spanwise.stores.index import Index
+from spanwise.stores.passages import find_positions, read_passages
+from spanwise.stores.scan import count_terms, scan_view
+from spanwise.stores.view import View
+from spanwise.types import Chunk, Document, DocumentRecord, Page, Section
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.ports import DocumentEntry
+
+__all__ = ["EmbeddedSnapshot", "EmbeddedStore", "open_embedded"]
+
+_TRUTH_NAME = "truth.db"
+_INDEX_NAME = "index"
+_FLUSH_ROWS = 5_000
+_FOLLOW_ROWS = 500  # so that no search has to build more than this
+
+
+def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
+    """Open the knowledge base in a folder.
+
+    Args:
+        path: The folder, usually `NAME.kb`.
+        create: Whether to make it where there is none; its folder must be missing or empty.
+
+    Raises:
+        FormatError: If there is something else, nothing (and `create` is False), or a knowledge
+            base of a newer version.
+        StoreError: If it cannot be made or opened.
+    """
+    database = path / _TRUTH_NAME
+    try:
+        if not database.exists():
+            _make_folder(path, create=create)
+        writable = os.access(path, os.W_OK) and (
+            not database.exists() or os.access(database, os.W_OK)
+        )
+        if writable:
+            database.touch()
+    except OSError as error:
+        raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
+    pool = ConnectionPool(database, writable=writable)
+    try:
+        pool.prepare()
+    except BaseException:
+        pool.close()
+        raise
+    return EmbeddedStore(path, pool)
+
+
+def _make_folder(path: Path, *, create: bool) -> None:
+    if path.exists():
+        if not path.is_dir():
+            raise FormatError(f"{path} is a file; a knowledge base is a folder: name another one")
+        names = {entry.name for entry in path.iterdir()}
+        if names and _TRUTH_NAME not in names:
+            raise FormatError(
+                f"{path} is no knowledge base: it has no {_TRUTH_NAME}, but holds "
+                f"{', '.join(sorted(names)[:3])}; name another folder"
+            )
+    if not create:
+        raise FormatError(f"there is no knowledge base at {path}; check the name, or create it")
+    path.mkdir(parents=True, exist_ok=True)
+
+
+class EmbeddedSnapshot:
+    """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        view: View,
+        *,
+        columns: MetadataColumns,
+        dimension: int,
+    ) -> None:
+        """Bind what a moment consists of; the connection is inside its read transaction."""
+        self._connection = connection
+        self._view = view
+        self._columns = columns
+        self._dimension = dimension
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return how many living chunks hold each term, (T,), and how many there are."""
+        return count_terms(self._view, terms), self._view.all_chunks
+
+    def scan(
+        self,
+        query: ScanQuery,
+        *,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Scan:
+        """Search all chunks in scope, as `ports.Snapshot.scan` says."""
+        if query.vector is not None:
+            self._check_vectors(query.vector[None, :])
+        scope = None
+        numbers = self._view.living.numbers
+        if where is not None:
+            scope = self._columns.mask(self._connection, numbers, where)
+        if documents is not None:
+            named = np.isin(numbers, [self._find(document_id) for document_id in documents])
+            scope = named if scope is None else scope & named
+        return scan_view(self._view, query, scope=scope)
+
+    def _find(self, document_id: str) -> int:
+        found = truth.find_document(self._connection, document_id)
+        if found is None:
+            raise DocumentNotFoundError(
+                f"no document {document_id!r}; name documents that are in the knowledge base"
+            )
+        return found[0]
+
+    def _check_vectors(self, vectors: NDArray[np.float32]) -> None:
+        if vectors.ndim != 2 or vectors.shape[1] != self._dimension or not self._dimension:
+            raise OptionError(
+                f"vectors of shape {vectors.shape} are looked for, and the knowledge base has "
+                f"dimension {self._dimension}; embed the question as the documents were"
+            )
+
+    def passages(
+        self,
+        ranges: Sequence[PassageRange],
+        *,
+        terms: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Passages:
+        """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
+        if len(vectors):
+            self._check_vectors(vectors)
+        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return what is known of a document."""
+        find_positions(self._view, [handle])
+        return truth.read_record(self._connection, handle)
+
+    def sections(self, handle: int) -> tuple[Section, ...]:
+        """Return its sections in order."""
+        find_positions(self._view, [handle])
+        return truth.read_sections(self._connection, handle)
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return its pages in order, none where the format has no pages."""
+        find_positions(self._view, [handle])
+        return truth.read_pages(self._connection, handle)
+
+    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
+        """Return its chunks `[start, end)`."""
+        find_positions(self._view, [handle])
+        return truth.read_chunks(self._connection, handle, start, end)
+
+
+class EmbeddedStore:
+    """Documents in a folder; implements `ports.Store`. Safe for several threads and processes.
+
+    Needs the settings "dimension" (of the vectors, "0" for none) and "reference_terms" (length of
+    a usual chunk in terms, as `core.scores` wants it) before the first document.
+    """
+
+    def __init__(self, path: Path, pool: ConnectionPool) -> None:
+        """Bind the folder; use `open_embedded`.
+
+        Args:
+            path: The folder.
+            pool: Connections to its database, prepared.
+        """
+        self._path = path
+        self._pool = pool
+        self._index = Index(path / _INDEX_NAME, pool)
+        self._columns = MetadataColumns()
+        self._write_lock = threading.Lock()
+        self._unflushed_rows = 0
+        self._unfollowed_rows = 0
+        self._next_flush_rows = _FLUSH_ROWS
+
+    def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Record the settings that are not recorded yet, and return all that are recorded."""
+        with self._pool.lend() as connection:
+            recorded = truth.read_settings(connection)
+        if settings.keys() <= recorded.keys():
+            return recorded
+        with self._writing() as connection:
+            truth.add_settings(connection, settings)
+            return truth.read_settings(connection)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Open a write transaction; it is committed at the end, or nothing of it is kept."""
+        self._check_writable()
+        with self._write_lock, self._pool.lend() as connection:
+            connection.execute("begin immediate")
+            yield connection
+            connection.execute("commit")
+
+    def _check_writable(self) -> None:
+        self._pool.check_open()
+        if not self._pool.writable:
+            raise StoreError(
+                f"the folder {self._path} cannot be written; copy the knowledge base elsewhere"
+            )
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        """Store a document in one transaction, in place of one with the same id.
+
+        Raises:
+            ConflictError: If the id belongs to another source root and `replace` is False.
+            OptionError: If the entry does not fit together.
+            StoreFullError: If the disk is full; nothing of the document was kept.
+            StoreBusyError: If another process keeps writing for too long.
+        """
+        with self._pool.lend() as connection:
+            settings = self._index.settings(connection)
+        check_entry(entry, dimension=settings.dimension)
+        with self._writing() as connection:
+            replaced = _make_room(connection, entry.document, replace=replace)
+            _insert(connection, entry)
+            self._unflushed_rows += len(entry.chunks)
+            self._unfollowed_rows += len(entry.chunks)
+        self._follow()
+        return "replaced" if replaced else "added"
+
+    def _follow(self) -> None:
+        """Let the index follow after many new chunks; what cannot be done is tried again later."""
+        with self._write_lock:
+            rows = self._unflushed_rows
+            flush_due = rows >= self._next_flush_rows
+            if flush_due:
+                self._next_flush_rows = rows + _FLUSH_ROWS
+            follow_due = self._unfollowed_rows >= _FOLLOW_ROWS
+            if follow_due:
+                self._unfollowed_rows = 0
+        if follow_due:
+            self._index.follow()
+        if flush_due and self._index.flush():
+            with self._write_lock:
+                self._unflushed_rows -= rows
+                self._next_flush_rows = _FLUSH_ROWS
+
+    def delete_document(self, document_id: str) -> bool:
+        """Delete a document whole; return whether there was one."""
+        with self._writing() as connection:
+            found = truth.find_document(connection, document_id)
+            if found is not None:
+                truth.delete_rows(connection, found[0])
+        return found is not None
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Open a read transaction, without the index."""
+        with self._pool.lend() as connection:
+            connection.execute("begin")
+            yield connection
+
+    def _number(self, connection: sqlite3.Connection, document_id: str) -> int | None:
+        found = truth.find_document(connection, document_id)
+        return None if found is None else found[0]
+
+    def get_record(self, document_id: str) -> DocumentRecord | None:
+        """Return what is known of a document, or None."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            return None if number is None else truth.read_record(connection, number)
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        """Return the records of all documents that a filter leaves, ordered by id.
+
+        Raises:
+            FilterError: If the filter names a field that no document has, or compares it with a
+                value of another type.
+        """
+        with self._reading() as connection:
+            records = truth.read_records(connection)
+            if where is None:
+                return [record for _, record in records]
+            numbers = self._index.living(connection).numbers
+            chosen = set(numbers[self._columns.mask(connection, numbers, where)].tolist())
+        return [record for number, record in records if number in chosen]
+
+    def get_document(self, document_id: str) -> Document | None:
+        """Return a document without headings and blocks, or None."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            return None if number is None else truth.read_document(connection, number)
+
+    def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return all chunks of a document, none when there is no such document."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            return () if number is None else truth.read_chunks(connection, number)
+
+    def get_sections(self, document_id: str) -> tuple[Section, ...]:
+        """Return all sections of a document, none when there is no such document."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            return () if number is None else truth.read_sections(connection, number)
+
+    def get_vectors(self, document_id: str) -> NDArray[np.float32] | None:
+        """Return the vectors of its chunks as stored, (chunks, dimension), or None."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            if number is None:
+                return None
+            dimension = self._index.settings(connection).dimension
+            vectors = truth.read_vectors(connection, number, dimension=dimension)
+        return None if vectors is None else vectors.astype(np.float32)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[EmbeddedSnapshot]:
+        """Open a snapshot; close it soon, it holds a read transaction."""
+        with self._index.moment() as (connection, view):
+            yield EmbeddedSnapshot(
+                connection,
+                view,
+                columns=self._columns,
+                dimension=self._index.settings(connection).dimension,
+            )
+
+    def iterate_ids(self) -> Iterator[str]:
+        """Yield the ids of all documents in order, those that live when their turn comes."""
+        after = ""
+        while True:
+            with self._pool.lend() as connection:
+                ids = truth.read_ids(connection, after=after)
+            if not ids:
+                return
+            yield from ids
+            after = ids[-1]
+
+    def optimise(self) -> None:
+        """Write the index, check and compact its files, and move the log into the database.
+
+        Raises:
+            StoreError: If the folder or the disk does not let it, or another process is at it.
+        """
+        self._check_writable()
+        self._index.optimise()
+        with self._pool.lend() as connection:
+            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+
+    def close(self) -> None:
+        """Write what is pending and release everything; a closed store raises StoreError."""
+        if self._pool.closed:
+            return
+        if self._unflushed_rows or self._index.pending_rows:
+            self._index.flush()
+        self._pool.close()
+
+
+def _make_room(connection: sqlite3.Connection, document: Document, *, replace: bool) -> bool:
+    """Delete the document with the same id; return whether there was one.
+
+    Raises:
+        ConflictError: If it belongs to another source root and `replace` is False.
+    """
+    before = truth.find_document(connection, document.id)
+    if before is None:
+        return False
+    number, source_root = before
+    if not replace and source_root != document.source_root:
+        raise ConflictError(
+            f"the id {document.id!r} belongs to a document from {source_root!r}; this one comes "
+            f"from {document.source_root!r}; give it another id, or replace the other one by name",
+            source=document.id,
+            code="conflict",
+        )
+    truth.delete_rows(connection, number)
+    return True
+
+
+def _insert(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
+    """Insert a document whose id is free.
+
+    Raises:
+        OptionError: If one of its texts cannot be encoded.
+    """
+    try:
+        truth.insert_rows(connection, entry)
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - 20) : error.end + 20]
+        raise OptionError(
+            f"the document {entry.document.id!r} cannot be stored: {around!r} holds half a "
+            "surrogate pair; replace it"
+        ) from error

@@ -1,0 +1,96 @@
+"""What a store refuses before it writes: entries that do not fit together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.errors import FilterError, OptionError
+from spanwise.filters import field
+
+if TYPE_CHECKING:
+    from spanwise.ports import DocumentEntry
+    from spanwise.types import Document
+
+__all__ = ["check_entry"]
+
+
+def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
+    """Refuse an entry whose parts do not fit together; nothing of it may be stored.
+
+    Args:
+        entry: The document with its sections, chunks and vectors.
+        dimension: Of the vectors of the knowledge base, 0 for none.
+
+    Raises:
+        OptionError: If the chunks joined are not the text, the sections do not partition it, a
+            chunk is not inside its section, pages, metadata or characters are not usable, or the
+            vectors are not finite or of another shape.
+    """
+    problem = (
+        _document_problem(entry.document)
+        or _section_problem(entry)
+        or _chunk_problem(entry)
+        or _vector_problem(entry, dimension=dimension)
+    )
+    if problem:
+        raise OptionError(f"the document {entry.document.id!r} cannot be stored: {problem}")
+
+
+def _document_problem(document: Document) -> str:
+    if not document.id or not document.text:
+        return "it has no id or no text; give both"
+    try:
+        document.text.encode()
+    except UnicodeEncodeError as error:
+        return f"its text holds half a surrogate pair at character {error.start}; replace it"
+    for page in document.pages:
+        if not 0 <= page.start <= page.end <= len(document.text):
+            return f"{page!r} is outside of its {len(document.text)} characters"
+    for name, value in document.metadata.items():
+        try:
+            _ = field(name) == value
+        except FilterError:
+            return f"its metadata holds {name!r}: {value!r}; give texts, finite numbers, booleans"
+    return ""
+
+
+def _section_problem(entry: DocumentEntry) -> str:
+    place = 0
+    for section in entry.sections:
+        if section.start != place or section.end <= place:
+            return f"{section!r} starts not at {place} or is empty; sections partition the text"
+        place = section.end
+    if place != len(entry.document.text):
+        return f"its sections end at {place}, its text at {len(entry.document.text)}"
+    return ""
+
+
+def _chunk_problem(entry: DocumentEntry) -> str:
+    text = entry.document.text
+    place = 0
+    for index, chunk in enumerate(entry.chunks):
+        if chunk.index != index or chunk.start != place or chunk.end <= place:
+            return f"{chunk!r} is not chunk {index} from {place} on; chunks joined are the text"
+        if chunk.text != text[chunk.start : chunk.end]:
+            return f"{chunk!r} has another text than the document has there"
+        if not 0 <= chunk.section < len(entry.sections) or chunk.tokens < 1:
+            return f"{chunk!r} names no section or has no tokens"
+        section = entry.sections[chunk.section]
+        if not section.start <= chunk.start < chunk.end <= section.end:
+            return f"{chunk!r} is not inside of its section {section!r}"
+        place = chunk.end
+    return "" if place == len(text) else f"its chunks end at {place}, its text at {len(text)}"
+
+
+def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
+    if entry.vectors is None or dimension == 0:
+        if entry.vectors is None and dimension == 0:
+            return ""
+        given = "no vectors" if entry.vectors is None else "vectors"
+        return f"it comes with {given}, and the knowledge base has dimension {dimension}"
+    wanted = (len(entry.chunks), dimension)
+    if entry.vectors.shape != wanted:
+        return f"its vectors have shape {entry.vectors.shape}; give {wanted}"
+    return "" if np.isfinite(entry.vectors).all() else "its vectors hold numbers not finite"

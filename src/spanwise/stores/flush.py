@@ -1,0 +1,177 @@
+"""Write what is pending to index parts, merge small ones, forget what is gone.
+
+Only the holder of the lock runs this. Parts are new files; the manifest is replaced last, so that
+a crash at any moment leaves either the old index or the new one, and files nobody names.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.errors import FormatError
+from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
+from spanwise.stores.merge import Source, merge_parts
+from spanwise.stores.part_file import check_part_file, write_part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.stores.index import Index
+    from spanwise.stores.view import View
+
+__all__ = ["flush_pending"]
+
+_logger = logging.getLogger("spanwise")
+
+_BATCH_ROWS = 50_000  # written to one part at once
+_MAX_PART_ROWS = 150_000
+_MAX_GONE_SHARE = 0.3
+_MERGE_RATIO = 3  # neighbours are merged while the left one is less than this times the right one
+
+
+class _Group(NamedTuple):
+    """Neighbours that become one part; a single one with a name may stay the file it is."""
+
+    sources: tuple[Source, ...]
+    name: str
+    rows: int
+    """Of the documents that go on."""
+    gone_share: float
+    """Rows of documents that do not go on, as a share of all."""
+
+
+def flush_pending(index: Index, *, compact: bool) -> None:
+    """Write all documents that are in no file yet, and merge; the caller holds the lock.
+
+    Args:
+        index: The index.
+        compact: Whether to check all files, to rewrite those with any documents gone, and to
+            merge as much as may be merged.
+
+    Raises:
+        OSError: If something cannot be written; the old index is still there.
+        StoreError: If `truth.db` cannot be read.
+    """
+    if compact:
+        _forget_damaged(index.folder)
+    while _write_batch(index, compact=compact):
+        pass
+
+
+def _forget_damaged(folder: Path) -> None:
+    """Take damaged files out of the manifest: their documents are then written again."""
+    manifest = read_manifest(folder)
+    sound = []
+    for name in manifest.parts:
+        try:
+            check_part_file(folder / name)
+        except (OSError, FormatError) as error:
+            _logger.warning("an index part is made anew: %s", error)
+        else:
+            sound.append(name)
+    if len(sound) < len(manifest.parts):
+        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=tuple(sound)))
+
+
+def _write_batch(index: Index, *, compact: bool) -> bool:
+    """Write one batch of documents and a new manifest; return whether more is pending."""
+    manifest = read_manifest(index.folder)
+    with index.pool.lend() as connection:
+        connection.execute("begin")
+        on_disk = index.locate_on_disk(connection, manifest)
+        batch = _first_run(on_disk)
+        more = len(batch) < len(on_disk.missing)
+        sources = index.sources(connection, manifest, on_disk.living.numbers[batch])
+        seq, stamp = on_disk.living.seq, _stamp(connection, on_disk.living.seq)
+    groups = _plan(_groups(on_disk, sources), compact=compact and not more)
+    parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
+    if parts != manifest.parts:
+        write_manifest(index.folder, Manifest(seq=seq, stamp=stamp, parts=parts))
+    _remove_unused(index.folder, parts)
+    return more
+
+
+def _first_run(on_disk: View) -> NDArray[np.int64]:
+    """Return the positions of the next documents to write: neighbours, up to the batch size."""
+    missing = on_disk.missing
+    gaps = np.flatnonzero(np.diff(missing) != 1)
+    run = missing[: gaps[0] + 1] if len(gaps) else missing
+    rows = np.cumsum(on_disk.living.chunks[run])
+    return run[: max(1, int(np.searchsorted(rows, _BATCH_ROWS, side="right")))]
+
+
+def _stamp(connection: sqlite3.Connection, seq: int) -> str:
+    row = connection.execute("select hex(stamp) from change where seq = ?", (seq,)).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _group(sources: tuple[Source, ...], name: str) -> _Group:
+    rows = sum(int(np.diff(s.part.starts)[s.kept].sum()) for s in sources)
+    all_rows = sum(s.part.rows for s in sources)
+    return _Group(sources, name, rows, 1 - rows / max(1, all_rows))
+
+
+def _groups(on_disk: View, sources: Sequence[Source]) -> list[_Group]:
+    """Return the files with documents that go on, and what is to be written, in order."""
+    groups = [
+        _group((Source(entry.part, entry.used),), name)
+        for name, entry in zip(on_disk.manifest_parts, on_disk.parts, strict=True)
+        if entry.used.any()
+    ]
+    if sources:
+        groups.append(_group(tuple(sources), ""))
+    return sorted(groups, key=_first_number)
+
+
+def _first_number(group: _Group) -> int:
+    source = group.sources[0]
+    return int(source.part.numbers[np.argmax(source.kept)])
+
+
+def _last_number(group: _Group) -> int:
+    source = group.sources[-1]
+    return int(source.part.numbers[np.flatnonzero(source.kept)[-1]])
+
+
+def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
+    """Join neighbours from the end on, so that a row is moved few times in its life."""
+    planned = list(groups)
+    place = len(planned) - 2
+    while place >= 0:
+        left, right = planned[place], planned[place + 1]
+        fits = left.rows + right.rows <= _MAX_PART_ROWS
+        in_order = _last_number(left) < _first_number(right)
+        if fits and in_order and (compact or left.rows < _MERGE_RATIO * right.rows):
+            planned[place : place + 2] = [_group((*left.sources, *right.sources), "")]
+            place = min(place, len(planned) - 2)
+        else:
+            place -= 1
+    return planned
+
+
+def _write(folder: Path, group: _Group, *, compact: bool) -> str:
+    """Write a group to a new file, unless it is a file that may stay; return the file's name."""
+    if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
+        return group.name
+    part = merge_parts(group.sources)
+    # The name is random: other processes may have a file of the same documents mapped.
+    name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"
+    write_part(part, folder / name)
+    return name
+
+
+def _remove_unused(folder: Path, names: Sequence[str]) -> None:
+    """Remove files that no manifest names; one that is still in use goes with the next flush."""
+    used = set(names)
+    for path in folder.iterdir():
+        if path.suffix in (".part", ".tmp") and path.name not in used:
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,60 @@
+"""The lock of whoever writes index parts: an exclusive transaction on a database of its own.
+
+Works on every platform without a dependency, and the operating system frees it when its holder
+dies.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["flush_lock"]
+
+_LOCK_NAME = "lock.db"
+_PAUSE_SECONDS = 0.02
+_PRIMARY_CODE = 0xFF
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+@contextmanager
+def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
+    """Hold the lock of an index folder; give whether it was free.
+
+    Args:
+        folder: The index folder.
+        wait_seconds: How long to try; 0 for one try.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    connection = _acquire(folder, until=time.monotonic() + wait_seconds)
+    try:
+        yield connection is not None
+    finally:
+        if connection is not None:
+            connection.close()  # rolls back, which frees the lock
+
+
+def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
+    folder.mkdir(exist_ok=True)
+    while True:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                folder / _LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            if connection is not None:
+                connection.close()
+            if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
+                raise OSError(f"the index folder {folder} cannot be written: {error}") from error
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return connection

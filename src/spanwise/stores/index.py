@@ -1,0 +1,356 @@
+"""The derived index of one knowledge base: follows `truth.db`, in files and in memory.
+
+A search opens a moment in four steps: read the manifest; begin a read transaction; look up which
+documents live and where each stands; build what no part has in memory (the delta). The manifest
+is read before the transaction begins: a later one may have dropped documents that the
+transaction still sees. Should that happen all the same, they are built again.
+
+`flush` writes the delta to a part and merges small parts. It holds a lock that is never waited
+for in a search or a put: whoever has it does the work for all.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
+from spanwise.stores.build import Vocabulary, build_part, in_pieces
+from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.flush import flush_pending
+from spanwise.stores.flush_lock import flush_lock
+from spanwise.stores.manifest import Manifest, read_manifest
+from spanwise.stores.merge import Source, merge_parts
+from spanwise.stores.part import Part
+from spanwise.stores.part_file import open_part
+from spanwise.stores.truth import read_indexed, read_settings
+from spanwise.stores.view import Living, View, locate, read_living
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Index", "IndexSettings"]
+
+_logger = logging.getLogger("spanwise")
+
+_PIECE_ROWS = 2_000  # built at once for a search
+_BUILD_ROWS = 10_000  # built at once for a file
+_MAX_DELTA_ROWS = 20_000  # with more chunks missing, files are written before a search goes on
+_MAX_ATTEMPTS = 5
+_CATCH_UP_SECONDS = 60.0
+_OPTIMISE_SECONDS = 600.0
+
+
+class IndexSettings(NamedTuple):
+    """What the parts of a knowledge base depend on; recorded before its first document."""
+
+    dimension: int
+    reference_terms: float
+
+    @classmethod
+    def parse(cls, settings: dict[str, str]) -> IndexSettings:
+        """Return them from the settings of a knowledge base.
+
+        Raises:
+            StoreError: If they are not recorded or make no sense.
+        """
+        try:
+            parsed = cls(int(settings["dimension"]), float(settings["reference_terms"]))
+        except (KeyError, ValueError) as error:
+            raise StoreError(
+                f"the settings `dimension` and `reference_terms` are not usable: {settings!r}; "
+                "record them by ensure_settings before the first document"
+            ) from error
+        if parsed.dimension < 0 or not parsed.reference_terms > 0:
+            raise StoreError(f"the settings {settings!r} are not usable: give positive numbers")
+        return parsed
+
+
+class _BehindError(Exception):
+    """More is missing in the index than a search should build; never leaves this module."""
+
+
+class _StaleError(Exception):
+    """A file of the manifest is gone, and there is a newer manifest; never leaves this module."""
+
+
+class _Disk(NamedTuple):
+    manifest: Manifest
+    names: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+class Index:
+    """The index of one store in this process; safe for several threads."""
+
+    def __init__(self, folder: Path, pool: ConnectionPool) -> None:
+        """Remember where things are; nothing is read yet.
+
+        Args:
+            folder: The index folder; made by the first flush.
+            pool: Connections to `truth.db`.
+        """
+        self.folder = folder
+        self.pool = pool
+        self._lock = threading.Lock()
+        self._building = threading.Lock()
+        self._vocabulary = Vocabulary()
+        self._settings: IndexSettings | None = None
+        self._living: Living | None = None
+        self._disk = _Disk(Manifest(), (), ())
+        self._delta: tuple[Part, ...] = ()
+        self._latest: View | None = None
+
+    @property
+    def pending_rows(self) -> int:
+        """Chunks that are in memory and in no file."""
+        return sum(part.rows for part in self._delta)
+
+    def settings(self, connection: sqlite3.Connection) -> IndexSettings:
+        """Return the settings that parts depend on.
+
+        Raises:
+            StoreError: If they are not recorded yet.
+        """
+        if self._settings is None:
+            self._settings = IndexSettings.parse(read_settings(connection))
+        return self._settings
+
+    def living(self, connection: sqlite3.Connection) -> Living:
+        """Return the documents that a read transaction sees."""
+        known = self._living
+        living = read_living(connection, known=known)
+        if known is None or living.seq > known.seq:
+            self._living = living
+        return living
+
+    @contextmanager
+    def moment(self) -> Iterator[tuple[sqlite3.Connection, View]]:
+        """Open a moment: a connection inside a read transaction, and the view that fits it.
+
+        Where much is missing, it is written to parts first.
+        """
+        for attempt in range(_MAX_ATTEMPTS):
+            with ExitStack() as stack:
+                manifest = read_manifest(self.folder)
+                connection = stack.enter_context(self.pool.lend())
+                connection.execute("begin")
+                allow_large = attempt == _MAX_ATTEMPTS - 1 or not self.pool.writable
+                try:
+                    view = self._view(connection, manifest, allow_large=allow_large)
+                except (_BehindError, _StaleError) as error:
+                    behind = isinstance(error, _BehindError)
+                else:
+                    yield connection, view
+                    return
+            if behind:
+                self.flush(wait_seconds=_CATCH_UP_SECONDS)
+
+    def follow(self) -> None:
+        """Build what is new in memory now, where searches would have to do it otherwise."""
+        if self._latest is None:
+            return
+        try:
+            with self.moment():
+                pass
+        except StoreError as error:  # the documents are safe, and the next search tries again
+            _logger.warning("the index does not follow for now: %s", error)
+
+    def flush(self, *, wait_seconds: float = 0.0) -> bool:
+        """Write what is in no file yet, if nobody else is doing it.
+
+        The index is derived: where it cannot be written, searches go on in memory, and the log
+        says so.
+
+        Args:
+            wait_seconds: How long to wait for whoever else writes.
+
+        Returns:
+            Whether it was done.
+        """
+        if not self.pool.writable:
+            return False
+        try:
+            with flush_lock(self.folder, wait_seconds=wait_seconds) as held:
+                if held:
+                    flush_pending(self, compact=False)
+                return held
+        except (OSError, StoreError) as error:
+            _logger.warning("the index cannot be written, searches go on in memory: %s", error)
+            return False
+
+    def optimise(self) -> None:
+        """Write what is in no file yet, check all files and compact them.
+
+        Raises:
+            StoreBusyError: If another process writes the index for too long.
+            StoreFullError: If the disk is full.
+            StoreError: If the index cannot be written for another reason.
+        """
+        try:
+            with flush_lock(self.folder, wait_seconds=_OPTIMISE_SECONDS) as held:
+                if not held:
+                    raise StoreBusyError(
+                        f"another process has been writing {self.folder} for more than "
+                        f"{_OPTIMISE_SECONDS:.0f} seconds; wait for it, or stop it"
+                    )
+                flush_pending(self, compact=True)
+        except OSError as error:
+            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            raise kind(
+                f"the index {self.folder} cannot be written ({error}); no document is lost"
+            ) from error
+
+    def _view(
+        self, connection: sqlite3.Connection, manifest: Manifest, *, allow_large: bool
+    ) -> View:
+        """Return the view of a read transaction; no document of it is missing.
+
+        Raises:
+            _BehindError: If much is missing and `allow_large` is False.
+            _StaleError: If a file is gone because there is a newer manifest.
+        """
+        living = self.living(connection)
+        latest = self._latest
+        if latest and latest.living is living and self._disk.manifest == manifest:
+            return latest
+        with self._lock:
+            disk = self._read_disk(connection, manifest)
+            view = _located(living, disk, self._delta)
+            if len(view.missing):
+                lost = len(disk.names) < len(manifest.parts)
+                if lost and not allow_large and read_manifest(self.folder) != manifest:
+                    raise _StaleError
+                rows = int(living.chunks[view.missing].sum())
+                if rows > _MAX_DELTA_ROWS:
+                    if not allow_large:
+                        raise _BehindError
+                    _logger.warning("the index lacks %d chunks: they are read into memory", rows)
+                built = self._build(connection, living.numbers[view.missing], rows=_PIECE_ROWS)
+                view = _located(living, disk, _compacted((*self._delta, *built), living))
+            self._keep(view, disk)
+            return view
+
+    def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
+        """Return which living documents stand in files."""
+        return _located(self.living(connection), self._read_disk(connection, manifest), ())
+
+    def sources(
+        self, connection: sqlite3.Connection, manifest: Manifest, numbers: NDArray[np.int64]
+    ) -> list[Source]:
+        """Return parts in memory that hold some living documents, for a flush.
+
+        Args:
+            connection: Inside a read transaction.
+            manifest: That of the flush.
+            numbers: Of the documents, ascending; none of them stands in a file.
+        """
+        if not len(numbers):
+            return []
+        try:
+            view = self._view(connection, manifest, allow_large=False)
+        except _BehindError:
+            view = None
+        if view is not None:
+            entries = view.parts[len(view.manifest_parts) :]
+            found = [Source(entry.part, np.isin(entry.part.numbers, numbers)) for entry in entries]
+            found = [source for source in found if source.kept.any()]
+            kept = np.concatenate([s.part.numbers[s.kept] for s in found] or [numbers[:0]])
+            if np.array_equal(kept, numbers):
+                return found
+        built = self._build(connection, numbers, rows=_BUILD_ROWS)
+        return [Source(part, np.ones(part.documents, dtype=bool)) for part in built]
+
+    def _build(
+        self, connection: sqlite3.Connection, numbers: NDArray[np.int64], *, rows: int
+    ) -> list[Part]:
+        """Return parts in memory that hold some living documents, ascending by number."""
+        settings = self.settings(connection)
+        documents = read_indexed(connection, numbers.tolist(), dimension=settings.dimension)
+        with self._building:
+            return [
+                build_part(
+                    piece,
+                    vocabulary=self._vocabulary,
+                    dimension=settings.dimension,
+                    reference_terms=settings.reference_terms,
+                )
+                for piece in in_pieces(documents, rows=rows)
+            ]
+
+    def _keep(self, view: View, disk: _Disk) -> None:
+        """Remember a view for the next search, unless a newer one is known."""
+        if self._latest is not None and self._latest.living.seq > view.living.seq:
+            return
+        self._disk = disk
+        self._latest = view
+        self._delta = tuple(
+            entry.part for entry in view.parts[len(disk.parts) :] if entry.used.any()
+        )
+
+    def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _Disk:
+        """Return the parts of a manifest that can be used.
+
+        A part that is gone, damaged or of another knowledge base is left out: its documents are
+        then missing, and built again from `truth.db`.
+        """
+        known = self._disk
+        if known.manifest == manifest:
+            return known
+        if not _fits(connection, manifest):
+            return _Disk(manifest, (), ())
+        opened = dict(zip(known.names, known.parts, strict=True))
+        for name in manifest.parts:
+            if name in opened:
+                continue
+            try:
+                opened[name] = open_part(self.folder / name)
+            except FileNotFoundError:
+                continue  # merged away since the manifest was read, or deleted by someone
+            except (OSError, FormatError) as error:
+                _logger.warning("an index part is left out and made anew: %s", error)
+        names = tuple(name for name in manifest.parts if name in opened)
+        return _Disk(manifest, names, tuple(opened[name] for name in names))
+
+
+def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
+    """Return whether a manifest belongs to the history of this database."""
+    row = connection.execute(
+        "select hex(stamp) from change where seq = ?", (manifest.seq,)
+    ).fetchone()
+    if row is not None and row[0] == manifest.stamp:
+        return True
+    if manifest.parts:
+        _logger.warning("the index belongs to another history of truth.db and is made anew")
+    return False
+
+
+def _located(living: Living, disk: _Disk, delta: Sequence[Part]) -> View:
+    return locate(living, (*disk.parts, *delta), manifest_parts=disk.names)
+
+
+def _compacted(delta: Sequence[Part], living: Living) -> tuple[Part, ...]:
+    """Return the parts in memory, small neighbours merged, so that their number stays small."""
+    merged: list[Part] = []
+    for part in delta:
+        merged.append(part)
+        while len(merged) > 1 and merged[-2].rows < 2 * merged[-1].rows:
+            pair = locate(living, merged[-2:], manifest_parts=()).parts
+            if not _in_order(
+                pair[0].part.numbers[pair[0].used], pair[1].part.numbers[pair[1].used]
+            ):
+                break
+            merged[-2:] = [merge_parts([Source(entry.part, entry.used) for entry in pair])]
+    return tuple(merged)
+
+
+def _in_order(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
+    return not len(first) or not len(second) or bool(first[-1] < second[0])

@@ -1,0 +1,72 @@
+"""Which index parts count: one small file, replaced whole after every change.
+
+The manifest carries the sequence number of the last change that its parts know, and the random
+stamp of that change: where `truth.db` has another stamp there (a restored backup, another file),
+the parts belong to other documents and are made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spanwise.stores.part_file import sync_folder
+
+__all__ = ["MANIFEST_NAME", "Manifest", "read_manifest", "write_manifest"]
+
+MANIFEST_NAME = "manifest.json"
+MANIFEST_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """Index parts in use, ascending by the numbers of their documents."""
+
+    seq: int = 0
+    stamp: str = ""
+    """Of the change with this number, hex; empty where there is no manifest."""
+    parts: tuple[str, ...] = ()
+    """Names of files in the same folder."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest of an index folder, an empty one where it is missing or not readable."""
+    try:
+        data = (folder / MANIFEST_NAME).read_bytes()
+        fields: dict[str, Any] = json.loads(data)
+        body = fields["body"]
+        if fields["format"] != MANIFEST_FORMAT or fields["crc"] != _checksum(body):
+            return Manifest()
+        return Manifest(seq=body["seq"], stamp=body["stamp"], parts=tuple(body["parts"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Manifest()
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace the manifest; it is safe on the disk when this returns.
+
+    Raises:
+        OSError: If it cannot be written; the old one is still there.
+    """
+    body = {"seq": manifest.seq, "stamp": manifest.stamp, "parts": list(manifest.parts)}
+    fields = {"format": MANIFEST_FORMAT, "crc": _checksum(body), "body": body}
+    path = folder / MANIFEST_NAME
+    temporary = path.with_suffix(".tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(json.dumps(fields, indent=1).encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(folder)
+
+
+def _checksum(body: object) -> int:
+    return zlib.crc32(json.dumps(body, sort_keys=True).encode("utf-8"))

@@ -1,0 +1,309 @@
+"""What stands in `truth.db`: documents in, out and read back.
+
+Every function works on a connection that is lent to the calling thread; those that write expect
+an open write transaction, those that read take what the connection sees.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.vectors import unit_rows
+from spanwise.stores.schema import POSITION_BITS
+from spanwise.types import Chunk, Document, DocumentRecord, Page, Scalar, Section
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.ports import DocumentEntry
+
+__all__ = [
+    "StoredDocument",
+    "add_settings",
+    "delete_rows",
+    "find_document",
+    "insert_rows",
+    "read_chunks",
+    "read_document",
+    "read_ids",
+    "read_indexed",
+    "read_metadata",
+    "read_pages",
+    "read_record",
+    "read_records",
+    "read_sections",
+    "read_settings",
+    "read_vectors",
+]
+
+_IDS_AT_ONCE = 1_000
+
+_RECORDS = (
+    "select number, id, title, summary, metadata, media_type, source, source_root, content_hash,"
+    " chars, chunks, tokens, pages from document"
+)
+_ONE_RECORD = _RECORDS + " where number = ?"
+_ALL_RECORDS = _RECORDS + " order by id"
+
+
+def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return all settings, ordered by name."""
+    return dict(connection.execute("select name, value from setting order by name"))
+
+
+def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Record the settings that are not recorded yet."""
+    connection.executemany(
+        "insert into setting (name, value) values (?, ?) on conflict do nothing",
+        sorted(settings.items()),
+    )
+
+
+def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int, str] | None:
+    """Return number and source root of a document, or None."""
+    row: tuple[int, str] | None = connection.execute(
+        "select number, source_root from document where id = ?", (document_id,)
+    ).fetchone()
+    return row
+
+
+def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
+    """Insert a document whose id is free, under a number that was never used before."""
+    document = entry.document
+    (number,) = connection.execute(
+        "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
+        " source, source_root, content_hash, warnings, chars, chunks, tokens, pages)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " returning number",
+        (
+            document.id,
+            entry.title,
+            entry.summary,
+            entry.title_words,
+            document.title,
+            json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False),
+            document.media_type,
+            document.source,
+            document.source_root,
+            document.content_hash,
+            json.dumps(document.warnings, ensure_ascii=False),
+            len(document.text),
+            len(entry.chunks),
+            sum(chunk.tokens for chunk in entry.chunks),
+            len(document.pages),
+        ),
+    ).fetchone()
+    connection.executemany(
+        "insert into section (document, position, start, end, title, path, header_tokens)"
+        " values (?, ?, ?, ?, ?, ?, ?)",
+        (
+            (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens)
+            for i, s in enumerate(entry.sections)
+        ),
+    )
+    connection.executemany(
+        "insert into page (document, position, start, end, label) values (?, ?, ?, ?, ?)",
+        ((number, i, p.start, p.end, p.label) for i, p in enumerate(document.pages)),
+    )
+    base = number << POSITION_BITS
+    connection.executemany(
+        "insert into chunk (key, section, start, tokens, text) values (?, ?, ?, ?, ?)",
+        ((base | c.index, c.section, c.start, c.tokens, c.text) for c in entry.chunks),
+    )
+    if entry.vectors is not None:
+        connection.execute(
+            "insert into vector (document, data) values (?, ?)",
+            (number, np.ascontiguousarray(unit_rows(entry.vectors), dtype="<f2").data),
+        )
+    _record_change(connection, number, gone=False)
+
+
+def delete_rows(connection: sqlite3.Connection, number: int) -> None:
+    """Delete a document whole."""
+    connection.execute("delete from document where number = ?", (number,))
+    connection.execute("delete from section where document = ?", (number,))
+    connection.execute("delete from page where document = ?", (number,))
+    connection.execute("delete from vector where document = ?", (number,))
+    base = number << POSITION_BITS
+    connection.execute(
+        "delete from chunk where key >= ? and key < ?", (base, base + (1 << POSITION_BITS))
+    )
+    _record_change(connection, number, gone=True)
+
+
+def _record_change(connection: sqlite3.Connection, number: int, *, gone: bool) -> None:
+    connection.execute(
+        "insert into change (stamp, document, gone) values (randomblob(8), ?, ?)", (number, gone)
+    )
+
+
+def _record(row: Sequence[object]) -> DocumentRecord:
+    return DocumentRecord(
+        id=str(row[1]),
+        title=str(row[2]),
+        summary=str(row[3]),
+        metadata=json.loads(str(row[4])),
+        media_type=str(row[5]),
+        source=str(row[6]),
+        source_root=str(row[7]),
+        content_hash=str(row[8]),
+        chars=int(str(row[9])),
+        chunks=int(str(row[10])),
+        tokens=int(str(row[11])),
+        pages=int(str(row[12])),
+    )
+
+
+def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
+    """Return what is known of the document with this number, which must exist."""
+    return _record(connection.execute(_ONE_RECORD, (number,)).fetchone())
+
+
+def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
+    """Return number and record of every document, ordered by id."""
+    rows = connection.execute(_ALL_RECORDS)
+    return [(row[0], _record(row)) for row in rows]
+
+
+def read_metadata(
+    connection: sqlite3.Connection, *, after: int
+) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
+    """Yield number and metadata of the documents above a number, in order."""
+    rows = connection.execute(
+        "select number, metadata from document where number > ? order by number", (after,)
+    )
+    for number, metadata in rows:
+        yield number, json.loads(metadata)
+
+
+def read_document(connection: sqlite3.Connection, number: int) -> Document | None:
+    """Return a document as it was given, without headings and blocks, or None."""
+    row = connection.execute(
+        "select id, given_title, metadata, media_type, source, source_root, content_hash, warnings"
+        " from document where number = ?",
+        (number,),
+    ).fetchone()
+    if row is None:
+        return None
+    return Document(
+        id=row[0],
+        text="".join(chunk.text for chunk in read_chunks(connection, number)),
+        title=row[1],
+        pages=read_pages(connection, number),
+        metadata=json.loads(row[2]),
+        media_type=row[3],
+        source=row[4],
+        source_root=row[5],
+        content_hash=row[6],
+        warnings=tuple(json.loads(row[7])),
+    )
+
+
+def read_chunks(
+    connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
+) -> tuple[Chunk, ...]:
+    """Return the chunks `[start, end)` of a document, those that exist."""
+    base = number << POSITION_BITS
+    rows = connection.execute(
+        "select key, section, start, tokens, text from chunk where key >= ? and key < ?"
+        " order by key",
+        (base + max(0, start), base + min(end, 1 << POSITION_BITS)),
+    )
+    return tuple(
+        Chunk(
+            index=key - base, start=first, end=first + len(text), section=section,
+            tokens=tokens, text=text,
+        )
+        for key, section, first, tokens, text in rows
+    )  # fmt: skip
+
+
+def _as_json(path: tuple[str, ...]) -> str:
+    return json.dumps(path, ensure_ascii=False)
+
+
+def read_sections(connection: sqlite3.Connection, number: int) -> tuple[Section, ...]:
+    """Return the sections of a document in order."""
+    rows = connection.execute(
+        "select start, end, title, path, header_tokens from section where document = ?"
+        " order by position",
+        (number,),
+    )
+    return tuple(
+        Section(
+            start=start,
+            end=end,
+            title=title,
+            path=tuple(json.loads(path)),
+            header_tokens=header_tokens,
+        )
+        for start, end, title, path, header_tokens in rows
+    )
+
+
+def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
+    """Return the pages of a document in order."""
+    rows = connection.execute(
+        "select start, end, label from page where document = ? order by position", (number,)
+    )
+    return tuple(Page(start=start, end=end, label=label) for start, end, label in rows)
+
+
+def read_vectors(
+    connection: sqlite3.Connection, number: int, *, dimension: int
+) -> NDArray[np.float16] | None:
+    """Return the vectors of a document's chunks, (chunks, dimension), or None."""
+    row = connection.execute("select data from vector where document = ?", (number,)).fetchone()
+    if row is None:
+        return None
+    return np.frombuffer(row[0], dtype="<f2").reshape(-1, dimension)
+
+
+def read_ids(connection: sqlite3.Connection, *, after: str) -> list[str]:
+    """Return the next ids after one, in order; none at the end."""
+    rows = connection.execute(
+        "select id from document where id > ? order by id limit ?", (after, _IDS_AT_ONCE)
+    )
+    return [document_id for (document_id,) in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredDocument:
+    """What the index needs of a document."""
+
+    number: int
+    title_words: str
+    texts: tuple[str, ...]
+    """One for each chunk."""
+    tokens: tuple[int, ...]
+    """One for each chunk."""
+    vectors: NDArray[np.float16] | None
+    """(chunks, dimension), None without vectors."""
+
+
+def read_indexed(
+    connection: sqlite3.Connection, numbers: Iterable[int], *, dimension: int
+) -> Iterator[StoredDocument]:
+    """Yield what the index needs of some documents, in the order given."""
+    for number in numbers:
+        (title_words,) = connection.execute(
+            "select title_words from document where number = ?", (number,)
+        ).fetchone()
+        base = number << POSITION_BITS
+        rows = connection.execute(
+            "select text, tokens from chunk where key >= ? and key < ? order by key",
+            (base, base + (1 << POSITION_BITS)),
+        ).fetchall()
+        yield StoredDocument(
+            number=number,
+            title_words=title_words,
+            texts=tuple(row[0] for row in rows),
+            tokens=tuple(row[1] for row in rows),
+            vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
+        )

@@ -1,0 +1,159 @@
+"""Which documents live at one moment, and in which index part each of them stands.
+
+Rules:
+    Liveness comes from `truth.db` alone; nothing in a part changes when a document goes.
+    A document is searched in exactly one part: every living number is looked up, the first part
+    that has it counts, and what no part has is reported as missing. So no gap between parts can
+    hide a document, whatever other processes write meanwhile.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.stores.part import Part, run_indexes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Living", "PartView", "View", "locate", "read_living"]
+
+_MAX_STEPS = 20_000  # after more changes the table of documents is read anew
+
+
+class Living(NamedTuple):
+    """The documents after one change of `truth.db`. D documents."""
+
+    seq: int
+    high: int
+    """Highest number that was ever given, as far as is known."""
+    numbers: NDArray[np.int64]
+    """Ascending, (D,)."""
+    chunks: NDArray[np.int64]
+    """Chunks of each, (D,)."""
+
+
+def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Living:
+    """Return the living documents that a transaction sees.
+
+    Args:
+        connection: Inside a read transaction.
+        known: An earlier state, from which less has to be read; a later one is of no use.
+    """
+    (seq,) = connection.execute("select coalesce(max(seq), 0) from change").fetchone()
+    if known is not None and known.seq == seq:
+        return known
+    if known is None or not 0 < seq - known.seq <= _MAX_STEPS:
+        known = Living(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    stays = np.ones(len(known.numbers), dtype=bool)
+    if len(stays):
+        gone = connection.execute(
+            "select document from change where seq > ? and gone", (known.seq,)
+        ).fetchall()
+        stays = ~np.isin(known.numbers, [number for (number,) in gone])
+    rows = connection.execute(
+        "select number, chunks from document where number > ? order by number", (known.high,)
+    ).fetchall()
+    new = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return Living(
+        seq,
+        int(new[-1, 0]) if len(new) else known.high,
+        np.concatenate((known.numbers[stays], new[:, 0])),
+        np.concatenate((known.chunks[stays], new[:, 1])),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartView:
+    """A part as one moment sees it. d documents in the part."""
+
+    part: Part
+    positions: NDArray[np.int64]
+    """Position of each document of the part among the living ones, -1 for those not used, (d,)."""
+
+    @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """Whether each document of the part is searched here, (d,)."""
+        return self.positions >= 0
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all documents are."""
+        return bool(self.used.all())
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows of used documents, ascending."""
+        starts = self.part.starts
+        return run_indexes(starts[:-1][self.used], np.diff(starts)[self.used])
+
+    @cached_property
+    def used_rows(self) -> int:
+        """Number of rows of used documents."""
+        return int(np.diff(self.part.starts)[self.used].sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class View:
+    """One moment of the index: all living documents, each in one part. D documents."""
+
+    living: Living
+    manifest_parts: tuple[str, ...]
+    """Files it was made with; the parts in memory come after them."""
+    parts: tuple[PartView, ...]
+    part_of: NDArray[np.int64]
+    """Index into `parts` of each document, -1 where no part has it, (D,)."""
+    ordinals: NDArray[np.int64]
+    """Ordinal of each document in its part, (D,)."""
+
+    @cached_property
+    def all_chunks(self) -> int:
+        """Number of living chunks."""
+        return int(self.living.chunks.sum())
+
+    @property
+    def all_documents(self) -> int:
+        """Number of living documents."""
+        return len(self.living.numbers)
+
+    @cached_property
+    def missing(self) -> NDArray[np.int64]:
+        """Positions of the documents that no part has."""
+        return np.flatnonzero(self.part_of < 0)
+
+
+def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
+    """Return where each living document stands; the first part that has it counts."""
+    part_of = np.full(len(living.numbers), -1, dtype=np.int64)
+    ordinals = np.zeros(len(living.numbers), dtype=np.int64)
+    views = []
+    for index, part in enumerate(parts):
+        positions = _positions(living.numbers, part.numbers, free=part_of < 0)
+        used = np.flatnonzero(positions >= 0)
+        part_of[positions[used]] = index
+        ordinals[positions[used]] = used
+        views.append(PartView(part=part, positions=positions))
+    return View(
+        living=living,
+        manifest_parts=manifest_parts,
+        parts=tuple(views),
+        part_of=part_of,
+        ordinals=ordinals,
+    )
+
+
+def _positions(
+    living: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the position of each number among the living ones, -1 where it is not or is taken."""
+    if not len(living):
+        return np.full(len(numbers), -1, dtype=np.int64)
+    positions = np.searchsorted(living, numbers)
+    positions[positions == len(living)] = 0
+    return np.where((living[positions] == numbers) & free[positions], positions, -1)

@@ -1,0 +1,1 @@
+"""Conformance suites and deterministic fakes for those who write a store or an embedder."""

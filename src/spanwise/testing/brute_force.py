@@ -1,0 +1,198 @@
+"""What a search of a store has to find, worked out chunk by chunk from the definitions alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.terms import text_terms
+from spanwise.core.vectors import quantise_rows, unit_rows
+from spanwise.ports import DocumentEntry, ScanQuery
+
+__all__ = [
+    "ChunkPlace",
+    "ExpectedScan",
+    "expected_impact",
+    "expected_scan",
+    "expected_similarity",
+    "mean_and_deviation",
+]
+
+ChunkPlace = tuple[str, int]
+"""Document id and index of a chunk."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExpectedScan:
+    """What a scan has to say, by document id instead of handle."""
+
+    query: ScanQuery
+    entries: Sequence[DocumentEntry]
+    """All documents, oldest first."""
+    scope: Sequence[DocumentEntry]
+    """Those in scope, oldest first."""
+    reference_terms: float
+
+    @cached_property
+    def places(self) -> list[ChunkPlace]:
+        """Chunks in scope, oldest document first."""
+        return [(entry.document.id, chunk.index) for entry in self.scope for chunk in entry.chunks]
+
+    @cached_property
+    def term_chunks(self) -> list[int]:
+        """Chunks of all documents that hold each term."""
+        bodies = [set(text_terms(c.text)) for entry in self.entries for c in entry.chunks]
+        return [sum(term in body for body in bodies) for term in self.query.terms]
+
+    @cached_property
+    def title_documents(self) -> list[int]:
+        """Documents whose title words hold each term."""
+        titles = [set(text_terms(entry.title_words)) for entry in self.entries]
+        return [sum(term in title for title in titles) for term in self.query.terms]
+
+    @cached_property
+    def weights(self) -> list[float]:
+        """Weight of each term: over chunks, or over titles where no chunk holds it."""
+        chunks = sum(len(entry.chunks) for entry in self.entries)
+        return [
+            float(inverse_frequencies(body, chunks))
+            if body
+            else float(inverse_frequencies(title, len(self.entries)))
+            for body, title in zip(self.term_chunks, self.title_documents, strict=True)
+        ]
+
+    @cached_property
+    def body(self) -> dict[ChunkPlace, float]:
+        """Keyword score of the body of each chunk in scope."""
+        return {
+            (entry.document.id, chunk.index): sum(
+                weight * expected_impact(term, chunk.text, reference_terms=self.reference_terms)
+                for term, weight in zip(self.query.terms, self.weights, strict=True)
+            )
+            for entry in self.scope
+            for chunk in entry.chunks
+        }
+
+    @cached_property
+    def keyword(self) -> dict[ChunkPlace, float]:
+        """Keyword score of each chunk in scope, body and title."""
+        titles: dict[str, float] = {}
+        for entry in self.scope:
+            held = set(text_terms(entry.title_words))
+            titles[entry.document.id] = sum(
+                weight
+                for term, weight in zip(self.query.terms, self.weights, strict=True)
+                if term in held
+            )
+        return {place: score + titles[place[0]] for place, score in self.body.items()}
+
+    @cached_property
+    def cosine(self) -> dict[ChunkPlace, float]:
+        """Cosine of each chunk in scope; zeros without a vector."""
+        if self.query.vector is None:
+            return dict.fromkeys(self.places, 0.0)
+        return {
+            (entry.document.id, chunk.index): expected_similarity(
+                entry, chunk.index, self.query.vector
+            )
+            for entry in self.scope
+            for chunk in entry.chunks
+        }
+
+    @cached_property
+    def documents(self) -> dict[str, tuple[int, list[int], list[bool]]]:
+        """Chunks, chunks with each term and titles with each term, of the documents told of."""
+        found: dict[str, tuple[int, list[int], list[bool]]] = {}
+        with_hits = {document_id for document_id, _ in self.hits}
+        for entry in self.scope:
+            bodies = [set(text_terms(chunk.text)) for chunk in entry.chunks]
+            counts = [sum(term in body for body in bodies) for term in self.query.terms]
+            title = set(text_terms(entry.title_words))
+            held = [term in title for term in self.query.terms]
+            if any(counts) or any(held) or entry.document.id in with_hits:
+                found[entry.document.id] = (len(entry.chunks), counts, held)
+        return found
+
+    @cached_property
+    def hits(self) -> list[ChunkPlace]:
+        """Hits, oldest document first."""
+        found = {place for place in self._best(self.keyword) if self.keyword[place] > 0}
+        if self.query.vector is not None:
+            found |= set(self._best(self.cosine))
+            found |= set(self._best(self._fused()))
+        return [place for place in self.places if place in found]
+
+    def _fused(self) -> dict[ChunkPlace, float]:
+        keyword, cosine = _z_scores(self.keyword), _z_scores(self.cosine)
+        return {place: 0.7 * keyword[place] + 0.3 * cosine[place] for place in self.places}
+
+    def _best(self, scores: dict[ChunkPlace, float]) -> list[ChunkPlace]:
+        # Rounded, for equal chunks must tie; sorting is stable, so the older one stays first.
+        order = sorted(self.places, key=lambda place: -round(scores[place], 9))
+        return order[: self.query.hits]
+
+
+def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
+    """Return mean and population deviation of the scores, zeros of none."""
+    if not scores:
+        return 0.0, 0.0
+    mean = math.fsum(scores.values()) / len(scores)
+    return mean, math.sqrt(math.fsum((s - mean) ** 2 for s in scores.values()) / len(scores))
+
+
+def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
+    """Return the scores in deviations from the mean, zeros where nothing deviates."""
+    mean, deviation = mean_and_deviation(scores)
+    if deviation < 1e-7:
+        return dict.fromkeys(scores, 0.0)
+    return {place: (score - mean) / deviation for place, score in scores.items()}
+
+
+def expected_impact(term: str, text: str, *, reference_terms: float) -> float:
+    """Return the saturation of a term in a chunk, 0 where it is absent."""
+    counts = Counter(text_terms(text))
+    if not counts[term]:
+        return 0.0
+    frequency, length = np.array([counts[term]]), np.array([counts.total()])
+    steps = quantised_impacts(frequency, length, reference_terms=reference_terms)
+    return float(steps[0]) * IMPACT_STEP
+
+
+def expected_similarity(entry: DocumentEntry, chunk: int, vector: NDArray[np.float32]) -> float:
+    """Return the cosine of the quantised vectors of a chunk and a question."""
+    if entry.vectors is None:
+        raise ValueError(f"the entry {entry.document.id!r} has no vectors")
+    row, row_scale = quantise_rows(unit_rows(entry.vectors[chunk : chunk + 1]))
+    query, query_scale = quantise_rows(vector[None, :])
+    dot = sum(int(left) * int(right) for left, right in zip(row[0], query[0], strict=True))
+    return dot * float(row_scale[0]) * float(query_scale[0])
+
+
+def expected_scan(
+    entries: Sequence[DocumentEntry],
+    query: ScanQuery,
+    *,
+    reference_terms: float,
+    scope: Container[str] | None = None,
+) -> ExpectedScan:
+    """Return what a search of a store that holds these documents has to find.
+
+    Args:
+        entries: Documents, in the order in which they were stored.
+        query: What is looked for.
+        reference_terms: Setting of the store.
+        scope: Ids of the documents that the filter and the named documents leave; None for all.
+    """
+    return ExpectedScan(
+        query=query,
+        entries=entries,
+        scope=[entry for entry in entries if scope is None or entry.document.id in scope],
+        reference_terms=reference_terms,
+    )

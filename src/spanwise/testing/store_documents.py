@@ -1,0 +1,330 @@
+"""Checks of a store: documents go in, are listed, are replaced and go out whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spanwise.errors import ConflictError, FilterError, StoreError
+from spanwise.filters import matches, parse_filter
+from spanwise.ports import DocumentEntry, Store
+from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
+from spanwise.testing.questions import fill, fingerprint, question, question_vector
+from spanwise.testing.store_suite import StoreSuite, check_scan
+from spanwise.types import Chunk, Page, Section
+
+__all__ = ["FILTER_TEXTS", "WRONG_FILTERS", "DocumentChecks"]
+
+ODD_PARAGRAPHS = (
+    "\ufeffZero\x00byte, CRLF\r\n, line\u2028and\u2029paragraph separators\n",
+    "Combining e\u0301, emoji 👩🏽‍🚀, 収益 ٣, \U0010ffff, private \ue000\n",
+    "\t tabs and spaces \u00a0\u3000 \x1f\x85",
+)
+FILTER_TEXTS = (
+    "year = 2012",
+    "year != 2012",
+    "year < 2012",
+    "year <= 2012.0",
+    "year > 2012.5",
+    "year >= 2013",
+    "kind = 'A'",
+    "kind != 'A'",
+    "kind < 'B'",
+    "kind >= 'B'",
+    "draft = true",
+    "draft != true",
+    "score > 1.4",
+    "year in (2010, 2013)",
+    "year not in (2010, 2013)",
+    "kind in ('A', 'C')",
+    "kind in ()",
+    "draft exists",
+    "not draft exists",
+    "not (kind = 'A')",
+    "not (draft = false) and (kind = 'B' or year in (2011, 2014))",
+    "year = 1999",
+)
+"""On the fields of `make_corpus`."""
+WRONG_FILTERS = {
+    "yeer = 2012": "unknown field 'yeer'.*year",
+    "not yeer exists": "unknown field 'yeer'.*year",
+    "year = '2012'": "compares it with text",
+    "kind > 3": "compares it with number",
+    "draft in (true, 1)": "compares it with number",
+    "year = true": "compares it with boolean",
+}
+"""And what must be said about them."""
+
+
+class DocumentChecks(StoreSuite):
+    """Documents in, out and back; records and filters."""
+
+    def test_a_document_comes_back_as_it_went_in(self, store: Store) -> None:
+        """Character for character, with pages, typed metadata and origin; without headings."""
+        entry = make_entry(
+            "odd/Ünï 文.txt",
+            ODD_PARAGRAPHS,
+            title="Odd \x00 'title'",
+            metadata={"whole": 3, "decimal": 3.0, "yes": True, "no": False, "text": "'; -- \x00"},
+            source_root="https://example.org/a?b=c",
+        )
+        text = entry.document.text
+        pages = (
+            Page(start=0, end=10, label="xii"),
+            Page(start=10, end=10),
+            Page(start=10, end=len(text), label=""),
+        )
+        document = replace(
+            entry.document, pages=pages, media_type="text/x-odd", warnings=("a", "b\n")
+        )
+        store.put_document(replace(entry, document=document))
+        found = store.get_document(entry.document.id)
+        assert found is not None
+        assert found.text == text, "character for character"
+        assert found.pages == pages
+        types = {name: type(value) for name, value in found.metadata.items()}
+        wanted = {name: type(value) for name, value in document.metadata.items()}
+        assert types == wanted, "types of the metadata"
+        assert found == document
+
+    def test_chunks_and_sections_come_back(self, store: Store) -> None:
+        """In order, and the chunks joined are the text."""
+        entry = make_entry("a", [*ODD_PARAGRAPHS, "Fourth.", "Fifth."], title="Ä")
+        store.put_document(entry)
+        assert store.get_chunks("a") == entry.chunks, "all chunks"
+        assert store.get_sections("a") == entry.sections, "all sections"
+        assert "".join(chunk.text for chunk in store.get_chunks("a")) == entry.document.text
+
+    def test_vectors_come_back_at_unit_length(self, store: Store) -> None:
+        """To half precision; zeros stay zeros."""
+        entry = make_entry("a", ["lease goodwill\n", "… —\n", "margin"])
+        store.put_document(entry)
+        found = store.get_vectors("a")
+        assert found is not None
+        assert entry.vectors is not None
+        lengths = np.linalg.norm(entry.vectors, axis=1, keepdims=True)
+        expected = entry.vectors / np.where(lengths > 0, lengths, 1)
+        assert found.shape == (3, DIMENSION)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+        assert not found[1].any()
+
+    def test_a_record_tells_what_is_known(self, store: Store) -> None:
+        """Counts and origin, as the entry says."""
+        entry = make_corpus()[5]
+        store.put_document(entry)
+        record = store.get_record(entry.document.id)
+        assert record is not None
+        document = entry.document
+        assert (record.chunks, record.pages) == (len(entry.chunks), 1)
+        assert record.chars == len(document.text)
+        assert record.tokens == sum(chunk.tokens for chunk in entry.chunks)
+        assert record.metadata == document.metadata
+        assert (record.id, record.title, record.summary) == (
+            document.id,
+            entry.title,
+            entry.summary,
+        )
+        assert (record.source, record.source_root) == (document.source, document.source_root)
+        assert (record.content_hash, record.media_type) == (
+            document.content_hash,
+            document.media_type,
+        )
+
+    def test_ids_and_records_are_in_order(self, store: Store) -> None:
+        """By code point, whatever the order in which they came."""
+        ids = ["b", "a", "B", "ä", "a/b", "\U0001f600", "\uffee", "a!/1", "10", "9"]
+        fill(store, [make_entry(document_id, ["text"]) for document_id in ids])
+        assert list(store.iterate_ids()) == sorted(ids)
+        assert [record.id for record in store.list_records()] == sorted(ids)
+
+    def test_an_unknown_id_gives_nothing(self, store: Store) -> None:
+        """None, no chunks, no sections, and nothing to delete."""
+        store.put_document(make_entry("a", ["text"]))
+        for document_id in ("b", "A", "", "a "):
+            assert store.get_record(document_id) is None
+            assert store.get_document(document_id) is None
+            assert store.get_vectors(document_id) is None
+            assert store.get_chunks(document_id) == ()
+            assert store.get_sections(document_id) == ()
+            assert store.delete_document(document_id) is False
+
+    def test_a_document_is_replaced_whole(self, store: Store) -> None:
+        """By one of the same root; nothing of the old one is left, in no count and no search."""
+        others = make_corpus()[:4]
+        fill(store, others)
+        old = make_entry("a", ["zebra one\n", "zebra two\n", "zebra three\n"], title="zebra")
+        new = make_entry("a", ["yak margin"], title="yak", metadata={"year": 1})
+        assert store.put_document(old) == "added"
+        check_scan(store, [*others, old], question("zebra yak margin"))
+        assert store.put_document(new) == "replaced"
+        assert store.get_document("a") == new.document
+        assert store.get_chunks("a") == new.chunks
+        assert store.get_sections("a") == new.sections
+        vectors = store.get_vectors("a")
+        assert vectors is not None
+        assert len(vectors) == 1
+        check_scan(store, [*others, new], question("zebra yak margin"))
+        store.optimise()
+        check_scan(store, [*others, new], question("zebra yak margin"))
+
+    def test_a_deleted_document_is_gone(self, store: Store) -> None:
+        """From every read, every count and every search, and its id is free again."""
+        entries = make_corpus()
+        fill(store, entries)
+        gone = entries.pop(2)
+        document_id = gone.document.id
+        assert store.delete_document(document_id) is True
+        assert store.delete_document(document_id) is False
+        assert store.get_document(document_id) is None
+        assert store.get_chunks(document_id) == ()
+        assert store.get_vectors(document_id) is None
+        assert document_id not in list(store.iterate_ids())
+        check_scan(store, entries, question("lease zanzibar dividend revenue"))
+        store.optimise()
+        check_scan(store, entries, question("lease zanzibar dividend revenue"))
+        assert store.put_document(gone) == "added"
+        check_scan(store, [*entries, gone], question("lease zanzibar dividend revenue"))
+
+    def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
+        """Naming both roots; `replace` allows it."""
+        old = make_entry("a", ["old text"], source_root="root one")
+        new = make_entry("a", ["new text"], source_root="root two")
+        store.put_document(old)
+        with pytest.raises(ConflictError, match=r"root one.*root two") as raised:
+            store.put_document(new)
+        assert raised.value.code == "conflict"
+        assert store.get_document("a") == old.document
+        assert store.put_document(new, replace=True) == "replaced"
+        assert store.get_document("a") == new.document
+
+    def test_an_entry_that_does_not_fit_together_leaves_no_trace(self, store: Store) -> None:
+        """Refused whole, new or in place of another one; searches say what they said before."""
+        entries = make_corpus()[:3]
+        fill(store, entries)
+        kept = make_entry("kept", ["first lease\n", "second lease\n"], metadata={"year": 1})
+        store.put_document(kept)
+        query = question("first second lease third")
+        before = fingerprint(store, query)
+        for broken in broken_entries():
+            for document_id in ("kept", "new"):
+                document = replace(broken.document, id=document_id)
+                with pytest.raises(ValueError, match="cannot be stored"):
+                    store.put_document(replace(broken, document=document))
+                assert store.get_document("kept") == kept.document, "what stood before it came"
+                assert store.get_record("new") is None
+                assert store.get_chunks("new") == ()
+                assert fingerprint(store, query) == before
+        check_scan(store, [*entries, kept], query)
+
+    def test_settings_are_recorded_once(self, store: Store) -> None:
+        """The first value stays; what is recorded comes back whole."""
+        found = store.ensure_settings({"dimension": "99", "embedder": "a:b", "odd": "ü\x00'"})
+        wanted = {**SETTINGS, "embedder": "a:b", "odd": "ü\x00'"}
+        assert dict(found) == wanted, "the first value stays"
+        again = store.ensure_settings({"embedder": "c:d"})
+        assert dict(again) == dict(found), "the first value stays"
+        assert dict(store.ensure_settings({})) == dict(found)
+
+    def test_a_store_without_settings_says_so(self, tmp_path: Path) -> None:
+        """Before anything is written: the dimension cannot be guessed."""
+        store = self.open_store(tmp_path / "bare")
+        with pytest.raises(StoreError, match=r"dimension.*ensure_settings|ensure_settings"):
+            store.put_document(make_entry("a", ["text"]))
+        assert list(store.iterate_ids()) == []
+        store.close()
+
+    def test_a_store_for_keywords_alone(self, tmp_path: Path) -> None:
+        """Dimension 0: no vectors in, none out, and none to look for."""
+        store = self.open_store(tmp_path / "keywords")
+        store.ensure_settings({**SETTINGS, "dimension": "0"})
+        entries = make_corpus(dimension=0)
+        fill(store, entries)
+        assert store.get_vectors(entries[0].document.id) is None
+        check_scan(store, entries, question("lease margin", vector=False))
+        with pytest.raises(ValueError, match="dimension 0"):
+            store.put_document(make_entry("a", ["text"]))
+        with store.snapshot() as snapshot, pytest.raises(ValueError, match="dimension 0"):
+            snapshot.scan(question("lease"))
+        store.close()
+
+    def test_filters_select_records(self, store: Store) -> None:
+        """Every operator, on every kind."""
+        entries = make_corpus()
+        fill(store, entries)
+        for text in FILTER_TEXTS:
+            where = parse_filter(text)
+            expected = sorted(
+                entry.document.id for entry in entries if matches(where, entry.document.metadata)
+            )
+            assert [record.id for record in store.list_records(where)] == expected, text
+
+    def test_a_filter_that_cannot_mean_what_it_says_is_refused(self, store: Store) -> None:
+        """By the name of the field, with the known ones."""
+        fill(store, make_corpus())
+        for text, message in WRONG_FILTERS.items():
+            where = parse_filter(text)
+            with pytest.raises(FilterError, match=message):
+                store.list_records(where)
+            with store.snapshot() as snapshot, pytest.raises(FilterError, match=message):
+                snapshot.scan(question("lease"), where=where)
+
+    def test_fields_come_and_go_with_their_documents(self, store: Store) -> None:
+        """A field, or a kind of value, that no living document has is unknown again."""
+        where = parse_filter("year = 'unknown'")
+        store.put_document(make_entry("a", ["text"], metadata={"year": 2018}))
+        with pytest.raises(FilterError, match="compares it with text"):
+            store.list_records(where)
+        store.put_document(make_entry("b", ["text"], metadata={"year": "unknown"}))
+        assert [record.id for record in store.list_records(where)] == ["b"]
+        store.put_document(make_entry("b", ["text"], metadata={}))
+        with pytest.raises(FilterError, match="compares it with text"):
+            store.list_records(where)
+        store.delete_document("a")
+        with pytest.raises(FilterError, match="unknown field 'year'"):
+            store.list_records(where)
+
+
+def broken_entries() -> Iterator[DocumentEntry]:
+    """Yield entries whose parts do not fit together."""
+    entry = make_entry("new", ["first lease\n", "second lease\n", "third lease\n"])
+    first, second, third = entry.chunks
+    document, section = entry.document, entry.sections[0]
+    assert entry.vectors is not None
+
+    def with_chunks(*chunks: Chunk) -> DocumentEntry:
+        return replace(entry, chunks=chunks)
+
+    def with_sections(*sections: Section) -> DocumentEntry:
+        return replace(entry, sections=sections)
+
+    yield with_chunks(first, second)
+    yield with_chunks(first, third, second)
+    yield with_chunks(first, replace(second, text="other words!\n"), third)
+    yield with_chunks(first, second, replace(third, end=third.end - 1, text=third.text[:-1]))
+    yield with_chunks(first, second, replace(third, index=3))
+    yield with_chunks(first, second, replace(third, section=7))
+    yield with_chunks(first, second, replace(third, section=0))
+    yield with_sections()
+    yield with_sections(section)
+    yield with_sections(section, replace(entry.sections[1], start=section.end + 1))
+    yield replace(entry, vectors=None)
+    yield replace(entry, vectors=entry.vectors[:2])
+    yield replace(entry, vectors=entry.vectors[:, :5])
+    yield replace(entry, vectors=entry.vectors[0])
+    yield replace(entry, vectors=np.full_like(entry.vectors, np.nan))
+    yield replace(entry, document=replace(document, text=document.text + "more"))
+    yield replace(entry, document=replace(document, pages=(Page(start=0, end=999),)))
+    yield replace(entry, document=replace(document, metadata={"year": float("nan")}))
+    yield replace(entry, document=replace(document, metadata={"year": [2018]}))  # type: ignore[dict-item]
+    text = "half \ud800 pair"
+    half = replace(first, text=text, end=len(text))
+    whole = replace(section, end=len(text))
+    pair = replace(document, text=text, pages=())
+    yield replace(
+        entry, document=pair, chunks=(half,), sections=(whole,), vectors=question_vector("a")[None]
+    )

@@ -1,0 +1,238 @@
+"""Checks of a store over time: snapshots, threads, other handles, optimising and reopening."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from spanwise.errors import StoreError
+from spanwise.ports import DocumentEntry, Store
+from spanwise.testing.brute_force import expected_scan
+from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.questions import (
+    check_whole,
+    fill,
+    fingerprint,
+    question,
+    reference_terms,
+)
+from spanwise.testing.store_suite import StoreSuite, check_scan, compare
+
+__all__ = ["LifeChecks"]
+
+QUERY = question("lease margin the zanzibar goodwill", hits=12)
+_WRITERS = 3
+_READERS = 2
+_ROUNDS = 8
+_PATIENCE_SECONDS = 10
+
+
+class LifeChecks(StoreSuite):
+    """What time, threads and other handles must not change."""
+
+    def test_a_snapshot_sees_one_moment(self, store: Store) -> None:
+        """Puts, replacements, deletions and `optimise` do not show in an open one."""
+        entries = make_corpus()
+        fill(store, entries)
+        old = entries[4]
+        with store.snapshot() as snapshot:
+            expected = expected_scan(entries, QUERY, reference_terms=reference_terms())
+            compare(snapshot.scan(QUERY), expected, snapshot)
+            handles = {snapshot.record(int(h)).id: int(h) for h in snapshot.scan(QUERY).handles}
+            store.put_document(make_entry(old.document.id, ["lease"], source_root="reports"))
+            store.delete_document("twin/a")
+            store.put_document(make_entry("new", ["lease margin"]))
+            compare(snapshot.scan(QUERY), expected, snapshot)
+            began = time.monotonic()
+            store.optimise()
+            assert time.monotonic() - began < _PATIENCE_SECONDS, "waits for open snapshots"
+            compare(snapshot.scan(QUERY), expected, snapshot)
+            assert snapshot.chunks(handles[old.document.id], 0, 99) == old.chunks
+            assert snapshot.record(handles["twin/a"]).chunks == 3
+            with store.snapshot() as later:
+                assert later.scan(QUERY).all_documents == len(entries)
+                assert later.scan(QUERY, documents=["new"]).chunks == 1
+
+    def test_a_first_search_sees_the_moment_of_its_snapshot(self, store: Store) -> None:
+        """Also where nothing was read before the change came."""
+        entries = make_corpus()
+        fill(store, entries)
+        with store.snapshot() as snapshot:
+            store.delete_document("twin/a")
+            store.put_document(make_entry("alone", ["lease lease"]))
+            store.optimise()
+            seen = snapshot.scan(QUERY)
+            if seen.all_documents == len(entries):  # the moment it was opened
+                expected = expected_scan(entries, QUERY, reference_terms=reference_terms())
+            else:  # the moment of its first read
+                left = [e for e in entries if e.document.id not in ("twin/a", "alone")]
+                left.append(make_entry("alone", ["lease lease"]))
+                expected = expected_scan(left, QUERY, reference_terms=reference_terms())
+            compare(seen, expected, snapshot)
+
+    def test_writes_are_read_at_once(self, store: Store) -> None:
+        """A search after each write sees it, and all of it."""
+        entries: list[DocumentEntry] = []
+        for entry in make_corpus():
+            store.put_document(entry)
+            entries.append(entry)
+            check_scan(store, entries, QUERY)
+        while entries:
+            gone = entries.pop(len(entries) // 2)
+            store.delete_document(gone.document.id)
+            check_scan(store, entries, QUERY)
+
+    def test_optimising_and_reopening_change_no_bit(self, tmp_path: Path) -> None:
+        """Scores depend on what is stored, not on how it lies there."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        entries = make_corpus()
+        fill(store, entries)
+        queries = [QUERY, question("annual dividend 7", vector=False), question("of", hits=3)]
+        before = [fingerprint(store, query) for query in queries]
+        store.optimise()
+        after = [fingerprint(store, query) for query in queries]
+        assert after == before, "the same bits after optimise"
+        store.optimise()
+        if self.on_disk:
+            store.close()
+            store = self.open_store(tmp_path / "store")
+            assert dict(store.ensure_settings({})) == SETTINGS
+            after = [fingerprint(store, query) for query in queries]
+            assert after == before, "the same bits after reopening"
+            for entry in entries:
+                assert store.get_document(entry.document.id) == entry.document
+                assert store.get_chunks(entry.document.id) == entry.chunks
+        check_scan(store, entries, QUERY)
+        store.close()
+
+    def test_history_does_not_show(self, tmp_path: Path) -> None:
+        """The same documents in the same order give the same bits, whatever came between."""
+        entries = make_corpus()
+        with ExitStack() as stack:
+            straight = self.open_store(tmp_path / "straight")
+            stack.callback(straight.close)
+            straight.ensure_settings(SETTINGS)
+            fill(straight, entries)
+            crooked = self.open_store(tmp_path / "crooked")
+            stack.callback(crooked.close)
+            crooked.ensure_settings(SETTINGS)
+            for number, entry in enumerate(entries):
+                document_id = entry.document.id
+                passing = make_entry("passing", [f"lease margin {number}"], title="zanzibar")
+                crooked.put_document(passing)
+                if number % 3 == 0:
+                    root = entry.document.source_root
+                    crooked.put_document(make_entry(document_id, ["goodwill"], source_root=root))
+                if number % 4 == 0:
+                    crooked.optimise()
+                crooked.put_document(entry)
+                assert crooked.delete_document("passing")
+            for query in (QUERY, question("the lease", vector=False)):
+                assert fingerprint(crooked, query) == fingerprint(straight, query)
+                crooked.optimise()
+                straight.optimise()
+                assert fingerprint(crooked, query) == fingerprint(straight, query)
+
+    def test_another_handle_sees_what_was_written(self, tmp_path: Path) -> None:
+        """At once, in both directions, before and after `optimise` by either."""
+        if not self.on_disk:
+            pytest.skip("the store is in memory: no other handle can share it")
+        with ExitStack() as stack:
+            left = self.open_store(tmp_path / "store")
+            stack.callback(left.close)
+            left.ensure_settings(SETTINGS)
+            right = self.open_store(tmp_path / "store")
+            stack.callback(right.close)
+            entries: list[DocumentEntry] = []
+            for number, entry in enumerate(make_corpus()):
+                writer, reader = (left, right) if number % 2 else (right, left)
+                writer.put_document(entry)
+                entries.append(entry)
+                check_scan(reader, entries, QUERY)
+                if number % 5 == 2:
+                    gone = entries.pop(1)
+                    writer.delete_document(gone.document.id)
+                    check_scan(reader, entries, QUERY)
+                if number % 4 == 3:
+                    reader.optimise()
+                check_scan(writer, entries, QUERY)
+
+    def test_threads_write_and_read_at_once(self, store: Store) -> None:
+        """Every search sees whole documents only, and every write is read by who made it."""
+        done = threading.Event()
+
+        def write(writer: int) -> None:
+            for turn in range(_ROUNDS):
+                entry = make_entry(
+                    f"{writer}/{turn % 3}",
+                    [f"steady writer{writer} turn{turn} {'lease ' * part}\n" for part in range(4)],
+                    title="steady",
+                )
+                store.put_document(entry)
+                assert store.get_document(entry.document.id) == entry.document
+                with store.snapshot() as snapshot:
+                    query = question(f"writer{writer} turn{turn}", vector=False)
+                    scan = snapshot.scan(query, documents=[entry.document.id])
+                    assert scan.document_terms.tolist() == [[4] * len(query.terms)]
+                if turn % 3 == 2:
+                    assert store.delete_document(entry.document.id)
+                if turn % 4 == 3:
+                    store.optimise()
+
+        def read() -> int:
+            searches = 0
+            while not done.is_set() or not searches:
+                with store.snapshot() as snapshot:
+                    check_whole(snapshot, question("steady"))
+                searches += 1
+            return searches
+
+        with ThreadPoolExecutor(_WRITERS + _READERS) as pool:
+            readers = [pool.submit(read) for _ in range(_READERS)]
+            writers = [pool.submit(write, writer) for writer in range(_WRITERS)]
+            try:
+                for future in writers:
+                    future.result(timeout=60)
+            finally:
+                done.set()
+            assert all(reader.result(timeout=60) for reader in readers)
+        left = [f"{w}/{t}" for w in range(_WRITERS) for t in (0, 1)]
+        assert list(store.iterate_ids()) == left
+
+    def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
+        """In every call; closing twice is no error."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        entry = make_entry("a", ["text"])
+        store.put_document(entry)
+        store.close()
+        store.close()
+
+        def search() -> None:
+            with store.snapshot() as snapshot:
+                snapshot.scan(QUERY)
+
+        calls: list[Callable[[], object]] = [
+            lambda: store.ensure_settings({}),
+            lambda: store.put_document(entry),
+            lambda: store.delete_document("a"),
+            lambda: store.get_record("a"),
+            store.list_records,
+            lambda: store.get_document("a"),
+            lambda: store.get_chunks("a"),
+            lambda: store.get_sections("a"),
+            lambda: store.get_vectors("a"),
+            search,
+            lambda: list(store.iterate_ids()),
+            store.optimise,
+        ]
+        for call in calls:
+            with pytest.raises(StoreError):
+                call()

@@ -1,0 +1,221 @@
+"""Checks of a store: what searches say, against the definitions worked out chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spanwise.core.columns import digit_share
+from spanwise.core.scan import PassageRange
+from spanwise.errors import DocumentNotFoundError, FilterError
+from spanwise.filters import field, matches, parse_filter
+from spanwise.ports import Store
+from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
+from spanwise.testing.entries import make_corpus, make_entry
+from spanwise.testing.questions import fill, question, question_vector, reference_terms
+from spanwise.testing.store_documents import FILTER_TEXTS
+from spanwise.testing.store_suite import StoreSuite, check_scan, compare
+
+__all__ = ["SearchChecks"]
+
+QUESTIONS = (
+    "lease",
+    "the of and",
+    "goodwill impairment of the Segment in FY2018",
+    "1,577.0 naïve Straße 収益 7",
+    "annual report dividend twin lease",
+    "zanzibar",
+    "zanzibar margin nowhere",
+    "nowhere",
+)
+
+
+class SearchChecks(StoreSuite):
+    """Scans, their scope and their order; passages."""
+
+    def test_keyword_scores_are_those_of_the_definition(self, store: Store) -> None:
+        """Each chunk that holds a term, by body and title; counts and moments too."""
+        entries = make_corpus()
+        fill(store, entries)
+        for text in QUESTIONS:
+            check_scan(store, entries, question(text, vector=False))
+
+    def test_both_searches_and_their_fusion_find_the_best(self, store: Store) -> None:
+        """All are hits where many are wanted, few where few are."""
+        entries = make_corpus()
+        fill(store, entries)
+        for text in QUESTIONS:
+            for hits in (1, 3, 20, 400):
+                check_scan(store, entries, question(text, hits=hits))
+
+    def test_ties_go_to_the_older_document_then_the_earlier_chunk(self, store: Store) -> None:
+        """Twins have equal scores; age counts, not the id, and a replaced document is young."""
+        same = ["lease\n", "lease\n", "margin\n", "lease\n"]
+        entries = [make_entry(document_id, same) for document_id in ("c", "a", "d", "b")]
+        fill(store, entries)
+        for hits in range(1, 16):
+            check_scan(store, entries, question("lease", hits=hits))
+        store.put_document(entries[0])
+        entries.append(entries.pop(0))
+        store.optimise()
+        for hits in range(1, 16):
+            check_scan(store, entries, question("lease", hits=hits))
+
+    def test_a_title_weighs_where_no_chunk_does(self, store: Store) -> None:
+        """By its rarity among titles; all chunks of its documents gain by it."""
+        entries = make_corpus()
+        fill(store, entries)
+        query = question("zanzibar", vector=False)
+        check_scan(store, entries, query)
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(query)
+        assert scan.term_chunks.tolist() == [0]
+        assert scan.title_documents.tolist() == [4]
+        assert len(scan.hit_chunks) == scan.document_chunks.sum() > 4
+
+    def test_a_question_without_terms_finds_by_vector(self, store: Store) -> None:
+        """Keyword scores are all 0, with no deviation."""
+        entries = make_corpus()
+        fill(store, entries)
+        check_scan(store, entries, question("— …", vector=True))
+        query = question("", vector=False)
+        check_scan(store, entries, query)
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(query)
+        assert scan.document_terms.shape == (0, 0)
+        assert len(scan.hit_chunks) == 0
+
+    def test_a_vector_of_another_shape_is_refused(self, store: Store) -> None:
+        """The question was embedded by something else."""
+        fill(store, make_corpus())
+        query = question("lease")
+        assert query.vector is not None
+        wrong = type(query)(terms=query.terms, vector=query.vector[:3])
+        with store.snapshot() as snapshot:
+            with pytest.raises(ValueError, match="dimension"):
+                snapshot.scan(wrong)
+            with pytest.raises(ValueError, match="dimension"):
+                snapshot.passages([], terms=(), vectors=np.ones((2, 3), dtype=np.float32))
+
+    def test_filters_narrow_the_scope_and_nothing_else(self, store: Store) -> None:
+        """Weights of terms are still those of all documents; moments are those of the scope."""
+        entries = make_corpus()
+        fill(store, entries)
+        for number, text in enumerate(FILTER_TEXTS):
+            where = parse_filter(text)
+            query = question(QUESTIONS[number % len(QUESTIONS)], hits=8, vector=number % 3 > 0)
+            scope = {e.document.id for e in entries if matches(where, e.document.metadata)}
+            with store.snapshot() as snapshot:
+                expected = expected_scan(
+                    entries, query, reference_terms=reference_terms(), scope=scope
+                )
+                compare(snapshot.scan(query, where=where), expected, snapshot)
+
+    def test_named_documents_narrow_the_scope(self, store: Store) -> None:
+        """In any order, twice or never, and together with a filter."""
+        entries = make_corpus()
+        fill(store, entries)
+        query = question("lease margin zanzibar", hits=4)
+        some = ["twin/a", entries[3].document.id, "alone", "twin/a"]
+        where = field("year") >= 2010
+        for names in (some, ["alone"], [], [entry.document.id for entry in entries]):
+            for chosen in (None, where):
+                scope = {
+                    entry.document.id
+                    for entry in entries
+                    if entry.document.id in names
+                    and (chosen is None or matches(chosen, entry.document.metadata))
+                }
+                with store.snapshot() as snapshot:
+                    expected = expected_scan(
+                        entries, query, reference_terms=reference_terms(), scope=scope
+                    )
+                    scan = snapshot.scan(query, where=chosen, documents=names)
+                    compare(scan, expected, snapshot)
+
+    def test_an_unknown_document_in_the_scope_is_refused(self, store: Store) -> None:
+        """By its id; a deleted one is as unknown as one that never was."""
+        fill(store, make_corpus())
+        store.delete_document("twin/c")
+        with store.snapshot() as snapshot:
+            for name in ("never", "twin/c"):
+                with pytest.raises(DocumentNotFoundError, match=name):
+                    snapshot.scan(question("lease"), documents=["alone", name])
+
+    def test_an_empty_store_finds_nothing(self, store: Store) -> None:
+        """Without an error, before and after `optimise`, and after the last document has gone."""
+        for _ in range(2):
+            check_scan(store, [], question("lease"))
+            check_scan(store, [], question("", vector=False))
+            assert store.list_records() == []
+            assert list(store.iterate_ids()) == []
+            with store.snapshot() as snapshot:
+                empty = snapshot.passages(
+                    [], terms=("lease",), vectors=question_vector("lease")[None]
+                )
+                assert empty.impacts.shape == (1, 0)
+                assert empty.similarities.shape == (1, 0)
+                with pytest.raises(FilterError, match="unknown field 'year'"):
+                    snapshot.scan(question("lease"), where=field("year").exists())
+            store.optimise()
+        store.put_document(make_entry("a", ["lease"]))
+        store.delete_document("a")
+        check_scan(store, [], question("lease"))
+
+    def test_passages_are_the_raw_material(self, store: Store) -> None:
+        """Range after range as asked for, overlapping ones too, of any terms and vectors."""
+        entries = make_corpus()
+        fill(store, entries)
+        store.optimise()
+        late = make_entry("late", ["12 late leases\n", "and 1,577.0 margins"])
+        store.put_document(late)
+        by_id = {entry.document.id: entry for entry in (*entries, late)}
+        terms = question("lease margin 1,577.0 nowhere the").terms
+        vectors = np.stack([question_vector(text) for text in ("lease", "margin of the", "x")])
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(question("lease margin the"))
+            handles = {snapshot.record(int(h)).id: int(h) for h in scan.handles}
+            wanted = [("late", 0, 2), ("twin/c", 1, 3), ("twin/a", 0, 3), ("twin/c", 2, 3)]
+            wanted += [("late", 1, 1), (entries[6].document.id, 0, len(entries[6].chunks))]
+            ranges = [PassageRange(handles[name], start, end) for name, start, end in wanted]
+            for some_terms, some_vectors in (
+                (terms, vectors),
+                ((), vectors),
+                (terms, vectors[:0]),
+            ):
+                found = snapshot.passages(ranges, terms=some_terms, vectors=some_vectors)
+                places = [(by_id[n], i) for n, start, end in wanted for i in range(start, end)]
+                chunks = [entry.chunks[index] for entry, index in places]
+                lengths = [len(chunk.text) for chunk in chunks]
+                assert found.chars.tolist() == lengths, "lengths in the order asked for"
+                assert found.tokens.tolist() == [chunk.tokens for chunk in chunks]
+                digits = [digit_share(chunk.text) for chunk in chunks]
+                assert found.digits.tolist() == pytest.approx(digits, abs=1e-6)
+                assert found.impacts.shape == (len(some_terms), len(chunks))
+                for term, row in zip(some_terms, found.impacts, strict=True):
+                    impacts = [
+                        expected_impact(term, chunk.text, reference_terms=reference_terms())
+                        for chunk in chunks
+                    ]
+                    assert row.tolist() == pytest.approx(impacts, abs=1e-6)
+                assert found.similarities.shape == (len(some_vectors), len(chunks))
+                for vector, row in zip(some_vectors, found.similarities, strict=True):
+                    near = [expected_similarity(entry, index, vector) for entry, index in places]
+                    assert row.tolist() == pytest.approx(near, abs=1e-6)
+
+    def test_a_snapshot_reads_by_handle(self, store: Store) -> None:
+        """Record, sections, pages and ranges of chunks of what its scan returned."""
+        entries = make_corpus()
+        fill(store, entries)
+        by_id = {entry.document.id: entry for entry in entries}
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(question("lease the", hits=5))
+            for handle in scan.handles.tolist():
+                record = snapshot.record(handle)
+                entry = by_id[record.id]
+                assert record == store.get_record(record.id)
+                assert snapshot.sections(handle) == entry.sections
+                assert snapshot.pages(handle) == entry.document.pages
+                count = len(entry.chunks)
+                for start, end in ((0, count), (0, 1), (count - 1, count), (0, 0), (0, count + 9)):
+                    assert snapshot.chunks(handle, start, end) == entry.chunks[start:end]

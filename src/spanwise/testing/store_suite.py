@@ -1,0 +1,106 @@
+"""What the checks of stores share: how a store is opened, and what its searches must say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from spanwise.core.scan import Moments, Scan, ScanQuery
+from spanwise.ports import DocumentEntry, Snapshot, Store
+from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
+from spanwise.testing.entries import SETTINGS
+from spanwise.testing.questions import reference_terms
+
+__all__ = ["StoreSuite", "check_scan", "compare"]
+
+TOLERANCE = 1e-6
+"""How far a score may be from that of the definitions."""
+
+
+class StoreSuite:
+    """Base of the checks: says how the store under test is opened."""
+
+    on_disk = True
+    """Whether what was put is there when the same folder is opened again, also at the same time."""
+
+    def open_store(self, path: Path) -> Store:
+        """Open the store in a folder, made where there is none; a new one if it is not on disk."""
+        raise NotImplementedError("a conformance suite must say how its store is opened")
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        """Return an empty store that has its settings; closed after the check."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        yield store
+        store.close()
+
+
+def check_scan(
+    store: Store,
+    entries: Sequence[DocumentEntry],
+    query: ScanQuery,
+) -> None:
+    """Check a search of all documents against the definitions.
+
+    Args:
+        store: The store.
+        entries: What it holds, in the order in which it was put.
+        query: What is looked for.
+    """
+    with store.snapshot() as snapshot:
+        expected = expected_scan(entries, query, reference_terms=reference_terms())
+        compare(snapshot.scan(query), expected, snapshot)
+
+
+def compare(scan: Scan, expected: ExpectedScan, snapshot: Snapshot) -> None:
+    """Check each figure of a scan against the definitions; `snapshot` is where it comes from."""
+    counts, chunks = snapshot.term_counts(expected.query.terms)
+    assert (counts.tolist(), chunks) == (expected.term_chunks, scan.all_chunks), "term_counts"
+    assert scan.chunks == len(expected.places), "chunks in scope"
+    assert scan.documents == len(expected.scope), "documents in scope"
+    assert scan.all_chunks == sum(len(entry.chunks) for entry in expected.entries)
+    assert scan.all_documents == len(expected.entries)
+    assert scan.term_chunks.tolist() == expected.term_chunks, "living chunks with each term"
+    assert scan.title_documents.tolist() == expected.title_documents, "titles with each term"
+    ids = [snapshot.record(int(handle)).id for handle in scan.handles]
+    _compare_hits(scan, expected, ids)
+    _compare_documents(scan, expected, ids)
+    _compare_moments(scan.keyword, expected.keyword, "keyword")
+    _compare_moments(scan.body, expected.body, "body")
+    if expected.query.vector is None:
+        assert scan.vector is None
+    else:
+        assert scan.vector is not None
+        _compare_moments(scan.vector, expected.cosine, "cosine")
+
+
+def _compare_moments(found: Moments, scores: Mapping[tuple[str, int], float], name: str) -> None:
+    mean, deviation = mean_and_deviation(dict(scores))
+    wanted = pytest.approx((mean, deviation), abs=TOLERANCE)
+    assert (found.mean, found.deviation) == wanted, f"moments of the {name} score"
+
+
+def _compare_hits(scan: Scan, expected: ExpectedScan, ids: Sequence[str]) -> None:
+    owners = [ids[place] for place in scan.hit_documents]
+    hits = list(zip(owners, scan.hit_chunks.tolist(), strict=True))
+    assert hits == expected.hits, "hits, ordered by age of the document, then chunk"
+    keywords = [expected.keyword[place] for place in hits]
+    assert scan.hit_keywords.tolist() == pytest.approx(keywords, abs=TOLERANCE), "keyword scores"
+    cosines = [expected.cosine[place] for place in hits]
+    assert scan.hit_vectors.tolist() == pytest.approx(cosines, abs=TOLERANCE), "cosines"
+
+
+def _compare_documents(scan: Scan, expected: ExpectedScan, ids: Sequence[str]) -> None:
+    assert scan.handles.tolist() == sorted(scan.handles.tolist()), "handles ascend"
+    rows = zip(
+        scan.document_chunks.tolist(),
+        scan.document_terms.tolist(),
+        scan.document_titles.tolist(),
+        strict=True,
+    )
+    found = dict(zip(ids, rows, strict=True))
+    assert found == expected.documents, "chunks, terms and titles of each document"
+    assert list(found) == list(expected.documents), "documents ordered by age"

@@ -1,0 +1,27 @@
+"""The conformance suite that every store passes.
+
+::
+
+    from spanwise.testing.stores import StoreConformance
+
+    class TestMyStore(StoreConformance):
+        on_disk = True
+
+        def open_store(self, path):
+            return MyStore(path)
+
+pytest collects the checks by their names; none needs anything but pytest. Assertions explain
+themselves where a `conftest.py` calls `pytest.register_assert_rewrite("spanwise.testing")`.
+"""
+
+from __future__ import annotations
+
+from spanwise.testing.store_documents import DocumentChecks
+from spanwise.testing.store_lives import LifeChecks
+from spanwise.testing.store_searches import SearchChecks
+
+__all__ = ["StoreConformance"]
+
+
+class StoreConformance(DocumentChecks, SearchChecks, LifeChecks):
+    """All checks. Say how the store is opened, and whether it is on disk."""

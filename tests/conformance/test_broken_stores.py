@@ -1,0 +1,365 @@
+"""Stores that break one promise each: the suite must find every one, by the check made for it."""
+
+import inspect
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from spanwise.core.moments import moments
+from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.filters import Filter, matches
+from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
+from spanwise.testing.entries import SETTINGS
+from spanwise.testing.stores import StoreConformance
+from spanwise.types import Chunk, Document, DocumentRecord
+
+
+class BrokenSnapshot(MemorySnapshot):
+    """Knows also documents that are gone."""
+
+    ghosts: Sequence[StoredDocument] = ()
+
+
+class BrokenStore(MemoryStore):
+    """Hands out snapshots of another class, which remember what was deleted."""
+
+    snapshot_class: type[BrokenSnapshot] = BrokenSnapshot
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ghosts: list[StoredDocument] = []
+
+    def delete_document(self, document_id: str) -> bool:
+        stored = self._living().get(document_id)
+        if stored is not None:
+            self.ghosts.append(stored)
+        return super().delete_document(document_id)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[MemorySnapshot]:
+        snapshot = self.snapshot_class(tuple(self._living().values()), self._settings)
+        snapshot.ghosts = tuple(self.ghosts)
+        yield snapshot
+
+
+class FiltersIgnored(BrokenStore):
+    """Searches all documents whatever the filter says."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def scan(
+            self,
+            query: ScanQuery,
+            *,
+            where: Filter | None = None,
+            documents: Sequence[str] | None = None,
+        ) -> Scan:
+            super().scan(query, where=where, documents=documents)  # refuses what it must
+            return super().scan(query, documents=documents)
+
+
+class DeletesCounted(BrokenStore):
+    """Deleted documents still count in the weights of terms."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+            counts, chunks = super().term_counts(terms)
+            ghosts = self._impacts(self.ghosts, terms)
+            return counts + np.count_nonzero(ghosts, axis=1), chunks + ghosts.shape[1]
+
+
+class WeightsOfTheScope(BrokenStore):
+    """Terms are weighed by how many chunks in scope hold them."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def scan(
+            self,
+            query: ScanQuery,
+            *,
+            where: Filter | None = None,
+            documents: Sequence[str] | None = None,
+        ) -> Scan:
+            whole = super().scan(query, where=where, documents=documents)
+            if where is None and documents is None:
+                return whole
+            settings = {**SETTINGS, "dimension": str(self._dimension)}
+            narrow = MemorySnapshot(self._scope(where, documents), settings).scan(query)
+            return replace(
+                narrow,
+                all_chunks=whole.all_chunks,
+                all_documents=whole.all_documents,
+                term_chunks=whole.term_chunks,
+                title_documents=whole.title_documents,
+            )
+
+
+class HalfReplaced(MemoryStore):
+    """Removes the old document before it knows that the new one can be stored."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        before = self.get_record(entry.document.id)
+        if before is None or not (replace or before.source_root == entry.document.source_root):
+            return super().put_document(entry, replace=replace)
+        self.delete_document(entry.document.id)
+        super().put_document(entry, replace=replace)
+        return "replaced"
+
+
+class LiveSnapshots(MemoryStore):
+    """A snapshot sees what was written after it was opened."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[MemorySnapshot]:
+        store = self
+
+        class Live(MemorySnapshot):
+            def __getattribute__(self, name: str) -> Any:
+                if name in ("scan", "chunks", "record"):
+                    living = tuple(store._living().values())
+                    return getattr(MemorySnapshot(living, store._settings), name)
+                return super().__getattribute__(name)
+
+        yield Live(tuple(self._living().values()), self._settings)
+
+
+class StaleSnapshots(MemoryStore):
+    """A search does not see the latest write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: tuple[StoredDocument, ...] = ()
+
+    def _keep(self, stored: StoredDocument) -> None:
+        self._before = tuple(self._documents.values())
+        super()._keep(stored)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[MemorySnapshot]:
+        self._living()
+        yield MemorySnapshot(self._before, self._settings)
+
+
+class LastChunkLost(MemoryStore):
+    """Documents of more than one chunk lose their last one."""
+
+    def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        chunks = super().get_chunks(document_id)
+        return chunks[:-1] if len(chunks) > 1 else chunks
+
+
+class TiesByName(BrokenStore):
+    """Equal scores go by the document id instead of its age."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def _scope(
+            self, where: Filter | None, documents: Sequence[str] | None
+        ) -> tuple[StoredDocument, ...]:
+            scope = super()._scope(where, documents)
+            return tuple(sorted(scope, key=lambda stored: stored.record.id))
+
+
+class TitlesForgotten(BrokenStore):
+    """Title words do not count."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def scan(
+            self,
+            query: ScanQuery,
+            *,
+            where: Filter | None = None,
+            documents: Sequence[str] | None = None,
+        ) -> Scan:
+            untitled = [replace(stored, title_terms=frozenset()) for stored in self._documents]
+            settings = {**SETTINGS, "dimension": str(self._dimension)}
+            bare = MemorySnapshot(untitled, settings)
+            return bare.scan(query, where=where, documents=documents)
+
+
+class MomentsOfTheHits(BrokenStore):
+    """Mean and deviation are those of the hits, not of the scope."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def scan(
+            self,
+            query: ScanQuery,
+            *,
+            where: Filter | None = None,
+            documents: Sequence[str] | None = None,
+        ) -> Scan:
+            scan = super().scan(query, where=where, documents=documents)
+            mean, deviation = moments(scan.hit_keywords)
+            return replace(scan, keyword=Moments(mean, deviation))
+
+
+class PassagesSorted(BrokenStore):
+    """Ranges come back in order of handle instead of as asked for."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def passages(
+            self,
+            ranges: Sequence[PassageRange],
+            *,
+            terms: Sequence[str],
+            vectors: NDArray[np.float32],
+        ) -> Passages:
+            ordered = sorted(ranges, key=lambda wanted: (wanted.handle, wanted.start))
+            return super().passages(ordered, terms=terms, vectors=vectors)
+
+
+class RootsIgnored(MemoryStore):
+    """Any document replaces any other."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        return super().put_document(entry, replace=True)
+
+
+class LinesNormalised(MemoryStore):
+    """Line ends become those of this system."""
+
+    def get_document(self, document_id: str) -> Document | None:
+        document = super().get_document(document_id)
+        if document is None:
+            return None
+        return replace(document, text=document.text.replace("\r\n", "\n"))
+
+
+class NumbersForBooleans(MemoryStore):
+    """Metadata comes back as a database without booleans gives it."""
+
+    def get_document(self, document_id: str) -> Document | None:
+        document = super().get_document(document_id)
+        if document is None:
+            return None
+        metadata = {
+            name: int(value) if isinstance(value, bool) else value
+            for name, value in document.metadata.items()
+        }
+        return replace(document, metadata=metadata)
+
+
+class UnknownFieldsMatchNothing(MemoryStore):
+    """A filter on a field that no document has leaves nothing, in silence."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        records = super().list_records()
+        if where is None:
+            return records
+        return [record for record in records if matches(where, record.metadata)]
+
+
+class SettingsOverwritten(MemoryStore):
+    """The last value of a setting stays."""
+
+    def ensure_settings(self, settings: Any) -> Any:
+        self._settings = {**self._settings, **settings}
+        return super().ensure_settings({})
+
+
+class StillOpen(MemoryStore):
+    """Answers after it was closed."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class OptimisedIsYounger(MemoryStore):
+    """Optimising gives documents a new age."""
+
+    def optimise(self) -> None:
+        for document_id in sorted(self._living(), reverse=True):
+            self._keep(self._documents[document_id])
+
+
+class TornSnapshots(MemoryStore):
+    """A search may see a document that is not whole yet, when threads write."""
+
+    def _keep(self, stored: StoredDocument) -> None:
+        half = replace(
+            stored,
+            handle=self._next_handle,
+            chunks=stored.chunks[:1],
+            vectors=stored.vectors[:1],
+            frequencies=stored.frequencies[:1],
+        )
+        self._documents = {**self._documents, stored.record.id: half}
+        self.torn()
+        super()._keep(stored)
+
+    def torn(self) -> None:
+        """Give other threads time to look."""
+
+        time.sleep(0.001)
+
+
+BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
+    FiltersIgnored: ("test_filters_narrow_the_scope_and_nothing_else", "chunks in scope"),
+    DeletesCounted: ("test_a_deleted_document_is_gone", "term_counts"),
+    WeightsOfTheScope: ("test_named_documents_narrow_the_scope", "hits, ordered|keyword scores"),
+    HalfReplaced: ("test_an_entry_that_does_not_fit_together_leaves_no_trace", "before it came"),
+    LiveSnapshots: ("test_a_snapshot_sees_one_moment", "term_counts"),
+    StaleSnapshots: ("test_writes_are_read_at_once", "term_counts"),
+    LastChunkLost: ("test_chunks_and_sections_come_back", "all chunks"),
+    TiesByName: ("test_ties_go_to_the_older_document_then_the_earlier_chunk", "hits, ordered"),
+    TitlesForgotten: ("test_a_title_weighs_where_no_chunk_does", "titles with each term"),
+    MomentsOfTheHits: ("test_keyword_scores_are_those_of_the_definition", "moments of the keyword"),
+    PassagesSorted: ("test_passages_are_the_raw_material", "lengths in the order asked for"),
+    RootsIgnored: ("test_an_id_of_another_source_root_is_refused", "DID NOT RAISE .*Conflict"),
+    LinesNormalised: ("test_a_document_comes_back_as_it_went_in", "character for character"),
+    NumbersForBooleans: ("test_a_document_comes_back_as_it_went_in", "types of the metadata"),
+    UnknownFieldsMatchNothing: (
+        "test_a_filter_that_cannot_mean_what_it_says_is_refused",
+        "DID NOT RAISE .*FilterError",
+    ),
+    SettingsOverwritten: ("test_settings_are_recorded_once", "the first value stays"),
+    StillOpen: ("test_a_closed_store_says_so", "DID NOT RAISE .*StoreError"),
+    OptimisedIsYounger: (
+        "test_optimising_and_reopening_change_no_bit",
+        "the same bits after optimise",
+    ),
+    TornSnapshots: ("test_threads_write_and_read_at_once", "chunks of the record|every chunk"),
+}
+"""And the check that was made to find each, with what it says."""
+
+
+def run_check(store_class: type[MemoryStore], name: str, path: Path) -> None:
+    """Run one check of the suite on a store."""
+
+    class Suite(StoreConformance):
+        on_disk = False
+
+        def open_store(self, path: Path) -> Store:
+            return store_class()
+
+    check = getattr(Suite(), name)
+    wanted = inspect.signature(check).parameters
+    given: dict[str, object] = {"tmp_path": path} if "tmp_path" in wanted else {}
+    if "store" in wanted:
+        store = store_class()
+        store.ensure_settings(SETTINGS)
+        given["store"] = store
+    check(**given)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in BROKEN.values()}))
+def test_the_reference_store_passes(name: str, tmp_path: Path) -> None:
+    """The way checks are run here finds nothing where nothing is broken."""
+    run_check(MemoryStore, name, tmp_path)
+
+
+@pytest.mark.parametrize("store_class", BROKEN, ids=lambda store_class: store_class.__name__)
+def test_a_broken_store_is_found(store_class: type[MemoryStore], tmp_path: Path) -> None:
+    """By the check that was made for it, for its own reason."""
+    name, message = BROKEN[store_class]
+    with pytest.raises((AssertionError, pytest.fail.Exception), match=message):
+        run_check(store_class, name, tmp_path)

@@ -1,0 +1,250 @@
+"""The embedded store: opening, refusing, full disks, several threads and processes."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from spanwise.errors import (
+    FormatError,
+    OptionError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+)
+from spanwise.stores import connections
+from spanwise.stores.embedded import EmbeddedStore, open_embedded
+from spanwise.stores.schema import FORMAT_VERSION
+from spanwise.testing.entries import SETTINGS, make_entry
+
+
+def made(path: Path) -> EmbeddedStore:
+    store = open_embedded(path)
+    store.ensure_settings(SETTINGS)
+    return store
+
+
+def test_a_missing_knowledge_base_is_made_only_when_asked(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="there is no knowledge base at"):
+        open_embedded(tmp_path / "a.kb", create=False)
+    assert not (tmp_path / "a.kb").exists()
+    open_embedded(tmp_path / "deep" / "a.kb").close()
+    open_embedded(tmp_path / "deep" / "a.kb", create=False).close()
+
+
+def test_an_empty_folder_becomes_one_and_another_folder_does_not(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    open_embedded(tmp_path / "empty").close()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("mine")
+    with pytest.raises(FormatError, match=r"letter\.txt"):
+        open_embedded(tmp_path / "other")
+    with pytest.raises(FormatError, match="is a file"):
+        open_embedded(tmp_path / "other" / "letter.txt")
+
+
+def test_a_newer_format_is_refused_by_both_versions(tmp_path: Path) -> None:
+    made(tmp_path / "a.kb").close()
+    with sqlite3.connect(tmp_path / "a.kb" / "truth.db") as connection:
+        connection.execute(f"pragma user_version = {FORMAT_VERSION + 1}")
+    connection.close()
+    expected = rf"format version {FORMAT_VERSION + 1}, .* up to {FORMAT_VERSION}; update spanwise"
+    with pytest.raises(FormatError, match=expected):
+        open_embedded(tmp_path / "a.kb")
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.kb").mkdir()
+    with sqlite3.connect(tmp_path / "a.kb" / "truth.db") as connection:
+        connection.execute("create table mine (x)")
+    connection.close()
+    with pytest.raises(FormatError, match="another program"):
+        open_embedded(tmp_path / "a.kb")
+    (tmp_path / "a.kb" / "truth.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(FormatError, match="damaged or no knowledge base"):
+        open_embedded(tmp_path / "a.kb")
+
+
+def test_a_creation_that_was_killed_is_finished(tmp_path: Path) -> None:
+    (tmp_path / "a.kb").mkdir()
+    (tmp_path / "a.kb" / "truth.db").touch()
+    store = made(tmp_path / "a.kb")
+    assert store.put_document(make_entry("a", ["text"])) == "added"
+    store.close()
+
+
+def test_two_threads_may_make_the_same_one(tmp_path: Path) -> None:
+    opened: list[EmbeddedStore] = []
+    threads = [
+        threading.Thread(target=lambda: opened.append(made(tmp_path / "a.kb"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [store.ensure_settings({}) for store in opened] == [SETTINGS] * 4
+    for store in opened:
+        store.close()
+
+
+def test_a_full_disk_keeps_nothing_of_the_document(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    store.put_document(make_entry("a", ["first "]))
+    with store._pool.lend() as connection:
+        pages = connection.execute("pragma page_count").fetchone()[0]
+        connection.execute(f"pragma max_page_count = {pages + 3}")
+    for entry in (make_entry("b", ["x" * 50_000]), make_entry("a", ["y" * 50_000])):
+        with pytest.raises(StoreFullError, match=r"nothing of the document .* free some space"):
+            store.put_document(entry)
+    assert list(store.iterate_ids()) == ["a"]
+    assert [chunk.text for chunk in store.get_chunks("a")] == ["first "]
+    store.close()
+
+
+def test_a_writer_that_keeps_the_lock_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_SECONDS", 0.1)
+    store = made(tmp_path / "a.kb")
+    with sqlite3.connect(tmp_path / "a.kb" / "truth.db", isolation_level=None) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreBusyError, match="another process"):
+            store.put_document(make_entry("a", ["text"]))
+        assert store.get_record("a") is None
+    other.close()
+    assert store.put_document(make_entry("a", ["text"])) == "added"
+    store.close()
+
+
+def test_text_that_cannot_be_encoded_is_refused(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    with pytest.raises(OptionError, match="surrogate"):
+        store.put_document(make_entry("a", ["text"], title="half \ud800"))
+    assert list(store.iterate_ids()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("value", ["", "many", "-1"])
+def test_settings_that_make_no_sense_are_refused(tmp_path: Path, value: str) -> None:
+    store = open_embedded(tmp_path / "a.kb")
+    store.ensure_settings({**SETTINGS, "dimension": value})
+    with pytest.raises(StoreError, match="dimension"):
+        store.put_document(make_entry("a", ["text"]))
+    store.close()
+
+
+def test_ids_never_become_names_of_files(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    for document_id in ("../escape", "/etc/passwd", "nul\0char", "a" * 5_000, "'; drop table x"):
+        store.put_document(make_entry(document_id, ["text"]))
+        record = store.get_record(document_id)
+        assert record is not None
+        assert record.id == document_id
+    store.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.kb"]
+
+
+def test_many_ids_come_in_order(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    with store._writing() as connection:
+        connection.executemany(
+            "insert into document select null, ?, '', '', '', '', '{}', '', '', '', '', '[]',"
+            " 0, 0, 0, 0",
+            [(f"{number:05d}",) for number in range(2_500)],
+        )
+    assert list(store.iterate_ids()) == [f"{number:05d}" for number in range(2_500)]
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_must_open_again(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from spanwise.errors import StoreError\n"
+        "from spanwise.stores.embedded import open_embedded\n"
+        "store = open_embedded(Path(sys.argv[1]))\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        "    os.waitpid(child, 0)\n"
+        "else:\n"
+        "    try:\n"
+        "        store.get_record('a')\n"
+        "    except StoreError as error:\n"
+        "        print(error, flush=True)\n"
+        "    os._exit(0)\n"
+        "print(store.get_record('a'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a.kb")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "open it after a fork" in done.stdout
+    assert done.stdout.endswith("None\n")
+
+
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from spanwise.core.scan import ScanQuery
+from spanwise.errors import StoreError
+from spanwise.stores.embedded import open_embedded
+from spanwise.testing.entries import make_entry, text_vector
+from spanwise.stores.dots import _simsimd
+_simsimd()
+if os.geteuid() == 0:  # root may write everywhere
+    os.setgid(65534)
+    os.setuid(65534)
+store = open_embedded(Path(sys.argv[1]))
+with store.snapshot() as snapshot:
+    print(snapshot.scan(ScanQuery(terms=("leas",), vector=text_vector("lease"))).term_chunks)
+print(dict(store.ensure_settings({})) != {}, list(store.iterate_ids()))
+for write in (
+    lambda: store.put_document(make_entry("b", ["text"])),
+    lambda: store.delete_document("a"),
+    lambda: store.ensure_settings({"new": "1"}),
+    store.optimise,
+):
+    try:
+        write()
+    except StoreError as error:
+        print("refused" if "cannot be written" in str(error) else error)
+store.close()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the permissions of POSIX")
+def test_a_folder_that_cannot_be_written_can_be_searched(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    store.put_document(make_entry("a", ["lease "]))
+    store.close()
+    for folder in (tmp_path / "a.kb" / "index", tmp_path / "a.kb"):
+        for file in folder.iterdir():
+            if file.is_file():
+                file.chmod(0o444)
+        folder.chmod(0o555)
+    for folder in tmp_path.parents[:3]:
+        folder.chmod(folder.stat().st_mode | 0o755)
+    tmp_path.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY, str(tmp_path / "a.kb")],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["[1]", "True ['a']", *["refused"] * 4]
+
+
+def test_closing_twice_is_one_closing(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.get_record("a")
