@@ -1,0 +1,102 @@
+"""What a user names, file, folder or URL, to the single documents that it stands for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.errors import DocumentError, FetchError
+from spanwise.parsers.walk import name_to_id, walk
+
+__all__ = ["Source", "file_hash", "find_sources", "is_url"]
+
+_HASH_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One document that is to be taken in, not opened yet."""
+
+    document_id: str
+    location: str
+    """Path or URL."""
+    root: str
+    """What the user named: folder, file or URL; paths are absolute."""
+    path: Path | None
+    """None for a URL."""
+    bytes: int
+    """Size of the file; 0 for a URL."""
+
+
+def is_url(text: str) -> bool:
+    """Return whether a source is to be fetched."""
+    return text.lower().startswith(("http://", "https://"))
+
+
+def find_sources(
+    named: Sequence[str | Path], *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> Iterator[Source | DocumentError]:
+    """Yield the documents that the named sources stand for, and what cannot be opened.
+
+    A file's id is its name, a file of a folder has its path relative to that folder, with "/"
+    between the parts, and a URL is its own id. Folders are walked in the order of names.
+    """
+    for name in named:
+        if isinstance(name, str) and is_url(name):
+            yield Source(document_id=name, location=name, root=name, path=None, bytes=0)
+            continue
+        path = Path(name)
+        if path.is_dir():
+            yield from _files_of(path, include=include, exclude=exclude)
+        else:
+            yield _file(path, document_id=name_to_id(path.name), root=path)
+
+
+def _files_of(
+    folder: Path, *, include: Sequence[str], exclude: Sequence[str]
+) -> Iterator[Source | DocumentError]:
+    for found in walk(folder, include=include, exclude=exclude):
+        if isinstance(found, DocumentError):
+            yield found
+        else:
+            yield _file(found.path, document_id=found.document_id, root=folder)
+
+
+def _file(path: Path, *, document_id: str, root: Path) -> Source | DocumentError:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        return FetchError(
+            f"{path}: {error.strerror or error}; check the path and its permissions",
+            source=str(path),
+            code="unreadable",
+        )
+    return Source(
+        document_id=document_id,
+        location=name_to_id(str(path)),
+        root=name_to_id(str(root.resolve())),
+        path=path,
+        bytes=size,
+    )
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, hex.
+
+    Raises:
+        FetchError: If it cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_HASH_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise FetchError(
+            f"{path}: {error.strerror or error}; check its permissions",
+            source=str(path),
+            code="unreadable",
+        ) from error
+    return digest.hexdigest()

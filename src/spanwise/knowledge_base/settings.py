@@ -1,0 +1,131 @@
+"""What is settled when a knowledge base is made and holds for all its documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from spanwise.errors import EmbedderMismatchError, OptionError
+from spanwise.options import ChunkOptions, SectionOptions
+from spanwise.providers.tokens import make_tokenizer
+from spanwise.registry import default_embedder_name, make_embedder
+
+if TYPE_CHECKING:
+    from spanwise.ports import Embedder, Store
+
+__all__ = ["NO_EMBEDDER", "Settings", "settle"]
+
+NO_EMBEDDER = "none"
+_DEFAULT_TOKENIZER = "o200k_base"
+_CHARS_A_TERM = 6.5  # of English text with its spaces
+_CHARS_A_TOKEN = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings as they are recorded."""
+
+    embedder: str
+    """Name, or "none" for keywords alone."""
+    embedder_version: str
+    tokenizer: str
+    sections: SectionOptions
+    chunks: ChunkOptions
+    recorded: Mapping[str, str]
+    """All of them as text."""
+
+
+def settle(
+    store: Store,
+    *,
+    embedder: str | Embedder | None,
+    tokenizer: str | None,
+    sections: SectionOptions | None,
+    chunks: ChunkOptions | None,
+) -> Settings:
+    """Return the settings of a knowledge base; record them where it is new.
+
+    Args:
+        store: The store.
+        embedder: Name or object; "auto" for what is recorded, or the default of a new one; None
+            for keywords alone.
+        tokenizer: Name; None for what is recorded.
+        sections: None for what is recorded.
+        chunks: None for what is recorded.
+
+    Raises:
+        EmbedderMismatchError: If another embedder is recorded.
+        OptionError: If another tokenizer or other options are recorded.
+    """
+    wanted: dict[str, str] = {}
+    if embedder != "auto":
+        wanted |= _embedder_settings(embedder)
+    if tokenizer is not None:
+        wanted["tokenizer"] = make_tokenizer(tokenizer).name
+    if sections is not None:
+        wanted["sections"] = _as_text(sections)
+    if chunks is not None:
+        wanted |= _chunk_settings(chunks)
+    recorded = store.ensure_settings({})
+    if "embedder" not in recorded:
+        recorded = store.ensure_settings(_defaults(embedder) | wanted)
+    _check(recorded, wanted)
+    return Settings(
+        embedder=recorded["embedder"],
+        embedder_version=recorded["embedder_version"],
+        tokenizer=recorded["tokenizer"],
+        sections=SectionOptions(**json.loads(recorded["sections"])),
+        chunks=ChunkOptions(**json.loads(recorded["chunks"])),
+        recorded=recorded,
+    )
+
+
+def _defaults(embedder: str | Embedder | None) -> dict[str, str]:
+    """Return the settings of a new knowledge base."""
+    defaults = {"tokenizer": _DEFAULT_TOKENIZER, "sections": _as_text(SectionOptions())}
+    defaults |= _chunk_settings(ChunkOptions())
+    if embedder == "auto":
+        defaults |= _embedder_settings(default_embedder_name())
+    return defaults
+
+
+def _embedder_settings(embedder: str | Embedder | None) -> dict[str, str]:
+    if embedder is None:
+        return {"embedder": NO_EMBEDDER, "embedder_version": "", "dimension": "0"}
+    made = make_embedder(embedder) if isinstance(embedder, str) else embedder
+    return {
+        "embedder": made.name,
+        "embedder_version": made.version,
+        "dimension": str(made.dimension),
+    }
+
+
+def _chunk_settings(chunks: ChunkOptions) -> dict[str, str]:
+    """Return the options of chunks, with the length that BM25 takes as usual for them."""
+    chars = chunks.target * (_CHARS_A_TOKEN if chunks.unit == "tokens" else 1.0)
+    return {
+        "chunks": _as_text(chunks),
+        "reference_terms": str(round(chars / _CHARS_A_TERM, 3)),
+    }
+
+
+def _as_text(options: SectionOptions | ChunkOptions) -> str:
+    return json.dumps(asdict(options), sort_keys=True)
+
+
+def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """Raise if the knowledge base was made with something else than what is wanted."""
+    for name, value in wanted.items():
+        if recorded.get(name) == value:
+            continue
+        message = (
+            f"this knowledge base was made with {name} {recorded.get(name)!r}, and {value!r} is "
+            "asked for; open it without that option, or add the documents to a new one"
+        )
+        raise (
+            EmbedderMismatchError(message)
+            if name.startswith(("embedder", "dim"))
+            else OptionError(message)
+        )

@@ -1,0 +1,1 @@
+"""One file per library or vendor that embeds, reranks or generates."""

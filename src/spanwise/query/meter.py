@@ -1,0 +1,66 @@
+"""How long things are for the reader, without loading a tokenizer where counts are known.
+
+Chunks and headers were counted when they were stored, headers with the widest citation that may
+stand in them. A vocabulary takes a whole in at most as many tokens as its parts, so a context
+never has more tokens than it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.providers.tokens import CharacterTokenizer, make_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.ports import PassageRange, Passages, Snapshot, Tokenizer
+    from spanwise.types import Section
+
+__all__ = ["Meter", "make_meter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Lengths in tokens of one reader."""
+
+    tokenizer: Tokenizer | None
+    """None where the stored counts are those of this reader."""
+
+    def chunks(
+        self, passages: Passages, ranges: Sequence[PassageRange], snapshot: Snapshot
+    ) -> NDArray[np.int64]:
+        """Return the length of each chunk of some ranges, in their order."""
+        if self.tokenizer is None:
+            return passages.tokens
+        if isinstance(self.tokenizer, CharacterTokenizer):
+            return np.maximum(1, np.ceil(passages.chars / self.tokenizer.chars).astype(np.int64))
+        texts = [
+            chunk.text
+            for span in ranges
+            for chunk in snapshot.chunks(span.handle, span.start, span.end)
+        ]
+        return np.maximum(1, np.array(self.tokenizer.count(texts), dtype=np.int64))
+
+    def header(self, section: Section, frame: Callable[[], str]) -> int:
+        """Return what a segment that begins in a section costs besides its text."""
+        return (
+            section.header_tokens if self.tokenizer is None else self.tokenizer.count([frame()])[0]
+        )
+
+
+def make_meter(asked: str | None, stored: str) -> Meter:
+    """Return the meter of the reader asked for, given the tokenizer of the knowledge base.
+
+    Raises:
+        OptionError: If there is no such tokenizer.
+    """
+    if asked is None or asked == stored:
+        return Meter(None)
+    tokenizer = make_tokenizer(asked)
+    return Meter(None if tokenizer.name == stored else tokenizer)

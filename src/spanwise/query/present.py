@@ -1,0 +1,158 @@
+"""From chosen runs to segments with text, header, location and citation."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spanwise.core.headers import chunk_header
+from spanwise.core.render import fence_tag, frame, render_context, render_segment
+from spanwise.options import HeaderOptions
+from spanwise.types import Citation, Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.ports import Snapshot
+    from spanwise.query.meter import Meter
+    from spanwise.types import DocumentRecord, Page, Section
+
+__all__ = ["Located", "Presenter"]
+
+_SEPARATOR_TOKENS = 1
+_LONGER_TAG_TOKENS = 4  # "_2" in the line that opens and in the line that closes
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A run of chunks with its place and weight, before its text is read."""
+
+    handle: int
+    start: int
+    """First chunk inside its document."""
+    end: int
+    value: float
+    relevance: float
+    tokens: int
+    """Of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presenter:
+    """Turns runs into segments; reads each document's frame once."""
+
+    snapshot: Snapshot
+    meter: Meter
+    headers: bool
+    _records: dict[int, DocumentRecord] = field(default_factory=dict)
+    _sections: dict[int, tuple[Section, ...]] = field(default_factory=dict)
+    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
+
+    def segments(self, runs: Sequence[Located]) -> list[Segment]:
+        """Return the segments of some runs in reading order.
+
+        Documents stand by their best segment, segments inside a document by position.
+        """
+        by_value = sorted(runs, key=lambda run: (-run.value, run.handle, run.start))
+        rank = {(run.handle, run.start): place for place, run in enumerate(by_value)}
+        first: dict[int, int] = {}
+        for place, run in enumerate(by_value):
+            first.setdefault(run.handle, place)
+        ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
+        segments = [self._segment(run, rank=rank[run.handle, run.start]) for run in ordered]
+        if self.headers and fence_tag([segment.text for segment in segments]) != fence_tag([]):
+            return [replace(s, tokens=s.tokens + _LONGER_TAG_TOKENS) for s in segments]
+        return segments
+
+    def overhead(self, run: Located) -> int:
+        """Return how many tokens the segment of a run costs besides its text."""
+        return self._segment(run, rank=0).tokens - run.tokens
+
+    def context(self, segments: Sequence[Segment]) -> str:
+        """Return the segments as a language model reads them."""
+        if not self.headers:
+            return render_context([segment.text for segment in segments])
+        tag = fence_tag([segment.text for segment in segments])
+        return render_context(
+            [
+                render_segment(
+                    tag,
+                    number=number,
+                    citation=segment.citation,
+                    header=segment.header,
+                    text=segment.text,
+                )
+                for number, segment in enumerate(segments, start=1)
+            ]
+        )
+
+    def _segment(self, run: Located, *, rank: int) -> Segment:
+        chunks = self.snapshot.chunks(run.handle, run.start, run.end)
+        section = self._section(run.handle, chunks[0].section)
+        start, end = chunks[0].start, chunks[-1].end
+        citation = self._citation(run.handle, section, start=start, end=end)
+        header = self._header(run.handle, section) if self.headers else ""
+        extra = _SEPARATOR_TOKENS
+        if self.headers:
+            extra = self.meter.header(section, lambda: frame(citation, header))
+        return Segment(
+            document_id=citation.document_id,
+            start=start,
+            end=end,
+            first_chunk=run.start,
+            last_chunk=run.end,
+            text="".join(chunk.text for chunk in chunks),
+            header=header,
+            tokens=run.tokens + extra,
+            relevance=run.relevance,
+            value=run.value,
+            rank=rank,
+            citation=citation,
+        )
+
+    def _header(self, handle: int, section: Section) -> str:
+        record = self._record(handle)
+        return chunk_header(
+            record.title,
+            summary=record.summary,
+            section_path=section.path,
+            options=HeaderOptions(),
+        )
+
+    def _citation(self, handle: int, section: Section, *, start: int, end: int) -> Citation:
+        record = self._record(handle)
+        return Citation(
+            document_id=record.id,
+            title=record.title,
+            start=start,
+            end=end,
+            pages=page_numbers(self._page_list(handle), start, end),
+            section_path=section.path,
+            source=record.source,
+        )
+
+    def _record(self, handle: int) -> DocumentRecord:
+        if handle not in self._records:
+            self._records[handle] = self.snapshot.record(handle)
+        return self._records[handle]
+
+    def _section(self, handle: int, section: int) -> Section:
+        if handle not in self._sections:
+            self._sections[handle] = self.snapshot.sections(handle)
+        return self._sections[handle][section]
+
+    def _page_list(self, handle: int) -> tuple[Page, ...]:
+        if handle not in self._pages:
+            self._pages[handle] = self.snapshot.pages(handle)
+        return self._pages[handle]
+
+
+def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
+    """Return the first and last page, 1-based, that hold characters of a range, if any do."""
+    if not pages:
+        return None
+    first = bisect_right(pages, start, key=lambda page: page.end)
+    last = bisect_left(pages, max(end, start + 1), key=lambda page: page.start) - 1
+    first = min(first, len(pages) - 1)
+    return first + 1, max(first, last) + 1

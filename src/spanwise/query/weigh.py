@@ -1,0 +1,133 @@
+"""Weigh the chunks of one snapshot for a question: from words and vectors to shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.features import candidate_rows, feature_matrix, lay_out
+from spanwise.core.question import MAX_TERMS, telling_terms
+from spanwise.core.routing import chosen_ranges, route
+from spanwise.core.scan import ScanQuery
+from spanwise.core.scores import inverse_frequencies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.features import Rows
+    from spanwise.core.question import Question
+    from spanwise.core.relevance import RelevanceModel
+    from spanwise.core.scan import PassageRange, Passages, Scan
+    from spanwise.filters import Filter
+    from spanwise.ports import Embedder, Snapshot
+
+__all__ = ["Weighed", "search_terms", "weigh"]
+
+_MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """The chunks that were read for a question, n rows, and the candidates among them, c."""
+
+    ranges: tuple[PassageRange, ...]
+    rows: Rows
+    passages: Passages
+    candidates: NDArray[np.int64]
+    """Rows that were weighed, ascending, (c,)."""
+    features: NDArray[np.float64]
+    """Of the candidates, (c, features)."""
+    scores: NDArray[np.float64]
+    """Of the candidates, (c,)."""
+    shares: NDArray[np.float64]
+    """Of all rows, 0 where a chunk is no candidate, (n,)."""
+
+
+def search_terms(question: Question, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the terms to search by: all, or the most telling ones of a long question."""
+    if len(question.terms) <= MAX_TERMS:
+        return question.terms
+    holders, chunks = snapshot.term_counts(question.terms)
+    weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    return telling_terms(question.text, question.terms, weights)
+
+
+def weigh(
+    question: Question,
+    *,
+    snapshot: Snapshot,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    where: Filter | None,
+    documents: Sequence[str] | None,
+) -> Weighed | None:
+    """Return the weighed chunks of a question, or None where nothing in scope could hold evidence.
+
+    The question's terms are those that are searched by.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If `documents` names one that does not exist.
+    """
+    vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
+    scan = snapshot.scan(
+        ScanQuery(terms=question.terms, vector=vector), where=where, documents=documents
+    )
+    routing = route(scan)
+    chosen = chosen_ranges(scan, routing)
+    if not chosen:
+        return None
+    ranges = tuple(span for _, span in chosen)
+    rows = lay_out(chosen)
+    vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
+    passages = snapshot.passages(ranges, terms=question.terms, vectors=vectors)
+    features, fused_near = feature_matrix(
+        question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
+    )
+    candidates = candidate_rows(features, fused_near)
+    scores = model.scores(features[candidates])
+    shares = np.zeros(len(features))
+    shares[candidates] = model.shares(scores)
+    return Weighed(
+        ranges=ranges,
+        rows=rows,
+        passages=passages,
+        candidates=candidates,
+        features=features[candidates],
+        scores=scores,
+        shares=shares,
+    )
+
+
+def _residual_vectors(
+    question: Question,
+    scan: Scan,
+    rows: Rows,
+    embedder: Embedder | None,
+    vector: NDArray[np.float32] | None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the vectors of the question, whole and without the words of titles.
+
+    One for each distinct set of question terms that the title of a document read holds, (m,
+    dimension), and which of them each document of the scan takes, (documents,).
+    """
+    which = np.zeros(len(scan.handles), dtype=np.int64)
+    if embedder is None or vector is None:
+        return np.zeros((0, 0), dtype=np.float32), which
+    texts: dict[str, int] = {}
+    for position in np.unique(rows.documents).tolist():
+        named = np.flatnonzero(scan.document_titles[position]).tolist()
+        text = question.without(frozenset(question.terms[at] for at in named))
+        if text is not None and (text in texts or len(texts) < _MAX_VECTORS):
+            which[position] = texts.setdefault(text, len(texts) + 1)
+    residual = [_unit(row) for row in embedder.embed(list(texts))] if texts else []
+    return np.stack([vector, *residual]), which
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    length = float(np.sqrt(np.sum(vector.astype(np.float64) ** 2)))
+    return (vector / length).astype(np.float32) if length > 0 else vector

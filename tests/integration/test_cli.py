@@ -1,0 +1,338 @@
+"""The command line as people and programs use it: processes, real files, pipes and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
+QUESTION = "Why did the gross margin fall in 2023?"
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a command: that of the tests without what would steer it."""
+    steering = ("SPANWISE_KB", "SPANWISE_TRACEBACK", "NO_COLOR", "COLUMNS", "FORCE_COLOR")
+    kept = {name: value for name, value in os.environ.items() if name not in steering}
+    return {**kept, "TERM": "xterm", "PYTHONUTF8": "1", **(extra or {})}
+
+
+def spanwise(
+    *arguments: str | Path, folder: Path, extra: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder and return what became of it."""
+    return subprocess.run(
+        [sys.executable, "-m", "spanwise", *map(str, arguments)],
+        cwd=folder,
+        env=environment(extra),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def read_json(*arguments: str | Path, folder: Path, code: int = 0) -> Any:
+    """Run a command with `--json` and return its document; nothing else may be written."""
+    done = spanwise(*arguments, "--json", folder=folder)
+    assert (done.returncode, done.stderr) == (code, "")
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with `reports/` and a knowledge base of them, for tests that only read."""
+    folder = tmp_path_factory.mktemp("home")
+    shutil.copytree(REPORTS, folder / "reports")
+    done = spanwise("add", "reports", folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "spanwise.kb: 4 added" in done.stdout
+    return folder
+
+
+def test_add_twice_changes_nothing(home: Path) -> None:
+    report = read_json("add", "reports", folder=home)
+    assert (len(report["unchanged"]), report["added"], report["failed"]) == (4, [], [])
+
+
+def test_a_document_that_fails_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "good.txt").write_text("Freight cost more than in the year before.")
+    (tmp_path / "in" / "bad.bin").write_bytes(bytes(range(256)) * 40)
+    report = read_json("add", "in", folder=tmp_path, code=3)
+    assert report["added"] == ["good.txt"]
+    (failure,) = report["failed"]
+    assert failure["source"].endswith("bad.bin")
+    assert failure["code"] == "binary"
+    done = spanwise("add", "in", "--quiet", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("failed (binary): ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_source_that_is_not_there_is_a_failure_of_its_own(home: Path) -> None:
+    report = read_json("add", "reports", "nope", folder=home, code=3)
+    assert [(one["source"], one["code"]) for one in report["failed"]] == [("nope", "unreadable")]
+    assert len(report["unchanged"]) == 4
+
+
+def test_a_folder_without_a_match_is_exit_code_4(home: Path) -> None:
+    done = spanwise("add", "reports", "--include", "*.zip", folder=home)
+    assert (done.returncode, done.stdout) == (4, "spanwise.kb: no document found\n")
+
+
+def test_patterns_and_metadata_decide_what_goes_in(tmp_path: Path) -> None:
+    shutil.copytree(REPORTS, tmp_path / "reports")
+    report = read_json(
+        "add", "reports", "--include", "*.md", "--exclude", "hand*", "--metadata", "kind=annual",
+        "--metadata", "pages=12", folder=tmp_path,
+    )  # fmt: skip
+    assert report["added"] == ["annual-report-2022.md", "annual-report-2023.md"]
+    listed = read_json("list", "--where", 'kind = "annual" and pages > 10', folder=tmp_path)
+    assert [record["id"] for record in listed] == report["added"]
+    assert listed[0]["metadata"]["pages"] == 12
+    assert read_json("list", "--where", "pages > 12", folder=tmp_path) == []
+
+
+def test_search_draws_segments_inside_80_columns(home: Path) -> None:
+    done = spanwise("search", QUESTION, "--budget", "700", folder=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1st  Harrow Mills: Annual report 2023" in done.stdout
+    assert "Energy cost 3.2 million more" in done.stdout
+    assert "of 700 tokens" in done.stdout.splitlines()[-1]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_search_is_the_same_in_every_process(home: Path) -> None:
+    first = spanwise("search", QUESTION, "--json", folder=home)
+    second = spanwise("search", QUESTION, "--json", folder=home, extra={"PYTHONHASHSEED": "7"})
+    assert first.stdout == second.stdout
+
+
+def test_search_as_json_holds_segments_context_and_locations(home: Path) -> None:
+    result = read_json("search", QUESTION, "--budget", "700", folder=home)
+    assert result["question"] == QUESTION
+    assert result["not_found"] is False
+    assert 0 < result["tokens"] <= result["budget_tokens"] == 700
+    best = min(result["segments"], key=lambda segment: segment["rank"])
+    assert best["rank"] == 0
+    assert best["document_id"] == best["citation"]["document_id"] == "annual-report-2023.md"
+    assert best["text"] in result["context"]
+    shown = read_json(
+        "show", best["document_id"], "--start", best["start"], "--end", best["end"], folder=home
+    )
+    assert shown["text"] == best["text"]
+
+
+def test_search_for_a_model_writes_the_context_alone(home: Path) -> None:
+    context = read_json("search", QUESTION, folder=home)["context"]
+    assert spanwise("search", QUESTION, "--context", folder=home).stdout == context + "\n"
+
+
+def test_search_in_some_documents_only(home: Path) -> None:
+    result = read_json("search", QUESTION, "-d", "annual-report-2022.md", folder=home)
+    assert {one["document_id"] for one in result["segments"]} == {"annual-report-2022.md"}
+
+
+def test_nothing_found_is_exit_code_4(home: Path) -> None:
+    """A filter that leaves no document leaves nothing to find; a program still gets a result."""
+    arguments = ["search", QUESTION, "--where", "not (year exists) and year = 1900"]
+    spanwise("add", "reports", "--metadata", "year=2023", folder=home)
+    result = read_json(*arguments, folder=home, code=4)
+    assert (result["not_found"], result["segments"]) == (True, [])
+    done = spanwise(*arguments, folder=home)
+    assert done.returncode == 4
+    assert "Nothing in the knowledge base answers this question." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "code"),
+    [
+        (["search", QUESTION, "-d", "nope.md"], 4, "document_not_found"),
+        (["search", QUESTION, "--where", "colour = 1"], 2, "filter"),
+        (["search", " "], 2, "query"),
+        (["search", QUESTION, "--tokenizer", "nope"], 2, "option"),
+        (["list", "--where", "year >="], 2, "filter"),
+        (["show", "nope.md"], 4, "document_not_found"),
+        (["show", "handbook.md", "--start", "9", "--end", "4"], 2, "usage"),
+        (["info", "--kb", "missing.kb"], 1, "format"),
+    ],
+)
+def test_an_error_is_one_line_or_one_document(
+    home: Path, arguments: list[str], exit_code: int, code: str
+) -> None:
+    assert read_json(*arguments, folder=home, code=exit_code)["error"]["code"] == code
+    done = spanwise(*arguments, folder=home)
+    assert (done.returncode, done.stdout) == (exit_code, "")
+    assert done.stderr.startswith("spanwise: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_reading_makes_no_knowledge_base(tmp_path: Path) -> None:
+    for arguments in (["search", "x"], ["list"], ["info"], ["show", "x"], ["remove", "x"]):
+        assert spanwise(*arguments, folder=tmp_path).returncode == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_knowledge_base_is_named_by_option_then_environment(home: Path, tmp_path: Path) -> None:
+    path = str(home / "spanwise.kb")
+    by_environment = spanwise("info", "--json", folder=tmp_path, extra={"SPANWISE_KB": path})
+    by_option = spanwise(
+        "info", "--kb", path, "--json", folder=tmp_path, extra={"SPANWISE_KB": "nope.kb"}
+    )
+    assert json.loads(by_environment.stdout)["documents"] == 4
+    assert by_option.stdout == by_environment.stdout
+
+
+def test_show_says_how_a_document_was_cut(home: Path) -> None:
+    shown = read_json("show", "handbook.md", "--sections", "--chunks", folder=home)
+    text = (REPORTS / "handbook.md").read_text(encoding="utf-8")
+    assert shown["document"]["text"] == text
+    assert "".join(chunk["text"] for chunk in shown["chunks"]) == text
+    assert shown["sections"][0]["start"] == 0
+    done = spanwise("show", "handbook.md", "--sections", "--chunks", folder=home)
+    assert "Staff handbook > Safety" in done.stdout
+    assert "chunk 0 · characters 0-" in done.stdout
+    assert "Nobody enters the wet end" in spanwise("show", "handbook.md", folder=home).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("spanwise show annual-report-2", ["annual-report-2022.md", "annual-report-2023.md"]),
+        ("spanwise search x -d han", ["handbook.md"]),
+        ("spanwise remove --kb missing.kb han", []),
+    ],
+)
+def test_a_shell_completes_the_ids_of_documents(
+    home: Path, words: str, completed: list[str]
+) -> None:
+    asked = {
+        "_SPANWISE_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = spanwise(folder=home, extra=asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == [f"plain,{document_id}" for document_id in completed]
+
+
+def test_remove_takes_documents_out_and_names_those_it_did_not_find(tmp_path: Path) -> None:
+    shutil.copytree(REPORTS, tmp_path / "reports")
+    spanwise("add", "reports", folder=tmp_path)
+    answer = read_json("remove", "handbook.md", "nope.md", folder=tmp_path, code=4)
+    assert answer == {"removed": ["handbook.md"], "not_found": ["nope.md"]}
+    assert read_json("info", folder=tmp_path)["documents"] == 3
+    done = spanwise("remove", "supply-agreement.txt", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "1 document removed\n")
+
+
+def test_options_may_stand_between_arguments_and_ids_may_begin_with_a_dash(tmp_path: Path) -> None:
+    (tmp_path / "-a.txt").write_text("One text about freight.")
+    (tmp_path / "b.txt").write_text("Another text about pulp.")
+    done = spanwise("add", "b.txt", "--kb", "x.kb", "--", "-a.txt", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [one["id"] for one in read_json("list", "--kb", "x.kb", folder=tmp_path)] == [
+        "-a.txt",
+        "b.txt",
+    ]
+
+
+def test_an_output_that_cannot_hold_a_text_gets_it_escaped(home: Path) -> None:
+    done = spanwise(
+        "search", QUESTION, folder=home,
+        extra={"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert "#" in done.stdout.splitlines()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "spanwise", "show", "annual-report-2023.md", "--json"],
+        cwd=home,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+def test_ctrl_c_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    """The whole foreground group gets the signal, as from a terminal; one line says what stays."""
+    (tmp_path / "in").mkdir()
+    for number in range(3000):
+        text = f"Report {number}. " + "Freight cost more than in the year before. " * 40
+        (tmp_path / "in" / f"{number:04}.txt").write_text(text)
+    with subprocess.Popen(
+        [sys.executable, "-m", "spanwise", "add", "in"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        start_new_session=True,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            done = spanwise("list", "--json", folder=tmp_path)
+            if done.returncode == 0 and json.loads(done.stdout):
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        written, said = process.communicate(timeout=60)
+    assert (process.returncode, written) == (130, "")
+    assert said.count("\n") == 1
+    kept = len(read_json("list", folder=tmp_path))
+    assert 0 < kept < 3000
+    stays = int(said.split("interrupted: ")[1].split(" document")[0].replace(",", ""))
+    assert kept - 1 <= stays <= kept
+    assert "run the same command again" in said
+
+
+def on_terminal(*arguments: str, folder: Path, extra: Mapping[str, str] | None = None) -> str:
+    """Run a command on a terminal of 80 columns of its own and return all that it wrote there."""
+    import pty
+
+    code = (
+        "import os, pty, sys\n"
+        "status = pty.spawn(sys.argv[1:])\n"
+        "sys.exit(os.waitstatus_to_exitcode(status))\n"
+    )
+    assert pty is not None
+    done = subprocess.run(
+        [sys.executable, "-c", code, sys.executable, "-m", "spanwise", *arguments],
+        cwd=folder,
+        env=environment({"COLUMNS": "80", **(extra or {})}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.decode("utf-8").replace("\r\n", "\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs terminals of POSIX")
+def test_a_terminal_gets_colours_and_a_bar(tmp_path: Path) -> None:
+    shutil.copytree(REPORTS, tmp_path / "reports")
+    drawn = on_terminal("add", "reports", folder=tmp_path)
+    assert "4/4 documents" in drawn
+    assert "chunks/s" in drawn
+    assert "\x1b[2m" in on_terminal("list", folder=tmp_path)
+    assert "\x1b" not in on_terminal("list", folder=tmp_path, extra={"NO_COLOR": "1"})

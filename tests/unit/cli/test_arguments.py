@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import click
+import pytest
+
+from spanwise.cli.arguments import parse_metadata
+from spanwise.types import Scalar
+
+
+@pytest.mark.parametrize(
+    ("pair", "name", "value"),
+    [
+        ("year=2018", "year", 2018),
+        ("rate=0.5", "rate", 0.5),
+        ("final=true", "final", True),
+        ("company=3M", "company", "3M"),
+        ('year="2018"', "year", "2018"),
+        ("date=2018-01-31", "date", "2018-01-31"),
+        ("code=007", "code", "007"),
+        ("empty=", "empty", ""),
+        ("formula=a=b", "formula", "a=b"),
+        ("listed=[1]", "listed", "[1]"),
+        ("nothing=null", "nothing", "null"),
+        ("far=Infinity", "far", "Infinity"),
+        ("huge=1e999", "huge", "1e999"),
+    ],
+)
+def test_values_are_read_as_what_they_look_like(pair: str, name: str, value: Scalar) -> None:
+    fields = parse_metadata([pair])
+    assert fields == {name: value}
+    assert type(fields[name]) is type(value)
+
+
+@pytest.mark.parametrize("pair", ["year", "=2018", " =1"])
+def test_a_pair_without_name_or_sign_is_refused(pair: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no NAME=VALUE pair"):
+        parse_metadata([pair])
+
+
+def test_a_name_that_comes_twice_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match="'year' is given twice"):
+        parse_metadata(["year=1", "year=2"])

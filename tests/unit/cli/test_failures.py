@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import click
+import pytest
+
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import Interrupted, describe_failure, error_code
+from spanwise.errors import (
+    DocumentNotFoundError,
+    EmbedderMismatchError,
+    FilterError,
+    OptionError,
+    ParseError,
+    SpanwiseError,
+    StoreBusyError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "exit_code"),
+    [
+        (OptionError("x"), "option", ExitCode.USAGE),
+        (FilterError("x"), "filter", ExitCode.USAGE),
+        (DocumentNotFoundError("x"), "document_not_found", ExitCode.NOTHING_FOUND),
+        (EmbedderMismatchError("x"), "embedder_mismatch", ExitCode.ERROR),
+        (StoreBusyError("x"), "store_busy", ExitCode.ERROR),
+        (click.UsageError("x"), "usage", ExitCode.USAGE),
+        (Interrupted("x"), "interrupted", ExitCode.INTERRUPTED),
+        (OSError("x"), "system", ExitCode.ERROR),
+    ],
+)
+def test_each_error_has_a_code_and_an_exit_code(
+    error: BaseException, code: str, exit_code: ExitCode
+) -> None:
+    failure = describe_failure(error)
+    assert (failure.code, failure.message, failure.exit_code) == (code, "x", exit_code)
+
+
+def test_an_error_about_a_document_says_which_and_why() -> None:
+    failure = describe_failure(ParseError("x", source="a.pdf", code="encrypted"))
+    assert (failure.code, failure.details) == ("parse", {"source": "a.pdf", "cause": "encrypted"})
+
+
+def test_an_unexpected_error_says_how_to_see_more() -> None:
+    failure = describe_failure(ZeroDivisionError("division by zero"))
+    assert failure.code == "internal"
+    assert "ZeroDivisionError: division by zero" in failure.message
+    assert "SPANWISE_TRACEBACK=1" in failure.message
+
+
+def test_ctrl_c_without_words_is_said_in_words() -> None:
+    assert describe_failure(KeyboardInterrupt()).message == "interrupted"
+
+
+def test_codes_of_all_errors_differ() -> None:
+    kinds: list[type[SpanwiseError]] = [SpanwiseError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    assert len({error_code(kind) for kind in kinds}) == len(set(kinds))

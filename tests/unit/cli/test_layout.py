@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from spanwise.cli.layout import Page, clean, count, duration, one_line, ordinal, size
+
+
+class Terminal(io.StringIO):
+    """Text stream that says it is a terminal, in some encoding."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_escape_sequences_of_a_document_cannot_steer_the_terminal() -> None:
+    """Text of documents is data: no control character but tab and line feed reaches the screen."""
+    assert clean("a\x1b[2Jb\x07\u202e\tc\r\nd\fe") == "a\ufffd[2Jb\ufffd\ufffd\tc\nd\ne"
+
+
+def test_one_line_folds_white_space() -> None:
+    assert one_line(" a\n\n b\tc ") == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "0 chunks"), (1, "1 chunk"), (1200, "1,200 chunks")]
+)
+def test_count_agrees_with_its_noun(number: int, said: str) -> None:
+    assert count(number, "chunk") == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.0214, "21 ms"), (3.21, "3.2 s"), (245.0, "4 min 5 s")]
+)
+def test_duration_is_in_the_unit_people_use(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(999, "999 bytes"), (1000, "1.0 kB"), (2_500_000, "2.5 MB"), (10**13, "10.0 TB")],
+)
+def test_size_is_in_powers_of_a_thousand(number: int, said: str) -> None:
+    assert size(number) == said
+
+
+@pytest.mark.parametrize(
+    ("rank", "said"),
+    [
+        (0, "1st"),
+        (1, "2nd"),
+        (2, "3rd"),
+        (3, "4th"),
+        (10, "11th"),
+        (12, "13th"),
+        (20, "21st"),
+        (110, "111th"),
+    ],
+)
+def test_rank_0_is_the_first_place(rank: int, said: str) -> None:
+    assert ordinal(rank) == said
+
+
+def test_colours_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert Page(Terminal()).paint("text", "bold", "cyan") == "\x1b[1;36mtext\x1b[0m"
+    assert Page(io.StringIO()).paint("text", "bold") == "text"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_colours_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert Page(Terminal()).paint("text", "bold") == "text"
+
+
+def test_bar_shows_tenths_and_stays_inside_its_ends() -> None:
+    page = Page(Terminal())
+    assert page.bar(0.68) == "███████░░░"
+    assert page.bar(1.5) == "██████████"
+    assert page.bar(-1) == "░░░░░░░░░░"
+
+
+def test_bar_and_dots_are_ascii_where_the_encoding_is() -> None:
+    page = Page(Terminal("ascii"))
+    assert page.bar(0.3) == "###-------"
+    assert page.joined(["a", "", "b"]) == "a | b"
+
+
+def body(text: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the lines of a text of a document on a terminal of 20 columns."""
+    monkeypatch.setenv("COLUMNS", "20")
+    stream = Terminal()
+    Page(stream).body(text)
+    return stream.getvalue().splitlines()
+
+
+def test_body_keeps_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert body("\n\n  row one   two\n\nb\n c\n", monkeypatch) == [
+        "  row one   two",
+        "",
+        "b",
+        " c",
+    ]
+
+
+def test_body_fills_prose_anew_where_its_lines_are_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "words of a paragraph in lines\nthat are longer than it is\nwide.\n"
+    assert body(text, monkeypatch) == [
+        "words of a paragraph",
+        "in lines that are",
+        "longer than it is",
+        "wide.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Revenue of the year   88.4\nMargin               23.1",
+        "- one item of a long list\n- another",
+        "| a table | with bars | and |\n| b | c | d |",
+        "A title of some length\nof two\nB",
+    ],
+)
+def test_body_keeps_rows_and_items_apart(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = text.splitlines()[-1].split(maxsplit=1)[0]
+    starts = [line.split()[0] for line in body(text, monkeypatch)]
+    assert last in starts
+
+
+def test_facts_stand_in_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    stream = io.StringIO()
+    Page(stream).facts([("a", "1"), ("long name", "words that are folded"), ("b", "")])
+    assert stream.getvalue().splitlines() == [
+        "a          1",
+        "long name  words that",
+        "           are folded",
+        "b          ",
+    ]

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+
+from spanwise.cli.exits import MEANINGS, ExitCode
+from spanwise.cli.main import cli, main
+from spanwise.cli.teaching import TeachingCommand
+
+COMMANDS = list(cli.commands)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_of_the_program(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == ExitCode.OK
+    said = capsys.readouterr().out
+    assert all(f"\n  {name} " in said for name in COMMANDS)
+    assert all(f"  {int(code)} " in said and MEANINGS[code] in said for code in ExitCode)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_each_command_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == ExitCode.OK
+    said = capsys.readouterr().out
+    assert f"  $ spanwise {name} " in said or f"spanwise {name})" in said or name == "info"
+    assert "Examples:" in said
+    assert "Exit codes:" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_says_what_it_does(name: str) -> None:
+    command = cli.commands[name]
+    assert isinstance(command, TeachingCommand)
+    assert command.short_help
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
+def test_every_command_takes_kb_and_json(name: str) -> None:
+    flags = {flag for option in cli.commands[name].params for flag in option.opts}
+    assert {"--kb", "--json"} <= flags
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serach", "x"], "there is no command 'serach'; did you mean search?"),
+        (["zzz"], "there is no command 'zzz'; the commands are add, search"),
+        (["search", "x", "--bugdet", "3"], "--budget"),
+        (["search"], "Missing argument 'QUESTION'"),
+        (["search", "two", "words"], "came as 2 arguments; put it in quotes"),
+        (["search", "x", "--preset", "best"], "'best' is not one of 'precise', 'balanced'"),
+        (["search", "x", "--budget", "0"], "0 is not in the range x>=1"),
+        (["search", "x", "--context", "--json"], "--context and --json exclude each other"),
+        (["add"], "Missing argument 'SOURCES...'"),
+        (["add", "x", "--metadata", "year"], "'year' is no NAME=VALUE pair"),
+        (["show", "x", "--start", "1", "--chunks"], "--start and --end show text"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.USAGE
+    written = capsys.readouterr()
+    if "--json" in arguments:
+        error = json.loads(written.out)["error"]
+        assert error["code"] == "usage"
+        assert said in error["message"]
+        assert written.err == ""
+    else:
+        assert written.err.startswith("spanwise: ")
+        assert said in written.err
+        assert written.err.count("\n") == 1
+        assert written.out == ""
+
+
+def test_json_after_a_double_dash_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "x", "--nope", "--", "--json"]) == ExitCode.USAGE
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_writes_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == ExitCode.OK
+    assert "_SPANWISE_COMPLETE" in capsys.readouterr().out
+
+
+def test_a_shell_is_told_what_can_come_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_SPANWISE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "spanwise search --pre")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert main([]) == ExitCode.OK
+    assert capsys.readouterr().out == "plain,--preset\n"
+
+
+def test_an_unexpected_error_shows_its_traceback_on_demand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setitem(cli.commands, "info", click.Command("info", callback=fail))
+    assert main(["info"]) == ExitCode.ERROR
+    assert "ZeroDivisionError: by zero" in capsys.readouterr().err
+    monkeypatch.setenv("SPANWISE_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["info"])

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from spanwise.cli.progress import IngestBar
+from spanwise.types import IngestProgress
+
+
+def make_progress(outcome: str, documents_done: int) -> IngestProgress:
+    return IngestProgress(
+        documents_done=documents_done,
+        documents_total=3,
+        bytes_done=10 * documents_done,
+        bytes_total=30,
+        chunks=5,
+        document_id="a.txt",
+        outcome=outcome,  # type: ignore[arg-type]
+    )
+
+
+def test_failed_documents_are_not_counted_as_acknowledged() -> None:
+    with IngestBar(quiet=True) as bar:
+        for number, outcome in enumerate(["added", "failed", "unchanged"], start=1):
+            bar.on_document(make_progress(outcome, number))
+    assert bar.acknowledged == 2
+
+
+def test_nothing_is_drawn_where_standard_error_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with IngestBar(quiet=False) as bar:
+        bar.on_document(make_progress("added", 1))
+    written = capsys.readouterr()
+    assert (written.out, written.err) == ("", "")
+
+
+def test_a_terminal_gets_documents_and_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with IngestBar(quiet=False) as bar:
+        bar.on_document(make_progress("added", 1))
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "1/3 documents" in written.err
+    assert "chunks/s" in written.err
