@@ -1,0 +1,166 @@
+"""Writes docs/cli.md, docs/options.md and docs/errors.md from the commands and the sources.
+
+A test compares the files with what this would write.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import click
+
+from spanwise import errors, options
+from spanwise.cli.failures import error_code
+from spanwise.cli.main import PROGRAM, cli
+from spanwise.errors import SpanwiseError
+
+DOCS = Path(__file__).resolve().parent
+WIDTH = 80
+
+_CLI_HEAD = """\
+# Command line
+
+Made from the help of the commands by `make docs`; do not edit.
+
+Every command takes `--json`: standard output then holds one JSON document whose field names are
+those of the Python types (`spanwise.types`), for errors too:
+
+```json
+{"error": {"code": "store", "message": "..."}}
+```
+
+`code` is one of
+
+%s
+
+[errors.md](errors.md) says what they mean; `usage` (the command line is wrong), `system` (what the
+operating system says), `interrupted` and `internal` are of the command line alone. Progress and
+complaints go to standard error, colours only to a terminal (`NO_COLOR` turns them off).
+
+Two environment variables count: `SPANWISE_KB` is the knowledge base where `--kb` is not given, and
+`SPANWISE_TRACEBACK=1` shows the traceback of an error that should not happen.
+"""
+
+_ERRORS_HEAD = """\
+# Errors
+
+Made from `spanwise.errors` by `make docs`; do not edit. A program catches `SpanwiseError`, or one
+of its kinds; the command line writes the code of the kind with `--json`.
+
+"""
+
+_OPTIONS_HEAD = """\
+# Options
+
+Made from `spanwise.options` by `make docs`; do not edit. Every class is frozen, takes keywords only
+and is checked when it is made: a value out of range raises `OptionError`.
+"""
+
+
+def _error_codes() -> list[str]:
+    kinds: list[type[SpanwiseError]] = [SpanwiseError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    codes = {error_code(kind) for kind in kinds[1:]}
+    return sorted(codes | {"usage", "system", "interrupted", "internal"})
+
+
+def _help(command: click.Command, *names: str) -> str:
+    parent: click.Context | None = None
+    for name in names[:-1]:
+        parent = click.Context(cli, info_name=name, terminal_width=WIDTH)
+    context = click.Context(
+        command,
+        info_name=names[-1],
+        parent=parent,
+        terminal_width=WIDTH,
+        help_option_names=["--help", "-h"],
+    )
+    return command.get_help(context)
+
+
+def cli_reference() -> str:
+    """Return docs/cli.md: the help of the program and of each command in order."""
+    codes = textwrap.fill(", ".join(f"`{code}`" for code in _error_codes()), 98)
+    parts = [_CLI_HEAD % codes, f"\n```text\n{_help(cli, PROGRAM)}\n```\n"]
+    for name, command in cli.commands.items():
+        said = _help(command, PROGRAM, name)
+        parts.append(f"\n## {PROGRAM} {name}\n\n```text\n{said}\n```\n")
+    return "".join(parts)
+
+
+def _field_rows(class_node: ast.ClassDef) -> list[str]:
+    """Return a table row for each field; the text after a field is what is said about it."""
+    rows = []
+    for node, following in zip(class_node.body, [*class_node.body[1:], None], strict=True):
+        if not isinstance(node, ast.AnnAssign) or node.value is None:
+            continue
+        said = ""
+        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+            said = inspect.cleandoc(str(following.value.value)).replace("\n", " ")
+        cells = (ast.unparse(node.target), ast.unparse(node.annotation), ast.unparse(node.value))
+        name, kind, default = (f"`{cell}`".replace("|", "\\|") for cell in cells)
+        rows.append(f"| {name} | {kind} | {default} | {said} |")
+    return rows
+
+
+def _preset_lines() -> list[str]:
+    lines = ["| preset | `segment_charge` | `irrelevant_chunk_penalty` |", "|---|---|---|"]
+    for name in ("precise", "balanced", "comprehensive"):
+        preset = options.SegmentOptions.preset(name)
+        lines.append(f"| `{name}` | {preset.segment_charge} | {preset.irrelevant_chunk_penalty} |")
+    return lines
+
+
+def options_reference() -> str:
+    """Return docs/options.md: a table for each class of options, in the order of the source."""
+    tree = ast.parse(inspect.getsource(options))
+    lines = [_OPTIONS_HEAD]
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        lines += [f"## {node.name}", "", ast.get_docstring(node) or "", ""]
+        lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
+        lines += [*_field_rows(node), ""]
+        if node.name == "SegmentOptions":
+            lines += [*_preset_lines(), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def errors_reference() -> str:
+    """Return docs/errors.md: the tree, each kind with its code, and the codes of documents."""
+    source = inspect.getsource(errors)
+    tree = inspect.cleandoc(errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
+    lines = [
+        "```text",
+        textwrap.dedent(tree),
+        "```",
+        "",
+        "| error | code | meaning |",
+        "|---|---|---|",
+    ]
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        if isinstance(kind, type) and issubclass(kind, SpanwiseError):
+            said = (inspect.getdoc(kind) or "").splitlines()[0]
+            lines.append(f"| `{name}` | `{error_code(kind)}` | {said} |")
+    lines += ["", "## Codes of documents", ""]
+    lines += ["`DocumentError.code`, and `code` of each failure in an `IngestReport`.", ""]
+    lines += ["| code | meaning |", "|---|---|"]
+    lines += [f"| `{code}` | {said} |" for code, said in re.findall(r'"(\w+)",  # (.+)', source)]
+    return _ERRORS_HEAD + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the files."""
+    (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
+    (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
+    (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Arguments that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from spanwise.config import knowledge_base_path
+from spanwise.errors import SpanwiseError
+from spanwise.types import Scalar
+
+__all__ = [
+    "complete_document_ids",
+    "json_option",
+    "knowledge_base_option",
+    "parse_metadata",
+    "where_option",
+]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def knowledge_base_option(command: _Command) -> _Command:
+    """Add `--kb`."""
+    return click.option(
+        "--kb",
+        metavar="FOLDER",
+        type=click.Path(file_okay=False),
+        help="Folder of the knowledge base. Without it SPANWISE_KB counts, then ./spanwise.kb.",
+    )(command)
+
+
+def json_option(command: _Command) -> _Command:
+    """Add `--json`."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Write one JSON document instead; errors too, with their code.",
+    )(command)
+
+
+def where_option(command: _Command) -> _Command:
+    """Add `--where`."""
+    return click.option(
+        "--where",
+        metavar="FILTER",
+        help="Only documents whose metadata pass, such as 'year >= 2018 and company in "
+        '("3M", "Apple")\'.',
+    )(command)
+
+
+def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the ids that begin so, for the completion of a shell; none if they cannot be read."""
+    from spanwise.knowledge_base import KnowledgeBase
+
+    path = knowledge_base_path(context.params.get("kb"))
+    try:
+        with KnowledgeBase(path, create=False) as knowledge_base:
+            records = knowledge_base.list()
+    except SpanwiseError:
+        return []
+    return [record.id for record in records if record.id.startswith(incomplete)]
+
+
+def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
+    """Return the fields of `name=value` pairs; numbers, true and false are read as such.
+
+    A value in double quotes is a text whatever it looks like.
+
+    Raises:
+        BadParameter: If a pair has no name or no `=`, or a name comes twice.
+    """
+    fields: dict[str, Scalar] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        name = name.strip()
+        if not separator or not name:
+            raise click.BadParameter(
+                f"{pair!r} is no NAME=VALUE pair; write it like year=2018", param_hint="--metadata"
+            )
+        if name in fields:
+            raise click.BadParameter(f"{name!r} is given twice", param_hint="--metadata")
+        fields[name] = _scalar(value.strip())
+    return fields
+
+
+def _scalar(value: str) -> Scalar:
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return value
+    if isinstance(read, float) and not math.isfinite(read):
+        return value
+    return read if isinstance(read, str | int | float) else value

@@ -1,0 +1,50 @@
+"""`spanwise info`: what a knowledge base holds and how it was made."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from spanwise.cli.arguments import json_option, knowledge_base_option
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, size
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path
+
+__all__ = ["info"]
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Say what a knowledge base holds.",
+    examples=[
+        ("the knowledge base of this folder", "spanwise info"),
+        ("another one, for a program", "spanwise info --kb legal.kb --json"),
+    ],
+)
+@knowledge_base_option
+@json_option
+def info(*, kb: str | None, as_json: bool) -> ExitCode:
+    """Say what a knowledge base holds, how it was made, and which fields filters can name."""
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+        said = knowledge_base.info()
+    if as_json:
+        write_json(said, sys.stdout)
+        return ExitCode.OK
+    Page().facts(
+        [
+            ("knowledge base", said.path),
+            ("documents", f"{said.documents:,}"),
+            ("chunks", f"{said.chunks:,}"),
+            ("characters", f"{said.chars:,}"),
+            ("tokens", f"{said.tokens:,}"),
+            ("on disk", size(said.bytes_on_disk)),
+            *((f"field {name}", ", ".join(kinds)) for name, kinds in sorted(said.fields.items())),
+            *sorted(said.settings.items()),
+        ]
+    )
+    return ExitCode.OK

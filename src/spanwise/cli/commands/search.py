@@ -1,0 +1,199 @@
+"""`spanwise search`: the segments that answer a question."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from spanwise.cli.arguments import (
+    complete_document_ids,
+    json_option,
+    knowledge_base_option,
+    where_option,
+)
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, clean, count, duration, one_line, ordinal
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path
+
+if TYPE_CHECKING:
+    from spanwise.types import SearchResult, Segment
+
+__all__ = ["draw_result", "search"]
+
+
+class _SearchArguments(TypedDict):
+    question: tuple[str, ...]
+    kb: str | None
+    budget: int
+    preset: str
+    document: tuple[str, ...]
+    where: str | None
+    tokenizer: str | None
+    context: bool
+    as_json: bool
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Find the segments that answer a question.",
+    examples=[
+        (
+            "the segments that answer a question",
+            'spanwise search "Why did the margin fall in 2018?"',
+        ),
+        (
+            "in some documents only, inside a smaller budget",
+            'spanwise search "termination for convenience" -d msa.pdf --budget 1000',
+        ),
+        (
+            "as context for a language model, from documents that pass a filter",
+            'spanwise search "main risks" --where "year >= 2018" --context',
+        ),
+    ],
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.NOTHING_FOUND,
+    ),
+)
+@click.argument("question", metavar="QUESTION", nargs=-1, required=True)
+@knowledge_base_option
+@click.option(
+    "--budget",
+    metavar="TOKENS",
+    type=click.IntRange(min=1),
+    default=4000,
+    show_default=True,
+    help="Most tokens of all segments together, headers included.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(["precise", "balanced", "comprehensive"]),
+    default="balanced",
+    show_default=True,
+    help="From many short segments (precise) to few long ones (comprehensive).",
+)
+@click.option(
+    "--document",
+    "-d",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_document_ids,
+    help="Search this document alone; repeat for more.",
+)
+@where_option
+@click.option(
+    "--tokenizer",
+    metavar="NAME",
+    help="Whose tokens the budget counts, such as o200k_base. Without it those of the knowledge "
+    "base.",
+)
+@click.option(
+    "--context", is_flag=True, help="Write the context for a language model, nothing else."
+)
+@json_option
+def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
+    """Find the segments that answer a question, inside a token budget.
+
+    Segments stand in reading order: documents by their best segment, inside a document by
+    position. Each says its place by worth (1st is worth most) and its relevance, the chance that
+    it holds evidence.
+    """
+    if arguments["context"] and arguments["as_json"]:
+        raise click.UsageError("--context and --json exclude each other; JSON holds the context")
+    if len(arguments["question"]) > 1:
+        raise click.UsageError(
+            f"the question came as {len(arguments['question'])} arguments; put it in quotes"
+        )
+    result = _search(arguments)
+    if arguments["as_json"]:
+        # Wall times are left out: the same question gives the same bytes.
+        names = [item.name for item in dataclasses.fields(result) if item.name != "seconds"]
+        fields = {name: getattr(result, name) for name in names}
+        write_json({**fields, "not_found": result.not_found}, sys.stdout)
+    elif arguments["context"]:
+        sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
+    else:
+        draw_result(result, Page())
+    return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK
+
+
+def _search(arguments: _SearchArguments) -> SearchResult:
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
+        return knowledge_base.search(
+            arguments["question"][0],
+            budget_tokens=arguments["budget"],
+            preset=arguments["preset"],
+            documents=arguments["document"] or None,
+            where=arguments["where"],
+            tokenizer=arguments["tokenizer"],
+        )
+
+
+def draw_result(result: SearchResult, page: Page) -> None:
+    """Write the segments of a result for people, then what it cost."""
+    for segment in result.segments:
+        _draw_segment(segment, page, place=ordinal(segment.rank))
+    if result.not_found:
+        page.line(page.paint("Nothing in the knowledge base answers this question.", "yellow"))
+        if result.best_guess is not None:
+            page.line("The best guess, which is probably no answer:")
+            page.line()
+            _draw_segment(result.best_guess, page, place="guess")
+    for warning in result.warnings:
+        page.wrapped(f"warning: {warning}", "yellow")
+    seconds = sum(result.seconds.values())
+    page.wrapped(
+        page.joined(
+            [
+                count(len(result.segments), "segment"),
+                f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
+                f"{count(result.candidates, 'candidate')} weighed",
+                duration(seconds),
+            ]
+        ),
+        "dim",
+    )
+
+
+def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
+    citation = segment.citation
+    right = f"{page.bar(segment.relevance)} {segment.relevance:.2f}"
+    room = page.width - len(right) - len(place) - 4
+    title = one_line(citation.title or segment.document_id)
+    if len(title) > room:
+        title = title[: room - 3].rstrip() + "..."
+    left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
+    gap = page.width - len(place) - 2 - len(title) - len(right)
+    page.line(left + " " * gap + page.paint(right, "green"))
+    path = citation.section_path
+    if path[:1] == (citation.title,):
+        path = path[1:]
+    if path:
+        page.wrapped(" > ".join(path))
+    pages = ""
+    if citation.pages is not None:
+        first, last = citation.pages
+        pages = f"page {first}" if first == last else f"pages {first}-{last}"
+    page.wrapped(
+        page.joined(
+            [
+                segment.document_id,
+                pages,
+                f"characters {segment.start}-{segment.end}",
+                count(segment.tokens, "token"),
+            ]
+        ),
+        "dim",
+    )
+    page.line()
+    page.body(segment.text)
+    page.line()

@@ -1,0 +1,79 @@
+"""How an error ends a command: its code for programs, one line for people, an exit code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import click
+
+from spanwise.cli.exits import ExitCode
+from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, SpanwiseError
+
+__all__ = ["Failure", "Interrupted", "describe_failure", "error_code"]
+
+_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what stays of the work said in the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What is said about an error."""
+
+    code: str
+    message: str
+    exit_code: ExitCode
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Further fields of the JSON form."""
+
+
+def error_code(kind: type[SpanwiseError]) -> str:
+    """Return the stable code of an error class: "document_not_found" of DocumentNotFoundError."""
+    return _WORD_START.sub("_", kind.__name__.removesuffix("Error")).lower()
+
+
+def _exit_code(error: SpanwiseError) -> ExitCode:
+    if isinstance(error, OptionError):
+        return ExitCode.USAGE
+    if isinstance(error, DocumentNotFoundError):
+        return ExitCode.NOTHING_FOUND
+    return ExitCode.ERROR
+
+
+def _of_usage(error: click.ClickException) -> Failure:
+    message = error.format_message().rstrip()
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        message = f"{message.rstrip('.')} (see `{context.command_path} --help`)"
+    return Failure(code="usage", message=message, exit_code=ExitCode.USAGE)
+
+
+def describe_failure(error: BaseException) -> Failure:
+    """Return what is said about an error that ends the command."""
+    if isinstance(error, SpanwiseError):
+        details = {}
+        if isinstance(error, DocumentError):
+            details = {"source": error.source, "cause": error.code}
+        return Failure(
+            code=error_code(type(error)),
+            message=str(error),
+            exit_code=_exit_code(error),
+            details=details,
+        )
+    if isinstance(error, click.ClickException):
+        return _of_usage(error)
+    if isinstance(error, KeyboardInterrupt):
+        message = str(error) or "interrupted"
+        return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
+    if isinstance(error, OSError):
+        return Failure(code="system", message=str(error), exit_code=ExitCode.ERROR)
+    return Failure(
+        code="internal",
+        message=f"an error that should not happen, {type(error).__name__}: {error}; please report "
+        "it, with the traceback that SPANWISE_TRACEBACK=1 shows",
+        exit_code=ExitCode.ERROR,
+    )

@@ -1,0 +1,125 @@
+"""The entry point: it runs one command and turns whatever ends it into one line and a code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, TextIO
+
+import click
+
+from spanwise.cli.commands.add import add
+from spanwise.cli.commands.completion import completion
+from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.info import info
+from spanwise.cli.commands.search import search
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import describe_failure
+from spanwise.cli.json_output import failure_document, write_json
+from spanwise.cli.layout import Page, one_line
+from spanwise.cli.teaching import TeachingGroup
+from spanwise.config import COMPLETION_VARIABLE, completion_request, wants_traceback
+
+__all__ = ["cli", "main", "run"]
+
+PROGRAM = "spanwise"
+
+
+@click.group(
+    cls=TeachingGroup,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 80},
+    examples=[
+        ("take in a folder of reports", "spanwise add reports/"),
+        ("ask", 'spanwise search "Why did the margin fall in 2018?"'),
+        ("what a command can do", "spanwise search --help"),
+    ],
+)
+@click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> ExitCode:
+    """Find the few contiguous segments of long documents that answer a question.
+
+    Everything stays on this machine: no key, no download. Documents live in a knowledge base, a
+    folder that --kb names, or SPANWISE_KB, or ./spanwise.kb.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return ExitCode.OK
+
+
+for _command in (add, search, list_documents, show, remove, info, completion):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line, without the program's name, and return its exit code."""
+    _prepare(sys.stdout)
+    _prepare(sys.stderr)
+    try:
+        code = _complete() if completion_request() else _invoke(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _after_broken_pipe()
+    except (Exception, KeyboardInterrupt) as error:
+        if wants_traceback() and describe_failure(error).code == "internal":
+            raise
+        return _report(error, as_json=_wants_json(arguments))
+    return code
+
+
+def run() -> NoReturn:
+    """Run the command line of this process and end it."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    try:
+        with cli.make_context(PROGRAM, list(arguments)) as context:
+            return int(cli.invoke(context))
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+
+
+def _complete() -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, completion_request())
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Return whether `--json` is asked for, in a command line that may be wrong."""
+    options = list(arguments)
+    if "--" in options:
+        options = options[: options.index("--")]
+    return "--json" in options
+
+
+def _report(error: BaseException, *, as_json: bool) -> int:
+    failure = describe_failure(error)
+    try:
+        if as_json:
+            write_json(failure_document(failure), sys.stdout)
+            sys.stdout.flush()
+        else:
+            page = Page(sys.stderr)
+            page.line(page.paint(f"{PROGRAM}: ", "red") + one_line(failure.message))
+    except BrokenPipeError:
+        return _after_broken_pipe()
+    return failure.exit_code
+
+
+def _prepare(stream: TextIO) -> None:
+    """Let a stream write every text: what its encoding cannot say is escaped."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _after_broken_pipe() -> int:
+    """Send what is still buffered nowhere, so that the interpreter ends without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    return ExitCode.BROKEN_PIPE

@@ -1,0 +1,79 @@
+"""The progress bar of an ingest, on standard error, only where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, Self
+
+from spanwise.cli.layout import count
+from spanwise.config import wants_colour
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from spanwise.types import IngestProgress
+
+__all__ = ["IngestBar"]
+
+
+class IngestBar(AbstractContextManager["IngestBar"]):
+    """Bar with share of bytes, documents, rate and time left; it remembers how far it came."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        """Draw nothing if quiet, or where standard error is no terminal."""
+        self.acknowledged = 0
+        """Documents added, replaced or found unchanged so far."""
+        self._quiet = quiet or not sys.stderr.isatty()
+        self._stack = ExitStack()
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Start to draw."""
+        if not self._quiet:
+            self._progress = self._stack.enter_context(_new_progress())
+            self._task = self._progress.add_task("reading", total=None, said="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the bar away."""
+        self._stack.close()
+
+    def on_document(self, progress: IngestProgress) -> None:
+        """Draw how far the ingest has come."""
+        if progress.outcome != "failed":
+            self.acknowledged += 1
+        if self._progress is None or self._task is None:
+            return
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        self._progress.update(
+            self._task,
+            completed=progress.bytes_done,
+            total=progress.bytes_total or None,
+            said=f"{progress.documents_done:,}/{count(progress.documents_total, 'document')}, "
+            f"{progress.chunks / seconds:,.0f} chunks/s",
+        )
+
+
+def _new_progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        BarColumn(bar_width=14),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[said]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True, no_color=not wants_colour()),
+        transient=True,
+    )

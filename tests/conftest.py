@@ -1,0 +1,41 @@
+"""What all tests share: the golden files and the settings of hypothesis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("spanwise", deadline=None)  # a loaded machine fails no law
+settings.load_profile("spanwise")
+
+GoldenCheck = Callable[[str, object], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes the golden files anew."""
+    parser.addoption(
+        "--golden-rewrite", action="store_true", help="write the golden files instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> GoldenCheck:
+    """Return a function that compares a value with the golden file of a name, as JSON.
+
+    The file is `NAME.json` in the folder of the test.
+    """
+    folder = Path(request.path).parent
+    rewrite = bool(request.config.getoption("--golden-rewrite"))
+
+    def check(name: str, value: object) -> None:
+        path = folder / f"{name}.json"
+        written = json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        if rewrite:
+            path.write_text(written, encoding="utf-8", newline="\n")
+        assert path.read_text(encoding="utf-8") == written
+
+    return check
