@@ -1,0 +1,49 @@
+"""Kill the processes of an embedded store many times and check everything after each time.
+
+    python benchmarks/crash.py --kills 100
+
+Prints where the kills landed. Ends with an error, and leaves the folder, if anything was lost,
+half there or found wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from spanwise.testing.crash import WANTED_PHASES, run_crashes
+from spanwise.testing.crash_child import Phase
+
+
+def main() -> None:
+    """Run as many rounds as asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100, help="writers to kill at least")
+    parser.add_argument("--each", type=int, default=15, help="kills in each phase at least")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--smoke", action="store_true", help="a few kills only")
+    arguments = parser.parse_args()
+    kills, each = (4, 0) if arguments.smoke else (arguments.kills, arguments.each)
+    folder = Path(tempfile.mkdtemp(prefix="crash-"))
+    began = time.monotonic()
+    try:
+        report = run_crashes(folder, kills=kills, kills_each=each, seed=arguments.seed)
+    except AssertionError:
+        print(f"failed; what was left behind is in {folder}")
+        raise
+    shutil.rmtree(folder)
+    print(f"{'phase':<12} {'kills':>5}")
+    for phase in (*WANTED_PHASES, Phase.IDLE):
+        print(f"{phase.name.lower():<12} {report.landed[phase]:>5}")
+    print(
+        f"{report.kills} writers killed in {report.rounds} rounds, each followed by all checks; "
+        f"{report.acknowledged} acknowledged writes, {report.searches} checked searches, "
+        f"0 errors, {time.monotonic() - began:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Read a benchmark dataset: a folder with documents.jsonl, queries.jsonl and documents/.
+
+Documents are `{"doc_id", "path", "title"}`; queries `{"query_id", "query", "evidence", "scope"}`,
+evidence `{"doc_id", "start", "end"}` in characters, scope a list of documents or null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+TEXT_SETS = (
+    "chroma",
+    "cuad",
+    "lbr_contractnli",
+    "qmsum",
+    "anthropic_code",
+    "lihua_world",
+    "financebench_txt",
+    "covidqa",
+    "fairytaleqa",
+    "squad_articles",
+)
+"""Sets with evidence in characters, in the order of the tables."""
+NEVER_TRAINED = ("financebench_txt",)
+"""Sets whose licence allows evaluation alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with its evidence."""
+
+    id: str
+    text: str
+    evidence: dict[str, list[tuple[int, int]]]
+    """Disjoint ranges of each document, in order."""
+    scope: tuple[str, ...] | None
+
+    @property
+    def evidence_chars(self) -> int:
+        """Characters of all evidence."""
+        return sum(end - start for ranges in self.evidence.values() for start, end in ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document of a dataset."""
+
+    id: str
+    title: str
+    path: Path
+
+    def text(self) -> str:
+        """Return the text, character for character."""
+        with self.path.open(encoding="utf-8", newline="") as stream:
+            return stream.read()
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Documents and queries of one folder."""
+
+    name: str
+    documents: tuple[SourceDocument, ...]
+    queries: tuple[Query, ...]
+
+
+def read_dataset(folder: Path, *, limit: int | None = None) -> Dataset:
+    """Return a dataset; queries without evidence are left out, `limit` keeps every n-th."""
+    documents = tuple(
+        SourceDocument(str(row["doc_id"]), str(row["title"]), folder / str(row["path"]))
+        for row in _rows(folder / "documents.jsonl")
+    )
+    queries = [_query(row) for row in _rows(folder / "queries.jsonl") if row["evidence"]]
+    if limit is not None and len(queries) > limit:
+        queries = [queries[at * len(queries) // limit] for at in range(limit)]
+    return Dataset(folder.name, documents, tuple(queries))
+
+
+def _rows(path: Path) -> list[dict[str, object]]:
+    with path.open(encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream if line.strip()]
+
+
+def _query(row: dict[str, object]) -> Query:
+    ranges: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for evidence in row["evidence"]:  # type: ignore[attr-defined]
+        if "start" in evidence:
+            ranges[evidence["doc_id"]].append((evidence["start"], evidence["end"]))
+        else:
+            ranges[evidence["doc_id"]] += []
+    return Query(
+        id=str(row["query_id"]),
+        text=str(row["query"]),
+        evidence={document: merged(spans) for document, spans in ranges.items()},
+        scope=tuple(row["scope"]) if row["scope"] else None,  # type: ignore[arg-type]
+    )
+
+
+def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the union of ranges, in order."""
+    out: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        elif end > start:
+            out.append((start, end))
+    return out

@@ -1,0 +1,170 @@
+"""Recall at equal tokens, against named baselines: python -m benchmarks.quality DATASETS.
+
+Run `python -m benchmarks.train DATASETS` first: each set is searched with weights that were
+trained on the other sets. Prints a table in Markdown and writes it to the output folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.lib.baselines import Fusion, PlainBm25, Range
+from benchmarks.lib.datasets import TEXT_SETS, Dataset, Query, read_dataset
+from benchmarks.lib.scoring import cut, interval, recall
+from benchmarks.lib.training import build
+from spanwise.core.features import FEATURES
+from spanwise.core.relevance import RelevanceModel
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.options import SearchOptions, SegmentOptions
+from spanwise.query import Searcher
+
+BUDGETS = (1_000, 4_000)
+Search = Callable[[Query, int], list[Range]]
+Floats = NDArray[np.float64]
+
+
+class Measured:
+    """What one method reached on one set."""
+
+    def __init__(self, search: Search, queries: Sequence[Query]) -> None:
+        started = time.perf_counter()
+        found = [[search(query, budget) for budget in BUDGETS] for query in queries]
+        self.seconds = (time.perf_counter() - started) / max(len(queries), 1) / len(BUDGETS)
+        self.recall = np.array(
+            [
+                [recall(q, cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)]
+                for q, row in zip(queries, found, strict=True)
+            ]
+        )
+        self.segments = np.array(
+            [[len(cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)] for row in found]
+        )
+
+
+def spanwise_search(
+    searcher: Searcher, options: SegmentOptions, *, headers: bool = False
+) -> Search:
+    """Return a search for segments; the budget is for text alone unless headers are counted."""
+
+    def search(query: Query, budget: int) -> list[Range]:
+        result = searcher.search(
+            query.text,
+            options=SearchOptions(
+                budget_tokens=budget, segments=options, headers=headers, tokenizer="chars:4"
+            ),
+            documents=query.scope,
+        )
+        by_rank = sorted(result.segments, key=lambda segment: segment.rank)
+        return [(s.document_id, s.start, s.end) for s in by_rank]
+
+    return search
+
+
+def model_without(out: Path, name: str) -> RelevanceModel:
+    """Return the weights that were trained on the other sets."""
+    text = (out / f"relevance-without-{name}.json").read_text("utf-8")
+    return RelevanceModel.from_json(text, features=tuple(FEATURES))
+
+
+def chunk_ranges(base: KnowledgeBase, dataset: Dataset) -> list[Range]:
+    """Return the chunks of a knowledge base as ranges."""
+    return [
+        (document.id, chunk.start, chunk.end)
+        for document in dataset.documents
+        for chunk in base.chunks(document.id)
+    ]
+
+
+def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Search]:
+    """Return the methods to compare, each a step further than the one before."""
+    searcher = base.searcher(model_without(out, dataset.name))
+    ranges = chunk_ranges(base, dataset)
+    plain = PlainBm25(dataset)
+    alone = Fusion(dataset, ranges, neighbours=False)
+    near = Fusion(dataset, ranges, neighbours=True)
+    return {
+        "BM25 of 800 characters, with titles": lambda query, _: plain.search(query),
+        "BM25 of our chunks, stemmed": lambda query, _: alone.search(query, dense=False),
+        "+ embeddings": lambda query, _: alone.search(query),
+        "+ neighbours (the fusion baseline)": lambda query, _: near.search(query),
+        "+ nine features, best chunks first": spanwise_search(
+            searcher, SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+        ),
+        "+ segments: precise": spanwise_search(searcher, SegmentOptions.PRECISE),
+        "+ segments: balanced (default)": spanwise_search(searcher, SegmentOptions.BALANCED),
+        "+ segments: comprehensive": spanwise_search(searcher, SegmentOptions.COMPREHENSIVE),
+        "default, headers counted": spanwise_search(
+            searcher, SegmentOptions.BALANCED, headers=True
+        ),
+    }
+
+
+def cell(measured: Measured) -> str:
+    """Return recall at both budgets, in points."""
+    low, high = measured.recall.mean(axis=0) * 100
+    return f"{low:.1f}/{high:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, help="folder with a folder for each dataset")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
+    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    parser.add_argument("--only", nargs="+", default=[""], help="methods whose name holds a word")
+    arguments = parser.parse_args()
+    table: dict[str, dict[str, Measured]] = {}
+    for name in arguments.sets:
+        dataset = read_dataset(arguments.datasets / name, limit=arguments.queries)
+        with build(dataset, arguments.out) as base:
+            for method, search in methods(base, dataset, arguments.out).items():
+                if any(word in method for word in arguments.only):
+                    measured = Measured(search, dataset.queries)
+                    table.setdefault(method, {})[name] = measured
+                    segments = measured.segments.mean(axis=0)
+                    print(
+                        f"{name:18s} {method:38s} {cell(measured)}  segments "
+                        f"{segments[0]:.1f}/{segments[1]:.1f}  {measured.seconds * 1000:.1f} ms",
+                        flush=True,
+                    )
+    report = render(table, arguments.sets)
+    (arguments.out / "quality.md").write_text(report, encoding="utf-8")
+    print(report)
+
+
+def render(table: dict[str, dict[str, Measured]], sets: Sequence[str]) -> str:
+    """Return the table of means and the paired differences to the baselines."""
+    lines = [
+        f"| recall % at 1,000/4,000 tokens | {' | '.join(sets)} | mean | segments |",
+        "|---" * (len(sets) + 3) + "|",
+    ]
+    for method, found in table.items():
+        means = np.mean([found[name].recall.mean(axis=0) for name in sets], axis=0) * 100
+        segments = np.mean([found[name].segments.mean(axis=0) for name in sets], axis=0)
+        cells = " | ".join(cell(found[name]) for name in sets)
+        lines.append(
+            f"| {method} | {cells} | {means[0]:.1f}/{means[1]:.1f} "
+            f"| {segments[0]:.1f}/{segments[1]:.1f} |"
+        )
+    default = next((m for m in table if "(default)" in m), "")
+    for baseline in [m for m in table if default and ("800" in m or "baseline" in m)]:
+        differences = []
+        for name in sets:
+            difference = (table[default][name].recall - table[baseline][name].recall) * 100
+            parts = [
+                f"{column.mean():+.1f} [{', '.join(f'{x:.1f}' for x in interval(column))}]"
+                for column in difference.T
+            ]
+            differences.append(" / ".join(parts))
+        lines.append(f"| default less {baseline} | {' | '.join(differences)} | | |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Train the shipped weights: python -m benchmarks.train DATASETS [--out FOLDER].
+
+Writes `relevance-without-SET.json` for each set (trained on all others, for honest figures) and
+`relevance.json` (trained on all sets that may be shipped) into the folder; copy the last one to
+`src/spanwise/core/relevance.json`. FinanceBench is in no training set: its licence allows
+evaluation alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
+from benchmarks.lib.training import Example, build, examples, relevance_table, train, with_table
+from spanwise.core.relevance import RelevanceModel
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, help="folder with a folder for each dataset")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--queries", type=int, default=300, help="at most so many a set")
+    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    sets: dict[str, list[Example]] = {}
+    for name in arguments.sets:
+        started = time.perf_counter()
+        dataset = read_dataset(arguments.datasets / name, limit=arguments.queries)
+        with build(dataset, arguments.out) as base:
+            sets[name] = examples(base, dataset.queries)
+        seconds = time.perf_counter() - started
+        print(f"{name}: {len(sets[name])} questions, {seconds:.0f} s", flush=True)
+    trained = {name: found for name, found in sets.items() if name not in NEVER_TRAINED}
+    without = {
+        name: train({other: found for other, found in trained.items() if other != name})
+        for name in sets
+    }
+    table = relevance_table({n: without[n] for n in trained}, trained)
+    for name, model in without.items():
+        _write(arguments.out / f"relevance-without-{name}.json", with_table(model, table))
+    shipped = with_table(train(trained), table)
+    _write(arguments.out / "relevance.json", shipped)
+    for feature, weight in zip(shipped.features, shipped.weights, strict=True):
+        print(f"{feature:16s} {weight:6.2f}")
+    print("share -> relevance:", " ".join(f"{s:.4f}:{r:.3f}" for s, r in table.T))
+
+
+def _write(path: Path, model: RelevanceModel) -> None:
+    data = {
+        "features": list(model.features),
+        "means": [round(float(x), 6) for x in model.means],
+        "deviations": [round(float(x), 6) for x in model.deviations],
+        "weights": [round(float(x), 5) for x in model.weights],
+        "table": [[round(float(s), 6), round(float(r), 5)] for s, r in model.table.T],
+    }
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
