@@ -7,6 +7,7 @@ trained on the other sets. Prints a table in Markdown and writes it to the outpu
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,9 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import train
 from benchmarks.lib.baselines import Fusion, PlainBm25, Range
-from benchmarks.lib.datasets import TEXT_SETS, Dataset, Query, read_dataset
-from benchmarks.lib.scoring import cut, interval, recall
+from benchmarks.lib.datasets import DOCUMENT_SETS, TEXT_SETS, Dataset, Query, read_dataset
+from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
 from spanwise.core.features import FEATURES
 from spanwise.core.relevance import RelevanceModel
@@ -35,10 +38,11 @@ class Measured:
     def __init__(self, search: Search, queries: Sequence[Query]) -> None:
         started = time.perf_counter()
         found = [[search(query, budget) for budget in BUDGETS] for query in queries]
+        score = recall if all(query.evidence_chars for query in queries) else document_recall
         self.seconds = (time.perf_counter() - started) / max(len(queries), 1) / len(BUDGETS)
         self.recall = np.array(
             [
-                [recall(q, cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)]
+                [score(q, cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)]
                 for q, row in zip(queries, found, strict=True)
             ]
         )
@@ -67,8 +71,9 @@ def spanwise_search(
 
 
 def model_without(out: Path, name: str) -> RelevanceModel:
-    """Return the weights that were trained on the other sets."""
-    text = (out / f"relevance-without-{name}.json").read_text("utf-8")
+    """Return the weights that were trained on the other sets, or on all that are trained on."""
+    path = out / f"relevance-without-{name}.json"
+    text = (path if path.exists() else out / "relevance.json").read_text("utf-8")
     return RelevanceModel.from_json(text, features=tuple(FEATURES))
 
 
@@ -111,30 +116,25 @@ def cell(measured: Measured) -> str:
     return f"{low:.1f}/{high:.1f}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, help="folder with a folder for each dataset")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    parser.add_argument("--only", nargs="+", default=[""], help="methods whose name holds a word")
-    arguments = parser.parse_args()
+def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None, only: str) -> None:
+    """Measure all methods whose name holds `only` on some sets; print and write the table."""
     table: dict[str, dict[str, Measured]] = {}
-    for name in arguments.sets:
-        dataset = read_dataset(arguments.datasets / name, limit=arguments.queries)
-        with build(dataset, arguments.out) as base:
-            for method, search in methods(base, dataset, arguments.out).items():
-                if any(word in method for word in arguments.only):
-                    measured = Measured(search, dataset.queries)
-                    table.setdefault(method, {})[name] = measured
-                    segments = measured.segments.mean(axis=0)
-                    print(
-                        f"{name:18s} {method:38s} {cell(measured)}  segments "
-                        f"{segments[0]:.1f}/{segments[1]:.1f}  {measured.seconds * 1000:.1f} ms",
-                        flush=True,
-                    )
-    report = render(table, arguments.sets)
-    (arguments.out / "quality.md").write_text(report, encoding="utf-8")
+    for name in names:
+        dataset = read_dataset(datasets / name, limit=queries)
+        with build(dataset, out) as base:
+            for method, search in methods(base, dataset, out).items():
+                if only not in method:
+                    continue
+                measured = Measured(search, dataset.queries)
+                table.setdefault(method, {})[name] = measured
+                segments = measured.segments.mean(axis=0)
+                print(
+                    f"{name:18s} {method:38s} {cell(measured)}  segments "
+                    f"{segments[0]:.1f}/{segments[1]:.1f}  {measured.seconds * 1000:.1f} ms",
+                    flush=True,
+                )
+    report = render(table, names)
+    (out / "quality.md").write_text(report, encoding="utf-8")
     print(report)
 
 
@@ -164,6 +164,34 @@ def render(table: dict[str, dict[str, Measured]], sets: Sequence[str]) -> str:
             differences.append(" / ".join(parts))
         lines.append(f"| default less {baseline} | {' | '.join(differences)} | | |")
     return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
+    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *DOCUMENT_SETS])
+    parser.add_argument("--only", default="", help="methods whose name holds this")
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write_samples(Path(folder))
+            out = Path(folder) / "out"
+            train.run(Path(folder), out, SAMPLE_SETS, None)
+            run(Path(folder), out, SAMPLE_SETS, None, "")
+    elif arguments.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        run(
+            arguments.datasets,
+            arguments.out,
+            arguments.sets,
+            arguments.queries,
+            arguments.only,
+        )
 
 
 if __name__ == "__main__":

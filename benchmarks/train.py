@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
+from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.training import Example, build, examples, relevance_table, train, with_table
 from spanwise.core.relevance import RelevanceModel
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, help="folder with a folder for each dataset")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, default=300, help="at most so many a set")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:
+    """Train on some sets and write the weights into a folder."""
+    out.mkdir(parents=True, exist_ok=True)
     sets: dict[str, list[Example]] = {}
-    for name in arguments.sets:
+    for name in names:
         started = time.perf_counter()
-        dataset = read_dataset(arguments.datasets / name, limit=arguments.queries)
-        with build(dataset, arguments.out) as base:
+        dataset = read_dataset(datasets / name, limit=queries)
+        with build(dataset, out) as base:
             sets[name] = examples(base, dataset.queries)
         seconds = time.perf_counter() - started
         print(f"{name}: {len(sets[name])} questions, {seconds:.0f} s", flush=True)
@@ -39,11 +37,11 @@ def main() -> None:
         name: train({other: found for other, found in trained.items() if other != name})
         for name in sets
     }
-    table = relevance_table({n: without[n] for n in trained}, trained)
+    table = relevance_table({name: without[name] for name in trained}, trained)
     for name, model in without.items():
-        _write(arguments.out / f"relevance-without-{name}.json", with_table(model, table))
+        _write(out / f"relevance-without-{name}.json", with_table(model, table))
     shipped = with_table(train(trained), table)
-    _write(arguments.out / "relevance.json", shipped)
+    _write(out / "relevance.json", shipped)
     for feature, weight in zip(shipped.features, shipped.weights, strict=True):
         print(f"{feature:16s} {weight:6.2f}")
     print("share -> relevance:", " ".join(f"{s:.4f}:{r:.3f}" for s, r in table.T))
@@ -58,6 +56,25 @@ def _write(path: Path, model: RelevanceModel) -> None:
         "table": [[round(float(s), 6), round(float(r), 5)] for s, r in model.table.T],
     }
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--queries", type=int, default=400, help="at most so many a set")
+    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write_samples(Path(folder))
+            run(Path(folder), Path(folder) / "out", SAMPLE_SETS, None)
+    elif arguments.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from spanwise.options import ParseOptions
+from spanwise.parsers.isolation import ParserPool
+
 TEXT_SETS = (
     "chroma",
     "cuad",
@@ -24,6 +27,8 @@ TEXT_SETS = (
     "squad_articles",
 )
 """Sets with evidence in characters, in the order of the tables."""
+DOCUMENT_SETS = ("kgrag_sec10q",)
+"""Sets of PDFs that name the documents of the evidence, not the place."""
 NEVER_TRAINED = ("financebench_txt",)
 """Sets whose licence allows evaluation alone."""
 
@@ -53,7 +58,11 @@ class SourceDocument:
     path: Path
 
     def text(self) -> str:
-        """Return the text, character for character."""
+        """Return the text, character for character; of a PDF, as it is parsed."""
+        if self.path.suffix == ".pdf":
+            with ParserPool(options=ParseOptions()) as pool:
+                parsed = pool.parse(self.path, document_id=self.id, source="", source_root="")
+            return parsed.text
         with self.path.open(encoding="utf-8", newline="") as stream:
             return stream.read()
 

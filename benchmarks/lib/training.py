@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 _L2 = 1e-3
 _CLIP = 5.0
+_CONSTANT = 1e-5  # a feature that deviates less says nothing
 _BIN_EDGES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.45, 0.6, 1.01)
 
 
@@ -38,7 +39,7 @@ def build(dataset: Dataset, folder: Path) -> KnowledgeBase:
     base = KnowledgeBase(folder / f"{dataset.name}.kb")
     known = {record.id for record in base.list()}
     for document in dataset.documents:
-        if document.id not in known and document.path.suffix != ".pdf":
+        if document.id not in known:
             base.add_text(document.text(), document_id=document.id, title=document.title)
     base.optimise()
     return base
@@ -106,7 +107,8 @@ def train(sets: Mapping[str, Sequence[Example]]) -> RelevanceModel:
     ends = np.cumsum([len(example.features) for example in chosen])
     starts = np.concatenate(([0], ends[:-1]))
     of = np.repeat(np.arange(len(chosen)), np.diff(np.concatenate((starts, ends[-1:]))))
-    means, deviations = raw.mean(axis=0), raw.std(axis=0) + 1e-9
+    means, deviations = raw.mean(axis=0), raw.std(axis=0)
+    deviations[deviations < _CONSTANT] = 1.0
     standard = np.clip((raw - means) / deviations, -_CLIP, _CLIP)
     wanted = standard.T @ (target * weight[of])
 

@@ -1,12 +1,11 @@
 """From a name to an object: "wordllama" or "vendor:model" to an embedder, loaded when asked for.
 
-Vendors register under the entry point group `spanwise.embedders`; those that come with Spanwise
-use the same door.
+A vendor registers a function from a model's name (empty for its default) to an embedder under the
+entry point group `spanwise.embedders`; those that come with Spanwise use the same door.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import OptionError
@@ -33,16 +32,11 @@ def make_embedder(name: str) -> Embedder:
     Raises:
         OptionError: If no installed package registers the vendor.
     """
-    vendor, _, model = name.partition(":")
-    if vendor == _DEFAULT:  # spares the search through all installed packages
-        from spanwise.providers.wordllama import WordLlama
+    from importlib.metadata import entry_points
 
-        return WordLlama.of_model(model)
+    vendor, _, model = name.partition(":")
     found = entry_points(group=_GROUP, name=vendor)
     if not found:
-        known = sorted({entry.name for entry in entry_points(group=_GROUP)} | {_DEFAULT})
-        raise OptionError(
-            f"embedder is {name!r}; no installed package offers it (known: {', '.join(known)})"
-        )
-    make = next(iter(found)).load()
-    return cast("Embedder", make(model) if model else make())
+        known = ", ".join(sorted(entry.name for entry in entry_points(group=_GROUP)))
+        raise OptionError(f"embedder is {name!r}; no installed package offers it (known: {known})")
+    return cast("Embedder", next(iter(found)).load()(model))

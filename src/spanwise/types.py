@@ -101,7 +101,7 @@ class Section:
     path: tuple[str, ...]
     """Titles of its ancestors, outermost first, and its own title last."""
     header_tokens: int = 0
-    """Most tokens that a segment which begins here costs besides its text: header and citation."""
+    """Most tokens that a segment headed by it costs besides its text: header and citation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

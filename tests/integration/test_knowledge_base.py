@@ -213,6 +213,21 @@ def test_a_question_of_signs_alone_is_refused(base: KnowledgeBase) -> None:
         base.search("?!")
 
 
+def test_a_question_of_broken_bytes_is_refused(base: KnowledgeBase) -> None:
+    with pytest.raises(QueryError, match="no text"):
+        base.search("caf\udcff")
+
+
+def test_a_segment_is_cited_by_the_section_of_its_best_chunk() -> None:
+    filler = "The weather was mild and the staff were content all through the year. " * 5
+    text = f"1. LETTER\n\n{filler}\n\n2. MARGINS\n\nGross margin fell as freight rose. {filler}\n"
+    with KnowledgeBase(":memory:") as base:
+        base.add_text(text, document_id="d", title="Report")
+        (segment,) = base.search("Why did gross margin fall?", preset="comprehensive").segments
+    assert segment.start == 0
+    assert segment.citation.section_path == ("2. MARGINS",)
+
+
 def test_a_long_question_is_searched_by_its_telling_terms(base: KnowledgeBase) -> None:
     words = " ".join(f"word{at}" for at in range(12_000))
     result = base.search(f"gross margin raw material freight {words}"[:100_000])

@@ -6,13 +6,24 @@ import re
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TextIO
 
 from spanwise.config import wants_colour
 
-__all__ = ["Page", "clean", "count", "duration", "one_line", "ordinal", "size"]
+__all__ = [
+    "Page",
+    "clean",
+    "columns",
+    "count",
+    "duration",
+    "one_line",
+    "ordinal",
+    "shortened",
+    "size",
+]
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
@@ -63,6 +74,21 @@ def ordinal(rank: int) -> str:
     if place % 100 in (11, 12, 13):
         return f"{place}th"
     return str(place) + {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+
+
+def columns(text: str) -> int:
+    """Return how many columns a text takes: two for each wide character of East Asia."""
+    wide = sum(1 for character in text if unicodedata.east_asian_width(character) in "WF")
+    return len(text) + wide
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text of at most so many columns, its end cut off where it is longer."""
+    if columns(text) <= width:
+        return text
+    while text and columns(text) > width - 3:
+        text = text[:-1]
+    return text.rstrip() + "..."
 
 
 def _is_prose(paragraph: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.moments import KEYWORD_SHARE
 from spanwise.core.routing import fused, keyword_weights, z
 from spanwise.core.scan import Moments
 from spanwise.core.scores import inverse_frequencies
@@ -132,8 +133,9 @@ def feature_matrix(
         cosine = z(own.astype(np.float64), scan.vector) if scan.vector else np.zeros(len(whole))
     else:
         whole = cosine = np.zeros(len(rows.chunks))
-    passage = 0.7 * z(text.residual, scan.body) + 0.3 * cosine
-    local = 0.7 * _standardised(text.local) + 0.3 * cosine
+    cosine *= 1 - KEYWORD_SHARE
+    passage = KEYWORD_SHARE * z(text.residual, scan.body) + cosine
+    local = KEYWORD_SHARE * _standardised(text.local) + cosine
     fused_near = rows.smooth(fused(text.keyword, whole, scan), _NARROW)
     columns = [
         routing.score[rows.documents],

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["QUANTUM", "MomentSums", "fused_scores", "moments"]
+__all__ = ["KEYWORD_SHARE", "QUANTUM", "MomentSums", "fused_scores", "moments"]
 
 QUANTUM = 2.0**-24
 """Scores are rounded to multiples of this before they are summed."""
@@ -25,7 +25,7 @@ QUANTUM = 2.0**-24
 _WORD = 2.0**20
 _BLOCK = 8192  # larger dot products would enter the thread pool of BLAS
 _EXACT_SQUARES = 2.0**52  # then no sum of a block leaves the integers below 2**53
-_KEYWORD_SHARE = 0.7
+KEYWORD_SHARE = 0.7
 
 
 class MomentSums:
@@ -126,8 +126,8 @@ def fused_scores(
         keyword_deviation: Standard deviation over the scope; where it is 0, keywords do not count.
         cosine_deviation: The same of the cosines.
     """
-    keyword_factor = _KEYWORD_SHARE / keyword_deviation if keyword_deviation else 0.0
-    cosine_factor = (1 - _KEYWORD_SHARE) / cosine_deviation if cosine_deviation else 0.0
+    keyword_factor = KEYWORD_SHARE / keyword_deviation if keyword_deviation else 0.0
+    cosine_factor = (1 - KEYWORD_SHARE) / cosine_deviation if cosine_deviation else 0.0
     fused: NDArray[np.float64] = np.asarray(cosines, dtype=np.float64) * cosine_factor
     fused += keywords * keyword_factor
     return fused

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.moments import KEYWORD_SHARE
 from spanwise.core.scan import PassageRange
 from spanwise.core.scores import document_scores, inverse_frequencies
 
@@ -53,9 +54,9 @@ def fused(
     keyword: NDArray[np.float64], similarity: NDArray[np.float64], scan: Scan
 ) -> NDArray[np.float64]:
     """Return `0.7 z(keyword) + 0.3 z(cosine)`, without the cosine where there are no vectors."""
-    score = 0.7 * z(keyword, scan.keyword)
+    score = KEYWORD_SHARE * z(keyword, scan.keyword)
     if scan.vector is not None:
-        score += 0.3 * z(similarity, scan.vector)
+        score += (1 - KEYWORD_SHARE) * z(similarity, scan.vector)
     return score
 
 

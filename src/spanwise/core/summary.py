@@ -93,7 +93,9 @@ def _best_sentence(sentences: Sequence[str], *, max_chars: int, no_stop: float) 
     best = ""
     best_worth = -1.0
     for index, (sentence, found) in enumerate(zip(sentences, words, strict=True)):
-        worth = sum([weights[word] for word in dict.fromkeys(found)]) / max(len(found), _ENOUGH_WORDS)
+        worth = sum([weights[word] for word in dict.fromkeys(found)]) / max(
+            len(found), _ENOUGH_WORDS
+        )
         worth *= _HALF_SENTENCES / (_HALF_SENTENCES + index)
         if sentence.rstrip(CLOSERS)[-1:] not in STOPS:
             worth *= no_stop

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self
 
 from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
 from spanwise.filters import parse_filter
-from spanwise.ingest import Ingestor, Preparer, find_sources
 from spanwise.knowledge_base.checks import checked_id, checked_metadata, checked_text
 from spanwise.knowledge_base.settings import NO_EMBEDDER, settle
 from spanwise.options import (
@@ -31,6 +30,7 @@ from spanwise.types import Document, KnowledgeBaseInfo, Scalar
 if TYPE_CHECKING:
     from spanwise.core.relevance import RelevanceModel
     from spanwise.filters import Filter
+    from spanwise.ingest import Ingestor
     from spanwise.ports import Embedder, Listener, Store
     from spanwise.types import (
         Chunk,
@@ -133,6 +133,8 @@ class KnowledgeBase:
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
+        from spanwise.ingest import find_sources
+
         found = list(find_sources(sources, include=include, exclude=exclude))
         return self._ingestor.add_sources(
             found,
@@ -314,6 +316,8 @@ class KnowledgeBase:
 
     @cached_property
     def _ingestor(self) -> Ingestor:
+        from spanwise.ingest import Ingestor, Preparer  # a search never needs them
+
         return Ingestor(
             store=self._store,
             preparer=Preparer(

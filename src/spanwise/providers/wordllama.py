@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import mmap
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +32,8 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 _TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
-_MAX_CACHED_WORDS = 400_000
-_FEW_TEXTS = 32
+_FIRST_WORDS = 1_000
+_MAX_WORDS = 50_000  # vectors of words that are kept, a kilobyte each
 _MAX_WORD_CHARS = 200  # the tokenizer's time grows with the square of a word's length
 
 
@@ -69,9 +71,10 @@ class WordLlama:
             raise StoreError("the package `wordllama` is not installed: pip install wordllama")
         self._folder = folder
         self._rows = _read_weights(folder / _WEIGHTS)
-        self._wide: NDArray[np.float32] | None = None
         self._tokenizer: Tokenizer | None = None
-        self._words: dict[str, tuple[int, ...]] = {}
+        self._lock = threading.Lock()
+        self._words: dict[str, int] = {}
+        self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
 
     @classmethod
     def of_model(cls, model: str) -> WordLlama:
@@ -87,50 +90,37 @@ class WordLlama:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one vector a text, not normalised: the sums of token vectors, (n, 256)."""
         split = [text.split() for text in texts]
-        self._learn({word for words in split for word in words})
-        known = self._words
-        ids: list[int] = []
-        ends = np.empty(len(texts), dtype=np.int64)
-        for position, words in enumerate(split):
-            for word in words:
-                ids += known[word]
-            ends[position] = len(ids)
-        return _sums(self._table(len(texts)), np.asarray(ids, dtype=np.int64), ends)
-
-    def _table(self, texts: int) -> NDArray[np.floating]:
-        """Return the rows, widened once where many are summed: float16 is slow to add."""
-        if self._wide is None and texts > _FEW_TEXTS:
-            self._wide = self._rows.astype(np.float32)
-        return self._rows if self._wide is None else self._wide
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        with self._lock:
+            self._learn({word for words in split for word in words})
+            known = self._words
+            for position, words in enumerate(split):
+                if words:
+                    rows = [known[word] for word in words]
+                    self._vectors.take(rows, axis=0).sum(axis=0, out=out[position])
+        return out
 
     def _learn(self, words: set[str]) -> None:
-        """Tokenize the words that are not known yet."""
-        if len(self._words) > _MAX_CACHED_WORDS:
+        """Put the vectors of words that are not known yet beside those that are."""
+        if len(self._words) > _MAX_WORDS:
             self._words.clear()
         new = sorted(word for word in words if word not in self._words)
         if not new:
             return
+        first, end = len(self._words), len(self._words) + len(new)
+        if end > len(self._vectors):
+            grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)
+            grown[:first] = self._vectors[:first]
+            self._vectors = grown
         if self._tokenizer is None:
             self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
         cut = [word[:_MAX_WORD_CHARS] for word in new]
-        for word, encoding in zip(
-            new, self._tokenizer.encode_batch_fast(cut, add_special_tokens=False), strict=True
-        ):
-            self._words[word] = tuple(encoding.ids)
-
-
-def _sums(
-    rows: NDArray[np.floating], ids: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the sums of `rows[ids]` over the runs that end at `ends`, (len(ends), dimension)."""
-    starts = np.concatenate(([0], ends[:-1]))
-    out = np.zeros((len(ends), rows.shape[1]), dtype=np.float32)
-    filled = np.flatnonzero(ends > starts)
-    if len(filled):
-        out[filled] = np.add.reduceat(
-            rows[ids].astype(np.float32, copy=False), starts[filled], axis=0
-        )
-    return out
+        encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
+        lengths = np.array([len(encoding.ids) for encoding in encodings])
+        ids = np.concatenate([encoding.ids for encoding in encodings])
+        tokens = self._rows[ids].astype(np.float32)
+        np.add.reduceat(tokens, np.cumsum(lengths) - lengths, axis=0, out=self._vectors[first:end])
+        self._words.update(zip(new, range(first, end), strict=True))
 
 
 @lru_cache(maxsize=2)
@@ -138,21 +128,23 @@ def _read_weights(path: Path) -> NDArray[np.float16]:
     """Return the one tensor of a safetensors file: 8 bytes of length, a JSON header, the rows."""
     data = _checked(path, _WEIGHTS_SHA256)
     size = int.from_bytes(data[:8], "little")
-    (tensor,) = (v for k, v in json.loads(data[8 : 8 + size]).items() if k != "__metadata__")
+    header = json.loads(data[8 : 8 + size])
+    (tensor,) = (value for name, value in header.items() if name != "__metadata__")
     return np.frombuffer(data, dtype="<f2", offset=8 + size).reshape(tensor["shape"])
 
 
 def _read_tokenizer(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_str(_checked(path, _TOKENIZER_SHA256).decode("utf-8"))
+    return Tokenizer.from_buffer(bytes(_checked(path, _TOKENIZER_SHA256)))
 
 
-def _checked(path: Path, sha256: str) -> bytes:
-    """Return the bytes of a file whose hash is known."""
+def _checked(path: Path, sha256: str) -> mmap.mmap:
+    """Return the bytes of a file whose hash is known, mapped."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
+        with path.open("rb") as stream:
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
         raise StoreError(f"the embedding model cannot be read: {error}") from error
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:

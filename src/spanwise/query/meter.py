@@ -48,7 +48,7 @@ class Meter:
         return np.maximum(1, np.array(self.tokenizer.count(texts), dtype=np.int64))
 
     def header(self, section: Section, frame: Callable[[], str]) -> int:
-        """Return what a segment that begins in a section costs besides its text."""
+        """Return what a segment headed by a section costs besides its text."""
         return (
             section.header_tokens if self.tokenizer is None else self.tokenizer.count([frame()])[0]
         )

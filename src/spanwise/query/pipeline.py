@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spanwise.core.question import Question
     from spanwise.filters import Filter
     from spanwise.options import SearchOptions
     from spanwise.ports import Embedder, Listener, Store
@@ -84,9 +85,7 @@ class Searcher:
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
-        asked = read_question(text)
-        if not asked.terms:
-            raise QueryError(f"the question is {text!r}; ask in at least one word")
+        asked = _read(text)
         steps = _Steps(self.listener)
         meter = make_meter(options.tokenizer, self.tokenizer)
         with self.store.snapshot() as snapshot:
@@ -203,12 +202,15 @@ class _Extractor:
         """Return where a run of a range stands in its document."""
         span = self.weighed.ranges[run.document]
         first = int(self.weighed.rows.starts[run.document])
+        inside = relevance[first + run.start : first + run.end]
+        best = int(np.argmax(inside))
         return Located(
             handle=span.handle,
             start=span.start + run.start,
             end=span.start + run.end,
+            best=span.start + run.start + best,
             value=run.value,
-            relevance=float(relevance[first + run.start : first + run.end].max()),
+            relevance=float(inside[best]),
             tokens=run.tokens,
         )
 
@@ -224,6 +226,20 @@ class _Extractor:
                 f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
                 f"its header needs {needed}"
             )
+
+
+def _read(text: str) -> Question:
+    """Return a question that can be searched for."""
+    if not isinstance(text, str):
+        raise QueryError(f"the question is {text!r}; give one text")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise QueryError(
+            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
+        )
+    question = read_question(text)
+    if not question.terms:
+        raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
+    return question
 
 
 def _warnings(

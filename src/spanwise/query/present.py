@@ -32,6 +32,8 @@ class Located:
     start: int
     """First chunk inside its document."""
     end: int
+    best: int
+    """Its most relevant chunk: the segment is headed and cited by the section of that one."""
     value: float
     relevance: float
     tokens: int
@@ -89,7 +91,7 @@ class Presenter:
 
     def _segment(self, run: Located, *, rank: int) -> Segment:
         chunks = self.snapshot.chunks(run.handle, run.start, run.end)
-        section = self._section(run.handle, chunks[0].section)
+        section = self._section(run.handle, chunks[run.best - run.start].section)
         start, end = chunks[0].start, chunks[-1].end
         citation = self._citation(run.handle, section, start=start, end=end)
         header = self._header(run.handle, section) if self.headers else ""

@@ -111,7 +111,7 @@ def build_part(
     counts = np.array([len(document.texts) for document in documents], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(counts)))
     vectors, scales = _quantised(documents, rows=len(texts), dimension=dimension)
-    title_terms, title_ends, title_documents = _title_postings(documents, vocabulary)
+    title_terms, title_ends, title_documents = _title_postings(documents)
     return Part(
         numbers=np.array([document.number for document in documents], dtype=np.int64),
         starts=starts,
@@ -220,16 +220,19 @@ def count_documents(
 
 
 def _title_postings(
-    documents: Sequence[StoredDocument], vocabulary: Vocabulary
+    documents: Sequence[StoredDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
-    held = [
-        (term, ordinal)
-        for ordinal, document in enumerate(documents)
-        for term in set(vocabulary.count(document.title_words))
-    ]
-    pairs = np.array(held, dtype=np.int64).reshape(-1, 2)
-    terms, keys = vocabulary.rank(pairs[:, 0])
-    keys = (keys << _ROW_BITS) | pairs[:, 1]
-    keys.sort()
-    ends = np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1))
-    return terms, ends, (keys & _ROW_MASK).astype(np.uint32)
+    held: dict[str, list[int]] = {}
+    for ordinal, document in enumerate(documents):
+        for term in dict.fromkeys(text_terms(document.title_words)):
+            held.setdefault(term, []).append(ordinal)
+    hashes = term_hashes(list(held))
+    order = np.argsort(hashes)
+    lists = list(held.values())
+    lengths = np.array([len(ordinals) for ordinals in lists], dtype=np.int64)[order]
+    joined = [ordinal for place in order.tolist() for ordinal in lists[place]]
+    return (
+        hashes[order],
+        np.concatenate(([0], np.cumsum(lengths))),
+        np.array(joined, dtype=np.uint32),
+    )

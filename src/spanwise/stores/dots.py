@@ -30,8 +30,10 @@ def _simsimd() -> Any:
     return simsimd
 
 
-def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float64]:
+def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
     """Return the integer dot product of each row and a query, (n,).
+
+    Above 2**24, which takes vectors of more than 1,040 components, integers are rounded once.
 
     Args:
         rows: (n, dimension), dimension >= 1.
@@ -40,11 +42,11 @@ def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.
     fast = _simsimd()
     if fast is None or not len(rows):
         return _plain_products(rows, query)
-    table = np.asarray(fast.cdist(query[None, :], np.ascontiguousarray(rows), "dot"))
-    return table.reshape(-1).astype(np.float64, copy=False)
+    table = fast.cdist(query[None, :], np.ascontiguousarray(rows), "dot", out_dtype="float32")
+    return np.asarray(table, dtype=np.float32).reshape(-1)
 
 
-def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float64]:
+def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
     """Do the same with numpy: rows become float32 in blocks, whose products are exact."""
     products = np.zeros(len(rows))
     for first in range(0, len(query), _EXACT_COLUMNS):
@@ -55,4 +57,4 @@ def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[
             wide = block[: len(here)]
             wide[...] = here
             products[start : start + len(here)] += np.vecdot(wide, part)
-    return products
+    return products.astype(np.float32)

@@ -41,7 +41,7 @@ __all__ = ["Index", "IndexSettings"]
 
 _logger = logging.getLogger("spanwise")
 
-_PIECE_ROWS = 2_000  # built at once for a search
+_PIECE_ROWS = 5_000  # built at once for a search
 _BUILD_ROWS = 10_000  # built at once for a file
 _MAX_DELTA_ROWS = 20_000  # with more chunks missing, files are written before a search goes on
 _MAX_ATTEMPTS = 5
@@ -108,6 +108,7 @@ class Index:
         self._disk = _Disk(Manifest(), (), ())
         self._delta: tuple[Part, ...] = ()
         self._latest: View | None = None
+        self._searched = False
 
     @property
     def pending_rows(self) -> int:
@@ -138,6 +139,7 @@ class Index:
 
         Where much is missing, it is written to parts first.
         """
+        self._searched = True
         for attempt in range(_MAX_ATTEMPTS):
             with ExitStack() as stack:
                 manifest = read_manifest(self.folder)
@@ -156,7 +158,7 @@ class Index:
 
     def follow(self) -> None:
         """Build what is new in memory now, where searches would have to do it otherwise."""
-        if self._latest is None:
+        if not self._searched:
             return
         try:
             with self.moment():

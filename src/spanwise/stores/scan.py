@@ -104,9 +104,12 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
         rows, scales = quantise_rows(query.vector[None, :])
         vector = QueryVector(rows[0], scales[0])
     scopes = _scopes(found, scope)
-    scored = [score_part(part, weights=weights, vector=vector) for part in scopes]
-    statistics = _statistics(scored, with_vector=vector is not None)
-    hits = _find_hits(scored, statistics, hits=query.hits)
+    wanted = max(0, query.hits)
+    search = _Search(wanted)
+    for part in scopes:
+        search.add(score_part(part, weights=weights, vector=vector))
+    statistics = search.statistics(with_vector=vector is not None)
+    hits = _find_hits(search, statistics, hits=wanted)
     hit_positions = hits.places >> CHUNK_BITS
     tables = _tables(view, scopes, hit_positions, terms=len(hashes))
     return Scan(
@@ -145,23 +148,59 @@ def _scopes(found: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list
     return scopes
 
 
-def _statistics(scored: Sequence[PartScores], *, with_vector: bool) -> _Statistics:
-    keyword, body, vector = MomentSums(), MomentSums(), MomentSums()
-    for part in scored:
-        sums = MomentSums()
-        sums.add(part.body)
-        body.merge(sums)
-        if part.keyword is not part.body:
-            sums = MomentSums()
-            sums.add(part.keyword)
-        keyword.merge(sums)
+class _Best:
+    """Rows of the best scores of one kind, part after part."""
+
+    def __init__(self, hits: int, *, floor: float) -> None:
+        self.rows: list[NDArray[np.int64]] = []
+        self._hits = hits
+        self._floor = floor
+        self._values = np.empty(0)
+
+    def add(self, scores: NDArray[np.floating]) -> None:
+        """Choose among the scores of the next part, (n,)."""
+        found = best_rows(scores, self._hits, floor=self._floor)
+        self.rows.append(found)
+        self._values = np.concatenate((self._values, scores[found]))
+        if 0 < self._hits <= len(self._values):
+            place = len(self._values) - self._hits
+            self._floor = float(np.partition(self._values, place)[place])
+            self._values = self._values[self._values >= self._floor]
+
+
+class _Search:
+    """Scores, sums and best rows of all parts; one part after the other, while it is in cache."""
+
+    def __init__(self, hits: int) -> None:
+        self.scored: list[PartScores] = []
+        self.by_keyword = _Best(hits, floor=float(np.nextafter(0.0, 1.0)))
+        self.by_cosine = _Best(hits, floor=-np.inf)
+        self._keyword = MomentSums()
+        self._body = MomentSums()
+        self._cosine = MomentSums()
+
+    def add(self, part: PartScores) -> None:
+        """Take in the scores of the next part."""
+        self.scored.append(part)
+        body = MomentSums()
+        body.add(part.body)
+        self._body.merge(body)
+        if part.keyword is part.body:
+            self._keyword.merge(body)
+        else:
+            self._keyword.add(part.keyword)
+        self.by_keyword.add(part.keyword)
         if part.cosine is not None:
-            vector.add(part.cosine)
-    return _Statistics(
-        Moments(*keyword.result()),
-        Moments(*body.result()),
-        Moments(*vector.result()) if with_vector else None,
-    )
+            self._cosine.add(part.cosine)
+            self.by_cosine.add(part.cosine)
+
+    def statistics(self, *, with_vector: bool) -> _Statistics:
+        """Return the moments over all parts."""
+        return _Statistics(
+            Moments(*self._keyword.result()),
+            Moments(*self._body.result()),
+            Moments(*self._cosine.result()) if with_vector else None,
+        )
 
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
@@ -188,25 +227,17 @@ def _union(*rows: _Rows) -> _Rows:
     return joined.take(indexes)
 
 
-def _find_hits(scored: Sequence[PartScores], statistics: _Statistics, *, hits: int) -> _Rows:
+def _find_hits(search: _Search, statistics: _Statistics, *, hits: int) -> _Rows:
     """Return the union of the best chunks of each search, ordered by document, then chunk."""
-    hits = max(0, hits)
-    rows = _gather(scored, [_best_positive(part.keyword, hits) for part in scored])
+    rows = _gather(search.scored, search.by_keyword.rows)
     rows = rows.best(rows.keyword, hits)
     if statistics.vector is None:
         return _union(rows)
-    near = _gather(
-        scored, [best_rows(part.cosine, hits) for part in scored if part.cosine is not None]
-    )
+    near = _gather(search.scored, search.by_cosine.rows)
     near = near.best(near.cosine, hits)
     both = _union(rows, near)
-    pool = _union(both, _fused_pool(scored, statistics, both, near, hits=hits))
+    pool = _union(both, _fused_pool(search.scored, statistics, both, near, hits=hits))
     return _union(both, pool.best(_fused(pool.keyword, pool.cosine, statistics), hits))
-
-
-def _best_positive(scores: NDArray[np.float64], hits: int) -> NDArray[np.int64]:
-    found = best_rows(scores, hits)
-    return found[scores[found] > 0]
 
 
 def _fused(

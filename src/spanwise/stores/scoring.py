@@ -38,7 +38,6 @@ __all__ = [
 CHUNK_BITS = 32
 """A place is `position of the document << CHUNK_BITS | chunk index`."""
 
-_BLOCK_ROWS = 16_384
 _GATHER_SHARE = 0.2  # below it, the vectors in scope are gathered before they are multiplied
 _GROUPS = 64
 _STEPS = np.arange(256) * IMPACT_STEP
@@ -199,6 +198,8 @@ def _add_titles(
     if not len(holders):
         return body
     lengths = np.diff(part.starts)[scope.documents]
+    if 2 * int(lengths[holders].sum()) > len(body):
+        return body + np.repeat(titles, lengths)
     starts = np.cumsum(lengths) - lengths
     keyword = body.copy()
     indexes = run_indexes(starts[holders], lengths[holders])
@@ -211,27 +212,26 @@ def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
     if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
         dots = dot_products(part.vectors[rows], vector.row)
         return cosines(dots, part.scales[rows], query_scale=vector.scale)
-    found = np.empty(part.rows, dtype=np.float32)
-    for start in range(0, part.rows, _BLOCK_ROWS):  # what is in between stays in the cache
-        block = slice(start, start + _BLOCK_ROWS)
-        dots = dot_products(part.vectors[block], vector.row)
-        found[block] = cosines(dots, part.scales[block], query_scale=vector.scale)
+    found = cosines(dot_products(part.vectors, vector.row), part.scales, query_scale=vector.scale)
     return found if rows is None else found[rows]
 
 
-def best_rows(scores: NDArray[np.floating], hits: int) -> NDArray[np.int64]:
+def best_rows(
+    scores: NDArray[np.floating], hits: int, *, floor: float = -np.inf
+) -> NDArray[np.int64]:
     """Return the indexes of the best scores, ascending; the first of equal ones.
 
     Args:
         scores: (n,).
         hits: How many are wanted; all where there are fewer.
+        floor: Scores below it are not wanted.
     """
-    if len(scores) <= hits:
-        return np.arange(len(scores))
     if not hits:
         return np.empty(0, dtype=np.int64)
-    found = np.flatnonzero(scores >= _lower_bound(scores, hits))
+    found = np.flatnonzero(scores >= max(floor, _lower_bound(scores, hits)))
     values = scores[found]
+    if len(values) <= hits:
+        return found
     limit = np.partition(values, len(values) - hits)[len(values) - hits]
     kept = values > limit
     missing = hits - int(np.count_nonzero(kept))
@@ -240,15 +240,13 @@ def best_rows(scores: NDArray[np.floating], hits: int) -> NDArray[np.int64]:
     return best
 
 
-def _lower_bound(scores: NDArray[np.floating], hits: int) -> np.floating:
-    """Return a score that at least `hits` scores reach, close to the best such one.
+def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
+    """Return a score that at least `hits` scores reach, close to the best such one if n is large.
 
-    The maxima of groups are scores themselves; there are fewer of them to part.
+    The maxima of groups are scores themselves, and there are fewer of them to part.
     """
     columns = len(scores) // _GROUPS
     if columns <= hits:
-        lowest: np.floating = np.partition(scores, len(scores) - hits)[len(scores) - hits]
-        return lowest
+        return -np.inf
     maxima = scores[: columns * _GROUPS].reshape(_GROUPS, columns).max(axis=0)
-    bound: np.floating = np.partition(maxima, columns - hits)[columns - hits]
-    return bound
+    return float(np.partition(maxima, columns - hits)[columns - hits])

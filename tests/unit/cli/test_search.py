@@ -99,6 +99,13 @@ def test_a_long_title_leaves_room_for_the_relevance() -> None:
     assert first.endswith("██████░░░░ 0.62")
 
 
+def test_wide_characters_take_two_columns() -> None:
+    first = drawn(make_segment(title="年次報告書"))[0]
+    assert first == "1st  年次報告書" + " " * 50 + "██████░░░░ 0.62"
+    first = drawn(make_segment(title="年" * 60))[0]
+    assert first == "1st  " + "年" * 27 + "..." + "   " + "██████░░░░ 0.62"
+
+
 def test_a_document_without_title_and_path_is_named_by_its_id() -> None:
     lines = drawn(make_segment(title="", path=()))
     assert lines[0].startswith("1st  report.pdf ")

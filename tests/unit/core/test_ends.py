@@ -87,3 +87,9 @@ def test_clauses_words_and_characters() -> None:
     assert words == [5, 16, 21]
     assert [place_of(e) for e in word_ends(text, start=0, stop=len(text), step=6)] == [16]
     assert [place_of(e) for e in character_ends("a" * 10, start=0, stop=10, step=4)] == [4, 8]
+
+
+def test_no_word_ends_before_a_mark() -> None:
+    """A mark after a space belongs to the space."""
+    text = "a \u0301b c"
+    assert [place_of(end) for end in word_ends(text, start=0, stop=len(text), step=0)] == [5]

@@ -16,7 +16,7 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, clean, count, duration, one_line, ordinal
+from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, ordinal, shortened
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
@@ -168,11 +168,9 @@ def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
     citation = segment.citation
     right = f"{page.bar(segment.relevance)} {segment.relevance:.2f}"
     room = page.width - len(right) - len(place) - 4
-    title = one_line(citation.title or segment.document_id)
-    if len(title) > room:
-        title = title[: room - 3].rstrip() + "..."
+    title = shortened(one_line(citation.title or segment.document_id), room)
     left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
-    gap = page.width - len(place) - 2 - len(title) - len(right)
+    gap = page.width - len(place) - 2 - columns(title) - len(right)
     page.line(left + " " * gap + page.paint(right, "green"))
     path = citation.section_path
     if path[:1] == (citation.title,):

@@ -1,0 +1,41 @@
+"""Two tiny datasets in the benchmark format, for runs that only show that a script works."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pydoc_data.topics import topics
+
+SAMPLE_SETS = ("sample_even", "sample_odd")
+_SENTENCE = re.compile(r"[A-Z][^.!?]{60,200}[.]")
+_DOCUMENTS = 12
+_QUERIES = 6
+
+
+def write_samples(folder: Path) -> None:
+    """Write both sets: topics of Python's language reference, asked by their own sentences."""
+    names = sorted(topics, key=lambda name: -len(topics[name]))[: 2 * _DOCUMENTS]
+    for parity, name in enumerate(SAMPLE_SETS):
+        _write(folder / name, sorted(names[parity::2]))
+
+
+def _write(folder: Path, names: list[str]) -> None:
+    (folder / "documents").mkdir(parents=True)
+    documents, queries = [], []
+    for name in names:
+        text = topics[name]
+        (folder / "documents" / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
+        documents.append({"doc_id": name, "path": f"documents/{name}.txt", "title": name})
+        sentence = list(_SENTENCE.finditer(text))[-1]
+        words = " ".join(sentence.group().split()[2:12])
+        evidence = [{"doc_id": name, "start": sentence.start(), "end": sentence.end()}]
+        query = {"query_id": name, "query": f"What about {words}?", "scope": None}
+        queries.append({**query, "evidence": evidence})
+    _write_rows(folder / "documents.jsonl", documents)
+    _write_rows(folder / "queries.jsonl", queries[:_QUERIES])
+
+
+def _write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

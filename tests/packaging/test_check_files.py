@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return the checker of files, at work on an empty project."""
+    spec = importlib.util.spec_from_file_location("check_files", ROOT / ".ci" / "check_files.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return module
+
+
+def test_a_source_of_more_than_500_lines_is_named(
+    check_files: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 501)
+    (tmp_path / "src" / "short.py").write_text("x = 1\n" * 500)
+    assert check_files.main() == 1
+    said = capsys.readouterr().out
+    assert said == "src/long.py:501: longer than 500 lines; split it by concept\n"
+
+
+@pytest.mark.parametrize("path", ["home/someone", "root/x", "work/x", "Users/x"])
+def test_a_path_of_one_machine_is_named(
+    check_files: ModuleType, tmp_path: Path, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text(f"one\nsee /{path}\n")
+    assert check_files.main() == 1
+    assert capsys.readouterr().out.startswith("README.md:2: names a path of one machine")
+
+
+@pytest.mark.parametrize("text", ["https://example.com/home/x", "docs/work/x", "in /usr/bin/env"])
+def test_other_paths_are_allowed(check_files: ModuleType, tmp_path: Path, text: str) -> None:
+    (tmp_path / "README.md").write_text(text)
+    assert check_files.main() == 0

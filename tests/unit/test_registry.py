@@ -1,0 +1,22 @@
+"""From a name to an embedder."""
+
+import pytest
+
+from spanwise.errors import OptionError
+from spanwise.providers.wordllama import find_wordllama
+from spanwise.registry import default_embedder_name, make_embedder
+
+
+def test_the_default_embedder_is_there_where_its_package_is() -> None:
+    assert (default_embedder_name() is None) == (find_wordllama() is None)
+
+
+@pytest.mark.skipif(find_wordllama() is None, reason="wordllama has no wheel for this platform")
+def test_an_embedder_is_made_by_vendor_and_model() -> None:
+    assert make_embedder("wordllama").name == "wordllama:l2-supercat-256"
+    assert make_embedder("wordllama:l2-supercat-256").dimension == 256
+
+
+def test_an_unknown_vendor_names_those_there_are() -> None:
+    with pytest.raises(OptionError, match="known: wordllama"):
+        make_embedder("oracle:9")
