@@ -126,7 +126,7 @@ class SegmentOptions:
 
     irrelevant_chunk_penalty: float = 0.002
     """Relevance at which a chunk of reference length is worth nothing, in [0, 1): when to stop."""
-    segment_charge: float = 0.015
+    segment_charge: float = 0.0175
     """What one more segment costs, in share, in [0, 1]: how contiguous the answer is."""
     min_segment_value: float = 0.0
     """Least value of a segment before the charge, in share."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_TERMS", "Question", "read_question", "telling_terms"]
 
+_COMPARISON = re.compile(
+    r"\b(compar\w*|versus|vs|over time|trends?|evolv\w*|evolution|stack up|across|historically"
+    r"|year[- ]over[- ]year|fluctuat\w*|in these|prior (quarters?|years?|periods?)"
+    r"|(these|all|both|several|each|different|multiple|various)"
+    r" (documents?|reports?|filings?|compan(y|ies)|10-[qk]s|contracts?|agreements?|quarters"
+    r"|years))\b",
+    re.IGNORECASE,
+)
 MAX_TERMS = 64
 """Terms that one query searches by; of a longer one the most telling are taken."""
 
@@ -33,6 +42,8 @@ class Question:
     terms: tuple[str, ...]
     """Distinct terms in order of first occurrence."""
     asks_number: bool
+    compares: bool
+    """Whether it asks the same of several documents: over time, or one against another."""
 
     def without(self, title_terms: frozenset[str]) -> str | None:
         """Return the question without the words that a title holds.
@@ -58,6 +69,7 @@ def read_question(text: str) -> Question:
         stems=stems,
         terms=tuple(terms),
         asks_number=is_number_question(text),
+        compares=_COMPARISON.search(text) is not None,
     )
 
 

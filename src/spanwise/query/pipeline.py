@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Searcher", "shipped_model"]
 
+_COMPARISON_CHARGE = 1 / 3
+
 
 @lru_cache(maxsize=1)
 def shipped_model() -> RelevanceModel:
@@ -105,7 +107,7 @@ class Searcher:
                 extractor = _Extractor(
                     weighed=weighed,
                     model=self.model,
-                    options=options,
+                    options=_options_for(question, options),
                     lengths=meter.chunks(weighed.passages, weighed.ranges, snapshot),
                     presenter=Presenter(snapshot, meter, options.headers),
                 )
@@ -240,6 +242,15 @@ def _read(text: str) -> Question:
     if not question.terms:
         raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
     return question
+
+
+def _options_for(question: Question, options: SearchOptions) -> SearchOptions:
+    """Return the options of a question: one that compares wants a place in each document."""
+    if not question.compares:
+        return options
+    segments = options.segments
+    charge = segments.segment_charge * _COMPARISON_CHARGE
+    return replace(options, segments=replace(segments, segment_charge=charge))
 
 
 def _warnings(

@@ -9,6 +9,7 @@ import numpy as np
 
 from spanwise.core.features import candidate_rows, feature_matrix, lay_out
 from spanwise.core.question import MAX_TERMS, telling_terms
+from spanwise.core.relevance import spread_over_documents
 from spanwise.core.routing import chosen_ranges, route
 from spanwise.core.scan import ScanQuery
 from spanwise.core.scores import inverse_frequencies
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Weighed", "search_terms", "weigh"]
 
+_HEDGE = 0.25  # how far a question that names no comparison is spread over documents
 _MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
 
 
@@ -90,6 +92,9 @@ def weigh(
     )
     candidates = candidate_rows(features, fused_near)
     scores = model.scores(features[candidates])
+    scores = spread_over_documents(
+        scores, rows.documents[candidates], weight=1.0 if question.compares else _HEDGE
+    )
     shares = np.zeros(len(features))
     shares[candidates] = model.shares(scores)
     return Weighed(

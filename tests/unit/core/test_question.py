@@ -1,6 +1,7 @@
 """Reading a question once."""
 
 import numpy as np
+import pytest
 
 from spanwise.core.question import read_question, telling_terms
 
@@ -24,6 +25,26 @@ def test_a_title_that_holds_nothing_of_the_question_changes_nothing() -> None:
 
 def test_a_title_that_holds_the_whole_question_leaves_it_whole() -> None:
     assert read_question("Acme revenue").without(frozenset({"acm", "revenu"})) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How have Apple's net sales changed over time?",
+        "Compare the gross margins of 3M and Apple.",
+        "How does spending stack up against prior quarters?",
+        "Which of these agreements may be assigned?",
+    ],
+)
+def test_questions_that_compare_documents_are_known(question: str) -> None:
+    assert read_question(question).compares
+
+
+@pytest.mark.parametrize(
+    "question", ["What drove the change in gross margin?", "Who may terminate the agreement?"]
+)
+def test_other_questions_compare_nothing(question: str) -> None:
+    assert not read_question(question).compares
 
 
 def test_the_most_telling_terms_are_rare_or_repeated() -> None:

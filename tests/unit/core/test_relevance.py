@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.relevance import RelevanceModel, spread_over_documents
 from spanwise.errors import OptionError
 from spanwise.query import shipped_model
 
@@ -55,6 +55,19 @@ def test_share_at_is_the_smallest_share_with_a_relevance(relevance: float) -> No
 def test_a_relevance_that_no_share_has_is_refused(relevance: float) -> None:
     with pytest.raises(OptionError, match=r"must be in \[0, 0.80\]"):
         MODEL.share_at(relevance)
+
+
+def test_a_comparison_counts_the_second_chunk_of_a_document_half() -> None:
+    scores = np.array([3.0, 2.0, 2.5, 1.0])
+    spread = spread_over_documents(scores, np.array([7, 9, 7, 7]), weight=1.0)
+    expected = [3.0, 2.0, 2.5 - np.log(2), 1.0 - np.log(3)]
+    assert spread.tolist() == pytest.approx(expected)
+    assert scores.tolist() == [3.0, 2.0, 2.5, 1.0]
+
+
+def test_a_document_alone_is_not_spread() -> None:
+    scores = np.array([3.0, 2.0])
+    assert spread_over_documents(scores, np.array([7, 7]), weight=1.0).tolist() == [3.0, 2.0]
 
 
 def test_the_shipped_model_is_for_the_features_of_this_version() -> None:
