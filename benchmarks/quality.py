@@ -38,11 +38,13 @@ class Measured:
     def __init__(self, search: Search, queries: Sequence[Query]) -> None:
         started = time.perf_counter()
         found = [[search(query, budget) for budget in BUDGETS] for query in queries]
-        score = recall if all(query.evidence_chars for query in queries) else document_recall
         self.seconds = (time.perf_counter() - started) / max(len(queries), 1) / len(BUDGETS)
         self.recall = np.array(
             [
-                [score(q, cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)]
+                [
+                    (recall if q.evidence_chars else document_recall)(q, cut(ranges, b))
+                    for ranges, b in zip(row, BUDGETS, strict=True)
+                ]
                 for q, row in zip(queries, found, strict=True)
             ]
         )

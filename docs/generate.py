@@ -38,8 +38,9 @@ those of the Python types (`spanwise.types`), for errors too:
 %s
 
 [errors.md](errors.md) says what they mean; `usage` (the command line is wrong), `system` (what the
-operating system says), `interrupted` and `internal` are of the command line alone. Progress and
-complaints go to standard error, colours only to a terminal (`NO_COLOR` turns them off).
+operating system says), `memory`, `interrupted` and `internal` are of the command line alone.
+Progress, warnings and failures go to standard error, colours only to a terminal (`NO_COLOR` turns
+them off).
 
 Two environment variables count: `SPANWISE_KB` is the knowledge base where `--kb` is not given, and
 `SPANWISE_TRACEBACK=1` shows the traceback of an error that should not happen.
@@ -66,7 +67,7 @@ def _error_codes() -> list[str]:
     for kind in kinds:
         kinds.extend(kind.__subclasses__())
     codes = {error_code(kind) for kind in kinds[1:]}
-    return sorted(codes | {"usage", "system", "interrupted", "internal"})
+    return sorted(codes | {"usage", "system", "memory", "interrupted", "internal"})
 
 
 def _help(command: click.Command, *names: str) -> str:

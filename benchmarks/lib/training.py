@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,7 @@ from spanwise.core.features import FEATURES
 from spanwise.core.question import read_question
 from spanwise.core.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.query import shipped_model
-from spanwise.query.weigh import weigh
+from spanwise.query.weigh import search_terms, spread_shares, weigh
 
 Floats = NDArray[np.float64]
 
@@ -32,15 +32,17 @@ class Example:
 
     features: NDArray[np.float32]
     evidence: NDArray[np.float32]
+    documents: NDArray[np.int64]
+    compares: bool
 
 
 def build(dataset: Dataset, folder: Path) -> KnowledgeBase:
-    """Return a knowledge base with the documents of a dataset, made where it is missing."""
-    base = KnowledgeBase(folder / f"{dataset.name}.kb")
-    known = {record.id for record in base.list()}
+    """Return a new knowledge base with the documents of a dataset."""
+    path = folder / f"{dataset.name}.kb"
+    shutil.rmtree(path, ignore_errors=True)
+    base = KnowledgeBase(path)
     for document in dataset.documents:
-        if document.id not in known:
-            base.add_text(document.text(), document_id=document.id, title=document.title)
+        base.add_text(document.text(), document_id=document.id, title=document.title)
     base.optimise()
     return base
 
@@ -64,8 +66,10 @@ def examples(base: KnowledgeBase, queries: Iterable[Query]) -> list[Example]:
     found: list[Example] = []
     for query in queries:
         with searcher.store.snapshot() as snapshot:
+            question = read_question(query.text)
+            question = replace(question, terms=search_terms(question, snapshot))
             weighed = weigh(
-                read_question(query.text),
+                question,
                 snapshot=snapshot,
                 embedder=searcher.embedder,
                 model=searcher.model,
@@ -85,7 +89,12 @@ def examples(base: KnowledgeBase, queries: Iterable[Query]) -> list[Example]:
         ]  # fmt: skip
         if any(evidence):
             found.append(
-                Example(weighed.features.astype(np.float32), np.array(evidence, dtype=np.float32))
+                Example(
+                    weighed.features.astype(np.float32),
+                    np.array(evidence, dtype=np.float32),
+                    weighed.rows.documents[weighed.candidates],
+                    question.compares,
+                )
             )
     return found
 
@@ -144,7 +153,8 @@ def relevance_table(
     share_sum, hits, mass = np.zeros(count), np.zeros(count), np.zeros(count)
     for name, found in sets.items():
         for example in found:
-            shares = models[name].shares(models[name].scores(example.features.astype(np.float64)))
+            scores = models[name].scores(example.features.astype(np.float64))
+            shares = spread_shares(scores, example.documents, compares=example.compares)
             bins = np.clip(np.searchsorted(edges, shares, side="right") - 1, 0, count - 1)
             weight = 1 / len(found)
             share_sum += weight * np.bincount(bins, shares, count)
@@ -176,7 +186,6 @@ __all__ = [
     "build",
     "examples",
     "relevance_table",
-    "shipped_model",
     "train",
     "untrained_model",
     "with_table",

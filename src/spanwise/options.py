@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar, Literal, Self
 
 from spanwise.errors import OptionError
@@ -12,13 +13,10 @@ __all__ = [
     "FetchOptions",
     "HeaderOptions",
     "ParseOptions",
-    "PresetName",
     "SearchOptions",
     "SectionOptions",
     "SegmentOptions",
 ]
-
-PresetName = Literal["precise", "balanced", "comprehensive"]
 
 
 def _check(condition: object, name: str, value: object, wanted: str) -> None:
@@ -131,7 +129,7 @@ class SegmentOptions:
     min_segment_value: float = 0.0
     """Least value of a segment before the charge, in share."""
     max_segment_tokens: int | None = None
-    """None for no limit but the budget."""
+    """Of the text, without its header; None for no limit but the budget."""
     reference_length: int = 100
     """Tokens of a chunk whose relevance equals the penalty and whose value is 0."""
 
@@ -151,10 +149,11 @@ class SegmentOptions:
             self.min_segment_value >= 0, "min_segment_value", self.min_segment_value, "at least 0"
         )
         _check(
-            self.max_segment_tokens is None or self.max_segment_tokens >= 1,
+            self.max_segment_tokens is None
+            or (isinstance(self.max_segment_tokens, Integral) and self.max_segment_tokens >= 1),
             "max_segment_tokens",
             self.max_segment_tokens,
-            "at least 1, or None",
+            "a whole number of at least 1, or None",
         )
         _check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
 
@@ -193,8 +192,8 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         _check(
-            1 <= self.budget_tokens <= 10_000_000,
+            isinstance(self.budget_tokens, Integral) and 1 <= self.budget_tokens <= 10_000_000,
             "budget_tokens",
             self.budget_tokens,
-            "from 1 to 10,000,000",
+            "a whole number from 1 to 10,000,000",
         )

@@ -127,8 +127,8 @@ class Snapshot(Protocol):
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document that a scan of this snapshot returned."""
 
-    def sections(self, handle: int) -> tuple[Section, ...]:
-        """Return its sections in order."""
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return its sections `[start, end)`, those that exist."""
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return its pages in order, none where the format has no pages."""
@@ -183,8 +183,13 @@ class Store(Protocol):
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
         """Return all sections of a document, none when there is no such document."""
 
-    def get_vectors(self, document_id: str) -> NDArray[np.float32] | None:
-        """Return the vectors of its chunks as stored, (chunks, dimension), or None."""
+    def get_embedded(
+        self, document_id: str
+    ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
+        """Return its chunks and their vectors as stored, (chunks, dimension), of one moment.
+
+        None when there is no such document, or without an embedder.
+        """
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open a snapshot; close it soon, it holds a read transaction."""

@@ -12,7 +12,6 @@ from typing import Literal
 
 __all__ = [
     "Block",
-    "Candidate",
     "Chunk",
     "Citation",
     "Document",
@@ -140,24 +139,6 @@ class DocumentRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """Chunk that a search weighs, with what was computed about it."""
-
-    document_id: str
-    chunk: int
-    features: tuple[float, ...]
-    """In the order of `core.features.FEATURES`."""
-    score: float
-    """Of the linear model; only differences between candidates of one query mean anything."""
-    share: float
-    """Part of the question's evidence it is expected to hold, in [0, 1]; shares sum to 1."""
-    relevance: float
-    """Chance that it holds evidence, in [0, 1]."""
-    value: float
-    """Its share less what its tokens must earn; may be negative."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
     """Pointer to a range of a document."""
 
@@ -217,7 +198,7 @@ class SearchResult:
     context: str
     """Headers, text and citations of all segments, for a language model."""
     tokens: int
-    """Of `context`; never above the budget."""
+    """Of `context`, counted in parts: it has as many or a few less; never above the budget."""
     budget_tokens: int
     candidates: int
     """Chunks that were weighed."""

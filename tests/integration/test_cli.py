@@ -11,41 +11,12 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.integration.commands import environment, read_json, spanwise
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
-
-
-def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a command: that of the tests without what would steer it."""
-    steering = ("SPANWISE_KB", "SPANWISE_TRACEBACK", "NO_COLOR", "COLUMNS", "FORCE_COLOR")
-    kept = {name: value for name, value in os.environ.items() if name not in steering}
-    return {**kept, "TERM": "xterm", "PYTHONUTF8": "1", **(extra or {})}
-
-
-def spanwise(
-    *arguments: str | Path, folder: Path, extra: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder and return what became of it."""
-    return subprocess.run(
-        [sys.executable, "-m", "spanwise", *map(str, arguments)],
-        cwd=folder,
-        env=environment(extra),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-
-
-def read_json(*arguments: str | Path, folder: Path, code: int = 0) -> Any:
-    """Run a command with `--json` and return its document; nothing else may be written."""
-    done = spanwise(*arguments, "--json", folder=folder)
-    assert (done.returncode, done.stderr) == (code, "")
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +163,14 @@ def test_the_knowledge_base_is_named_by_option_then_environment(home: Path, tmp_
     )
     assert json.loads(by_environment.stdout)["documents"] == 4
     assert by_option.stdout == by_environment.stdout
+
+
+def test_info_names_each_fact_once(home: Path) -> None:
+    lines = spanwise("info", folder=home).stdout.splitlines()
+    names = [line.split("  ")[0] for line in lines if not line.startswith(" ")]
+    assert len(set(names)) == len(names) > 8
+    assert "chunk options" in names
+    assert not any("{" in line or "_version" in line for line in lines)
 
 
 def test_show_says_how_a_document_was_cut(home: Path) -> None:

@@ -258,7 +258,7 @@ def test_an_empty_knowledge_base_finds_nothing(tmp_path: Path) -> None:
 
 def test_a_knowledge_base_without_an_embedder_says_so(folder: Path) -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
-        base.add(folder)
+        assert any("keywords alone" in warning for warning in base.add(folder).warnings)
         result = base.search("What drove the change in gross margin?")
         assert "Higher raw material costs" in result.context
         assert any("keywords alone" in warning for warning in result.warnings)
@@ -334,6 +334,12 @@ def test_include_and_exclude_choose_files(folder: Path) -> None:
     with KnowledgeBase(":memory:") as base:
         assert base.add(folder, include=["*.md"]).added == ("acme_2018.md",)
         assert base.add(folder, exclude=["*.md"]).added == ("deep/contract.txt",)
+
+
+def test_a_knowledge_base_inside_the_folder_is_not_taken_for_a_document(folder: Path) -> None:
+    with KnowledgeBase(folder / "store") as base:
+        assert not base.add(folder).failed
+        assert len(base.list()) == 2
 
 
 def test_progress_is_told_after_each_document(folder: Path) -> None:

@@ -14,6 +14,7 @@ from spanwise.errors import SpanwiseError
 from spanwise.types import Scalar
 
 __all__ = [
+    "as_document_id",
     "complete_document_ids",
     "json_option",
     "knowledge_base_option",
@@ -24,12 +25,19 @@ __all__ = [
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+def as_document_id(value: str) -> str:
+    """Return an id as it was typed; bytes that are no text are read as ids write them."""
+    from spanwise.parsers.walk import name_to_id
+
+    return name_to_id(value)
+
+
 def knowledge_base_option(command: _Command) -> _Command:
     """Add `--kb`."""
     return click.option(
         "--kb",
         metavar="FOLDER",
-        type=click.Path(file_okay=False),
+        type=click.Path(file_okay=False, readable=False),
         help="Folder of the knowledge base. Without it SPANWISE_KB counts, then ./spanwise.kb.",
     )(command)
 

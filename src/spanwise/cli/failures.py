@@ -69,6 +69,13 @@ def describe_failure(error: BaseException) -> Failure:
     if isinstance(error, KeyboardInterrupt):
         message = str(error) or "interrupted"
         return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
+    if isinstance(error, MemoryError):
+        return Failure(
+            code="memory",
+            message="memory ran out; what was acknowledged stays: close other programs, or split "
+            "the largest document",
+            exit_code=ExitCode.ERROR,
+        )
     if isinstance(error, OSError):
         return Failure(code="system", message=str(error), exit_code=ExitCode.ERROR)
     return Failure(

@@ -125,6 +125,17 @@ class Page:
         for line in self._fold(one_line(text), indent):
             self.line(self.paint(line, *styles))
 
+    def message(self, label: str, text: str, *styles: str) -> None:
+        """Write a message behind a painted label: one line, folded only on a terminal."""
+        lines = [label + one_line(text)]
+        if self.stream.isatty():
+            lines = textwrap.wrap(
+                lines[0], self.width, break_long_words=False, break_on_hyphens=False
+            )
+        for number, line in enumerate(lines):
+            head = label.rstrip() if number == 0 else ""
+            self.line(self.paint(head, *styles) + line[len(head) :])
+
     def body(self, text: str) -> None:
         """Write text of a document, outer blank lines cut.
 

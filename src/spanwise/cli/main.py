@@ -17,7 +17,8 @@ from spanwise.cli.commands.search import search
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.failures import describe_failure
 from spanwise.cli.json_output import failure_document, write_json
-from spanwise.cli.layout import Page, one_line
+from spanwise.cli.layout import Page
+from spanwise.cli.log import drawn_warnings
 from spanwise.cli.teaching import TeachingGroup
 from spanwise.config import COMPLETION_VARIABLE, completion_request, wants_traceback
 
@@ -59,7 +60,8 @@ def main(arguments: Sequence[str]) -> int:
     _prepare(sys.stdout)
     _prepare(sys.stderr)
     try:
-        code = _complete() if completion_request() else _invoke(arguments)
+        with drawn_warnings():
+            code = _complete() if completion_request() else _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return _after_broken_pipe()
@@ -104,8 +106,7 @@ def _report(error: BaseException, *, as_json: bool) -> int:
             write_json(failure_document(failure), sys.stdout)
             sys.stdout.flush()
         else:
-            page = Page(sys.stderr)
-            page.line(page.paint(f"{PROGRAM}: ", "red") + one_line(failure.message))
+            Page(sys.stderr).message(f"{PROGRAM}: ", failure.message, "red")
     except BrokenPipeError:
         return _after_broken_pipe()
     return failure.exit_code

@@ -7,7 +7,7 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Self
 
-from spanwise.cli.layout import count
+from spanwise.cli.layout import count, duration
 from spanwise.config import wants_colour
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         """Start to draw."""
         if not self._quiet:
             self._progress = self._stack.enter_context(_new_progress())
-            self._task = self._progress.add_task("reading", total=None, said="")
+            self._task = self._progress.add_task("reading", total=None, said="reading")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,14 +48,24 @@ class IngestBar(AbstractContextManager["IngestBar"]):
             self.acknowledged += 1
         if self._progress is None or self._task is None:
             return
-        seconds = max(time.monotonic() - self._started, 1e-9)
         self._progress.update(
             self._task,
             completed=progress.bytes_done,
             total=progress.bytes_total or None,
-            said=f"{progress.documents_done:,}/{count(progress.documents_total, 'document')}, "
-            f"{progress.chunks / seconds:,.0f} chunks/s",
+            said=_said(progress, max(time.monotonic() - self._started, 1e-9)),
         )
+
+
+def _said(progress: IngestProgress, seconds: float) -> str:
+    """Return documents, rate and time left, the last one where it can be known."""
+    said = (
+        f"{progress.documents_done:,}/{count(progress.documents_total, 'document')}, "
+        f"{progress.chunks / seconds:,.0f} chunks/s"
+    )
+    if not progress.bytes_done:
+        return said
+    left = seconds * (progress.bytes_total - progress.bytes_done) / progress.bytes_done
+    return f"{said}, {duration(left)} left" if left >= 1 else said
 
 
 def _new_progress() -> Progress:
@@ -65,15 +75,12 @@ def _new_progress() -> Progress:
         Progress,
         TaskProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
 
     return Progress(
         BarColumn(bar_width=14),
         TaskProgressColumn(),
         TextColumn("{task.fields[said]}"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
         console=Console(stderr=True, no_color=not wants_colour()),
         transient=True,
     )

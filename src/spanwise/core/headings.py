@@ -6,7 +6,8 @@ Rules:
         named      "ARTICLE IV", "Item 7. Properties", "Schedule A": a word and a number
         numbered   "1. DEFINITIONS", "2.1 Term of the Agreement": after a blank line or a sentence
         capitals   "GENERAL PROVISIONS": alone between blank lines
-        underlined a line over a run of "=" or "-" of about its length
+        underlined a line over a run of "*", "=" or "-" of about its length; "*" stands above the
+                   others where all are used
     A line of a table of contents (dots, a page number at its end) is none.
 """
 
@@ -32,7 +33,7 @@ _LINE = re.compile(
     r"|(?P<capitals>[A-Z][^\na-z]{3,80})"
     r")(?=\n|\Z)"
 )
-_RULE = re.compile(r"\n(={3,100}|-{3,100})[ \t\r]{0,40}(?=\n|\Z)")
+_RULE = re.compile(r"\n(\*{3,100}|={3,100}|-{3,100})[ \t\r]{0,40}(?=\n|\Z)")
 _LISTED = re.compile(r"\.{3,}|(?:\. ){3,}|[ \t]\d{1,4}\s*\Z|\t|   ")
 _BLANK = re.compile(r"[ \t\r]{0,80}(?=\n|\Z)")
 _TITLE_WORD = re.compile(r"[^\W\d_][^\W\d_'’]*")
@@ -147,8 +148,23 @@ def _is_capitals(line: str) -> bool:
     return line.isupper() and max(map(len, found), default=0) >= 4 and letters >= 0.6 * len(line)
 
 
-def _underlined(text: str) -> Iterator[Heading]:
-    """Yield the headings that stand over a rule of about their length."""
+def _underlined(text: str) -> list[Heading]:
+    """Return the headings that stand over a rule of about their length."""
+    found = list(_over_rules(text))
+    signs = "*=-" if any(sign == "*" for _, _, sign in found) else "=-"
+    return [
+        Heading(
+            start=start,
+            end=end,
+            level=1 + signs.index(sign),
+            title=" ".join(text[start:end].split()),
+        )
+        for start, end, sign in found
+    ]
+
+
+def _over_rules(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the range of each heading that stands over a rule, with the sign of the rule."""
     for match in _RULE.finditer(text):
         stop = match.start()
         start = text.rfind("\n", max(0, stop - _MAX_CHARS), stop) + 1
@@ -160,5 +176,4 @@ def _underlined(text: str) -> Iterator[Heading]:
         if not (fits and _TITLE_WORD.search(title) and _NO_TITLE.isdisjoint(title)):
             continue
         if start == 0 or _is_blank_before(text, start - 1):
-            end = start + len(text[start:stop].rstrip())
-            yield Heading(start=start, end=end, level=1 if rule[0] == "=" else 2, title=title)
+            yield start, start + len(text[start:stop].rstrip()), rule[0]

@@ -1,7 +1,7 @@
 """Segments as a reader sees them: each inside a fence, under its header, in reading order.
 
-The text of a document is data to the model that reads it. The fence is a tag that occurs in none
-of the texts, so that no document can close it.
+What comes from a document is data to the model that reads it: text, title, headings and id. The
+fence is a tag that none of them opens or closes.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.types import Citation
 
-__all__ = ["fence_tag", "frame", "opening_line", "render_context", "render_segment"]
+__all__ = ["SEPARATOR", "fence_tag", "frame", "opening_line", "render_context", "render_segment"]
 
-_SEPARATOR = "\n\n"
+SEPARATOR = "\n\n"
+"""What stands between two segments."""
 _TAG = "segment"
 _WIDE_NUMBER = 999
 
 
 def fence_tag(texts: Sequence[str]) -> str:
-    """Return "segment", or the first of "segment_2", "segment_3" ... that no text closes."""
+    """Return "segment", or the first of "segment_2" ... that no text opens or closes."""
     tag, number = _TAG, 1
-    while any(f"</{tag}" in text for text in texts):
+    while any(f"</{tag}" in text or f"<{tag}" in text for text in texts):
         number += 1
         tag = f"{_TAG}_{number}"
     return tag
@@ -49,9 +50,9 @@ def render_segment(tag: str, *, number: int, citation: Citation, header: str, te
 def frame(citation: Citation, header: str) -> str:
     """Return all that a segment costs besides its text, with as wide a number as there may be."""
     empty = render_segment(_TAG, number=_WIDE_NUMBER, citation=citation, header=header, text="")
-    return empty + _SEPARATOR
+    return empty + SEPARATOR
 
 
 def render_context(parts: Sequence[str]) -> str:
     """Return rendered segments one after the other."""
-    return _SEPARATOR.join(parts)
+    return SEPARATOR.join(parts)

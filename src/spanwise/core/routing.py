@@ -148,10 +148,10 @@ def _around_hits(scan: Scan, position: int, length: int, room: int) -> list[tupl
     wanted: set[int] = set()
     for hit in mine[np.argsort(-score, kind="stable")].tolist():
         chunk = int(scan.hit_chunks[hit])
-        around = range(max(0, chunk - _AROUND_HIT), min(length, chunk + _AROUND_HIT + 1))
-        if len(wanted.union(around)) > room:
+        around = set(range(max(0, chunk - _AROUND_HIT), min(length, chunk + _AROUND_HIT + 1)))
+        if len(wanted) + len(around - wanted) > room:
             break
-        wanted.update(around)
+        wanted |= around
     if not wanted:
         return []
     rows = np.array(sorted(wanted))

@@ -1,7 +1,8 @@
 """Vectors as stores keep and compare them: bytes with one scale a row.
 
 Rules:
-    A row is stored at unit length in half precision; only its direction counts.
+    A row is stored at unit length in half precision; only its direction counts. What was stored
+    before stays as it is, bit for bit, when it is stored again.
     For comparison its largest component becomes 127 or -127 and the others are rounded to integers;
     its scale is one over the length of that row of integers.
     A cosine is the integer dot product times both scales: exact integers until the last
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["cosines", "quantise_rows", "unit_rows"]
 
 _LEVELS = 127
+_ROUNDING = 1e-3  # how far half precision may lead a unit length astray
 
 
 def _finite_rows(vectors: ArrayLike) -> NDArray[np.float64]:
@@ -44,15 +46,21 @@ def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
         vectors: One row a vector, of any length, (n, d), finite.
 
     Returns:
-        (n, d); a row of zeros stays zeros.
+        (n, d); a row of zeros stays zeros, and what this function returned stays the same.
 
     Raises:
         ValueError: If the shape has not two dimensions or a number is not finite.
     """
     rows = _finite_rows(vectors)
-    rows = rows / _largest(rows)  # so that squares neither overflow nor vanish
-    lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float16)
+    largest = _largest(rows)
+    scaled = rows / largest  # so that squares neither overflow nor vanish
+    lengths = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
+    units = (scaled / np.where(lengths > 0, lengths, 1.0)).astype(np.float16)
+    with np.errstate(over="ignore"):
+        halves = rows.astype(np.float16)
+        is_stored = np.abs(lengths * largest - 1.0) < _ROUNDING
+    is_stored &= (halves == rows).all(axis=1, keepdims=True)
+    return np.where(is_stored, halves, units)
 
 
 def quantise_rows(vectors: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

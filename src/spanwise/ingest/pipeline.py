@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from spanwise.core.titles import document_title
 from spanwise.errors import DocumentError
 from spanwise.ingest.sources import Source, file_hash
 from spanwise.parsers.isolation import ParserPool
@@ -94,6 +95,7 @@ class Ingestor:
         tally = _Tally(
             sources_total=len(sources),
             bytes_total=sum(s.bytes for s in sources if isinstance(s, Source)),
+            warnings=self._lacks(),
         )
         with (
             ParserPool(options=self.parse, workers=self.workers) as pool,
@@ -114,7 +116,7 @@ class Ingestor:
             DocumentError: If it holds no text, or its id belongs to another source.
         """
         started = time.perf_counter()
-        tally = _Tally(sources_total=1)
+        tally = _Tally(sources_total=1, warnings=self._lacks())
         record = self.store.get_record(document.id)
         if record is not None and _is_same(record, document):
             tally.ids["unchanged"].append(document.id)
@@ -122,6 +124,12 @@ class Ingestor:
             outcome = self._put(document, tally, replace_other=replace_other)
             tally.ids[outcome].append(document.id)
         return tally.report(time.perf_counter() - started)
+
+    def _lacks(self) -> list[str]:
+        """Return what the knowledge base does without, for people."""
+        if self.preparer.embedder is not None:
+            return []
+        return ["no vectors: this knowledge base has no embedder and is searched by keywords alone"]
 
     def _parsed(
         self,
@@ -219,11 +227,10 @@ class Ingestor:
 
     def _known_vectors(self, document_id: str) -> dict[str, NDArray[np.float32]]:
         """Return the vectors of the chunks of the document that is to be replaced, by text."""
-        vectors = self.store.get_vectors(document_id)
-        if vectors is None:
+        embedded = self.store.get_embedded(document_id)
+        if embedded is None:
             return {}
-        chunks = self.store.get_chunks(document_id)
-        return {chunk.text: vector for chunk, vector in zip(chunks, vectors, strict=True)}
+        return {chunk.text: vector for chunk, vector in zip(*embedded, strict=True)}
 
 
 def _settled(
@@ -243,7 +250,7 @@ def _is_stored(
     return (
         record.content_hash == content_hash
         and record.source_root == source.root
-        and all(record.metadata.get(name) == value for name, value in metadata.items())
+        and _typed(metadata).items() <= _typed(record.metadata).items()
     )
 
 
@@ -252,9 +259,14 @@ def _is_same(record: DocumentRecord, document: Document) -> bool:
     return (
         record.content_hash == document.content_hash
         and record.source_root == document.source_root
-        and dict(record.metadata) == dict(document.metadata)
-        and (not document.title or record.title == document.title)
+        and _typed(record.metadata) == _typed(document.metadata)
+        and record.title == document_title(document)
     )
+
+
+def _typed(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
+    """Return fields with the types of their values: 1, 1.0 and True are equal, and not the same."""
+    return {name: (type(value), value) for name, value in metadata.items()}
 
 
 def _progress(tally: _Tally, source: Source | DocumentError, outcome: Outcome) -> IngestProgress:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanwise.errors import DocumentError, FetchError
+from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.parsers.walk import name_to_id, walk
 
 __all__ = ["Source", "file_hash", "find_sources", "is_url"]
 
 _HASH_BLOCK = 1 << 20
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,17 +43,50 @@ def find_sources(
     """Yield the documents that the named sources stand for, and what cannot be opened.
 
     A file's id is its name, a file of a folder has its path relative to that folder, with "/"
-    between the parts, and a URL is its own id. Folders are walked in the order of names.
+    between the parts, and a URL is its own id. Folders are walked in the order of names. What is
+    named twice comes once.
+
+    Raises:
+        OptionError: If a source or a pattern is empty, or a source is no text and no path.
     """
+    seen: set[tuple[str, str]] = set()
     for name in named:
-        if isinstance(name, str) and is_url(name):
-            yield Source(document_id=name, location=name, root=name, path=None, bytes=0)
-            continue
-        path = Path(name)
-        if path.is_dir():
-            yield from _files_of(path, include=include, exclude=exclude)
-        else:
-            yield _file(path, document_id=name_to_id(path.name), root=path)
+        for source in _sources_of(name, include=include, exclude=exclude):
+            if isinstance(source, Source):
+                identity = (source.document_id, source.root)
+                if identity in seen:
+                    continue
+                seen.add(identity)
+            yield source
+
+
+def _sources_of(
+    name: str | Path, *, include: Sequence[str], exclude: Sequence[str]
+) -> Iterator[Source | DocumentError]:
+    if not isinstance(name, str | Path) or not str(name).strip():
+        raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
+    if isinstance(name, str) and is_url(name):
+        yield Source(document_id=name, location=name, root=name, path=None, bytes=0)
+        return
+    if isinstance(name, str) and _ADDRESS.match(name):
+        yield FetchError(
+            f"{name}: only http and https are fetched; download it and add the file",
+            source=name,
+            code="refused",
+        )
+        return
+    path = Path(name)
+    if _is_folder(path):
+        yield from _files_of(path, include=include, exclude=exclude)
+    else:
+        yield _file(path, document_id=name_to_id(path.name), root=path)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # it cannot be reached, which `_file` says
+        return False
 
 
 def _files_of(
@@ -65,17 +100,19 @@ def _files_of(
 
 
 def _file(path: Path, *, document_id: str, root: Path) -> Source | DocumentError:
+    location = name_to_id(str(path))
     try:
         size = path.stat().st_size
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
         return FetchError(
-            f"{path}: {error.strerror or error}; check the path and its permissions",
-            source=str(path),
+            f"{location}: {reason}; check the path and its permissions",
+            source=location,
             code="unreadable",
         )
     return Source(
         document_id=document_id,
-        location=name_to_id(str(path)),
+        location=location,
         root=name_to_id(str(root.resolve())),
         path=path,
         bytes=size,

@@ -1,5 +1,5 @@
 """The knowledge base: what users hold."""
 
-from spanwise.knowledge_base.base import KnowledgeBase
+from spanwise.knowledge_base.facade import KnowledgeBase
 
 __all__ = ["KnowledgeBase"]

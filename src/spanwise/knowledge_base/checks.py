@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from spanwise.errors import OptionError
 from spanwise.types import Scalar
 
-__all__ = ["checked_id", "checked_metadata", "checked_text"]
+__all__ = ["checked_id", "checked_list", "checked_metadata", "checked_text", "checked_title"]
 
 _MAX_ID_CHARS = 1_000
+_NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
 
 
 def checked_id(document_id: str) -> str:
     """Return an id that can be stored.
 
     Raises:
-        OptionError: If it is empty, too long or has control characters.
+        OptionError: If it is empty, too long, or has control characters or half a character.
     """
     if not isinstance(document_id, str) or not document_id.strip():
         raise OptionError(f"document_id is {document_id!r}; give a text that is not empty")
-    if len(document_id) > _MAX_ID_CHARS or any(ord(character) < 32 for character in document_id):
+    if len(document_id) > _MAX_ID_CHARS or _NOT_IN_ID.search(document_id):
         raise OptionError(
             f"document_id is {document_id[:80]!r}; it must have at most {_MAX_ID_CHARS} "
-            "characters and no control characters"
+            "characters, and no control characters or lone surrogates"
         )
     return document_id
+
+
+def checked_title(title: str) -> str:
+    """Return a title that can be stored.
+
+    Raises:
+        OptionError: If it is no text.
+    """
+    if not isinstance(title, str):
+        raise OptionError(f"title is {title!r}; give a text, an empty one for none")
+    return title
+
+
+def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Return texts that are given one by one.
+
+    Raises:
+        OptionError: If they are one text, whose characters would be taken for them.
+    """
+    if isinstance(values, str):
+        raise OptionError(f"{name} is the text {values!r}; give a list of texts")
+    return tuple(values)
 
 
 def checked_text(text: str, document_id: str) -> str:

@@ -15,7 +15,7 @@ from spanwise.registry import default_embedder_name, make_embedder
 if TYPE_CHECKING:
     from spanwise.ports import Embedder, Store
 
-__all__ = ["NO_EMBEDDER", "Settings", "settle"]
+__all__ = ["NO_EMBEDDER", "Settings", "settle", "wanted_settings"]
 
 NO_EMBEDDER = "none"
 _DEFAULT_TOKENIZER = "o200k_base"
@@ -37,18 +37,16 @@ class Settings:
     """All of them as text."""
 
 
-def settle(
-    store: Store,
+def wanted_settings(
     *,
     embedder: str | Embedder | None,
     tokenizer: str | None,
     sections: SectionOptions | None,
     chunks: ChunkOptions | None,
-) -> Settings:
-    """Return the settings of a knowledge base; record them where it is new.
+) -> dict[str, str]:
+    """Return the settings that a caller names, checked before anything is made.
 
     Args:
-        store: The store.
         embedder: Name or object; "auto" for what is recorded, or the default of a new one; None
             for keywords alone.
         tokenizer: Name; None for what is recorded.
@@ -56,8 +54,7 @@ def settle(
         chunks: None for what is recorded.
 
     Raises:
-        EmbedderMismatchError: If another embedder is recorded.
-        OptionError: If another tokenizer or other options are recorded.
+        OptionError: If there is no such embedder or tokenizer.
     """
     wanted: dict[str, str] = {}
     if embedder != "auto":
@@ -68,9 +65,23 @@ def settle(
         wanted["sections"] = _as_text(sections)
     if chunks is not None:
         wanted |= _chunk_settings(chunks)
+    return wanted
+
+
+def settle(store: Store, wanted: Mapping[str, str]) -> Settings:
+    """Return the settings of a knowledge base; record them where it is new.
+
+    Args:
+        store: The store.
+        wanted: Settings that the caller names; what is recorded, or the default, for the others.
+
+    Raises:
+        EmbedderMismatchError: If another embedder is recorded.
+        OptionError: If another tokenizer or other options are recorded.
+    """
     recorded = store.ensure_settings({})
     if "embedder" not in recorded:
-        recorded = store.ensure_settings(_defaults(embedder) | wanted)
+        recorded = store.ensure_settings(_with_defaults(wanted))
     _check(recorded, wanted)
     return Settings(
         embedder=recorded["embedder"],
@@ -82,13 +93,13 @@ def settle(
     )
 
 
-def _defaults(embedder: str | Embedder | None) -> dict[str, str]:
+def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a new knowledge base."""
     defaults = {"tokenizer": _DEFAULT_TOKENIZER, "sections": _as_text(SectionOptions())}
     defaults |= _chunk_settings(ChunkOptions())
-    if embedder == "auto":
+    if "embedder" not in wanted:
         defaults |= _embedder_settings(default_embedder_name())
-    return defaults
+    return {**defaults, **wanted}
 
 
 def _embedder_settings(embedder: str | Embedder | None) -> dict[str, str]:

@@ -45,6 +45,7 @@ class ParserChild:
         self._process: subprocess.Popen[bytes] | None = None
         self._log: BinaryIO | None = None
         self._served = 0
+        self._abandoned = False
 
     def ask(self, header: Header, payload: bytes) -> tuple[Parsed, str]:
         """Return the answer to a request, and the hash of the bytes that were parsed.
@@ -56,6 +57,8 @@ class ParserChild:
         name = header["name"]
         seconds = self._options.timeout_seconds
         frame, expired = self._attempt(header, payload)
+        if frame is None and self._abandoned:
+            raise self._abandoned_error(name)
         if frame is None and not expired and self._served > 1:
             self.stop()  # what earlier documents left may have killed it: a new child decides
             frame, expired = self._attempt(header, payload)
@@ -99,16 +102,35 @@ class ParserChild:
         if log is not None:
             log.close()
 
+    def abandon(self) -> None:
+        """End the process for good, from another thread too; what it parses raises."""
+        self._abandoned = True
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def _abandoned_error(self, name: str) -> ParseError:
+        self.stop()
+        return ParseError(
+            f"{name}: parsing was stopped, because its ParserPool was closed; parse it again",
+            source=name,
+            code="crashed",
+        )
+
     def _running(self, name: str) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.stop()
         try:
             process = self._start()
+            if self._abandoned:  # before there was a process that could be ended
+                process.kill()
             frame, _ = self._exchange(process, header=None, payload=b"", seconds=_START_SECONDS)
             cause = None if frame else self._last_words()
         except OSError as exc:
             cause = str(exc)
+        if cause is not None and self._abandoned:
+            raise self._abandoned_error(name)
         if cause is not None or self._process is None:
             self.stop()
             raise ParseError(

@@ -30,9 +30,10 @@ class ParserPool:
             raise OptionError(f"workers is {workers!r}; it must be at least 1")
         self._options = options
         self._closed = False
+        self._children = [ParserChild(options) for _ in range(workers)]
         self._idle: queue.LifoQueue[ParserChild] = queue.LifoQueue()
-        for _ in range(workers):
-            self._idle.put(ParserChild(options))
+        for child in self._children:
+            self._idle.put(child)
 
     def __enter__(self) -> Self:
         return self
@@ -46,8 +47,10 @@ class ParserPool:
         self.close()
 
     def close(self) -> None:
-        """End the children; those at work end with the document they parse. May be called twice."""
+        """End the children at once; a call that waits for one raises. May be called twice."""
         self._closed = True
+        for child in self._children:
+            child.abandon()
         idle = []
         while not self._idle.empty():
             idle.append(self._idle.get_nowait())

@@ -10,7 +10,8 @@ Patterns are those of a .gitignore file, without negation:
 
 A file is taken where it, or a folder it is in, matches one of `include` (or there is none) and
 neither it nor a folder it is in matches one of `exclude`. Case counts. Hidden files and folders
-(`.git`) and knowledge bases (`*.kb`) are always left out; name them as root to take them.
+(`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always left out; name them as root
+to take them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from spanwise.errors import FetchError, OptionError
 __all__ = ["FoundFile", "name_to_id", "walk"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+_KNOWLEDGE_BASE_FILE = "truth.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ def walk(
     if _is_file(root):
         yield FoundFile(path=root, document_id=name_to_id(root.name))
         return
-    search = _Search(chosen)
+    search = _Search(root, chosen)
     search.visit(root, "")
     search.follow_links()
     last = None
@@ -183,6 +187,7 @@ def _translate(part: str) -> str:
 class _Search:
     """What was found so far: first the tree itself, then what its links lead to."""
 
+    root: Path
     choice: _Choice
     found: dict[str, Path | FetchError] = field(default_factory=dict)
     real_files: set[str] = field(default_factory=set)
@@ -202,13 +207,15 @@ class _Search:
                 with os.scandir(current) as entries:
                     pending += self._sort_out(current, place, real=real, entries=list(entries))
             except OSError as exc:
-                self._note(place.rstrip("/") or str(folder), exc)
+                self._note(place.rstrip("/"), exc)
 
     def _sort_out(
         self, folder: Path, place: str, *, real: str, entries: Sequence[os.DirEntry[str]]
     ) -> list[tuple[Path, str]]:
         """Take the files of one folder, note its links, and return its folders."""
-        folders = []
+        folders: list[tuple[Path, str]] = []
+        if place and any(entry.name == _KNOWLEDGE_BASE_FILE for entry in entries):
+            return folders
         for entry in sorted(entries, key=lambda entry: entry.name):
             path = place + entry.name
             if entry.is_symlink():
@@ -228,8 +235,7 @@ class _Search:
                 try:
                     mode = link.stat().st_mode
                 except OSError as exc:
-                    if not self.choice.leaves_out(path, is_folder=False):
-                        self._note(path, exc)
+                    self._note_link(path, exc)
                     continue
                 if stat.S_ISREG(mode):
                     self._take(path, link, real=os.path.realpath(link))
@@ -243,9 +249,16 @@ class _Search:
             self.real_files.add(real)
             self.found[path] = file
 
+    def _note_link(self, path: str, exc: OSError) -> None:
+        """Note a link that cannot be followed, unless it can lead to nothing that is wanted."""
+        if self.choice.leaves_out(path, is_folder=False):
+            return
+        if isinstance(exc, PermissionError) or self.choice.takes(path):
+            self._note(path, exc)
+
     def _note(self, path: str, exc: OSError) -> None:
         reason = exc.strerror or str(exc)
-        name = name_to_id(path)
+        name = name_to_id(str(self.root / path))
         self.found[path] = FetchError(
             f"{name}: cannot be read: {reason}; check path and permissions",
             source=name,

@@ -83,7 +83,7 @@ class Searcher:
 
         Raises:
             QueryError: If the question is empty.
-            OptionError: If the budget holds no relevant chunk with its header.
+            OptionError: If the budget, or a segment, holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
@@ -158,7 +158,7 @@ class _Extractor:
             header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
         if segments:
             return segments, None
-        self._check_budget(header_tokens)
+        self._check_limits(header_tokens)
         return [], self.presenter.segments([guess])[0]
 
     def _runs(self, best: int, header_tokens: int) -> tuple[Run, ...]:
@@ -216,14 +216,19 @@ class _Extractor:
             tokens=run.tokens,
         )
 
-    def _check_budget(self, header_tokens: int) -> None:
-        """Raise if chunks are worth taking and none of them fits into the budget."""
+    def _check_limits(self, header_tokens: int) -> None:
+        """Raise if chunks are worth taking and none of them fits into the limits."""
         options = self.options.segments
         worth = self._values() > max(options.min_segment_value, 0.0)
         if not worth.any():
             return
-        needed = int(self.lengths[worth].min()) + header_tokens
-        if needed > min(self.options.budget_tokens, options.max_segment_tokens or needed):
+        shortest, longest = int(self.lengths[worth].min()), options.max_segment_tokens
+        if longest is not None and shortest > longest:
+            raise OptionError(
+                f"max_segment_tokens is {longest}; the shortest relevant chunk has {shortest}"
+            )
+        needed = shortest + header_tokens
+        if needed > self.options.budget_tokens:
             raise OptionError(
                 f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
                 f"its header needs {needed}"

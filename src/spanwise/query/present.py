@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Located", "Presenter"]
 
-_SEPARATOR_TOKENS = 1
 _LONGER_TAG_TOKENS = 4  # "_2" in the line that opens and in the line that closes
 
 
@@ -42,13 +41,13 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Presenter:
-    """Turns runs into segments; reads each document's frame once."""
+    """Turns runs into segments; reads each record, section and list of pages once."""
 
     snapshot: Snapshot
     meter: Meter
     headers: bool
     _records: dict[int, DocumentRecord] = field(default_factory=dict)
-    _sections: dict[int, tuple[Section, ...]] = field(default_factory=dict)
+    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
 
     def segments(self, runs: Sequence[Located]) -> list[Segment]:
@@ -63,7 +62,7 @@ class Presenter:
             first.setdefault(run.handle, place)
         ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
         segments = [self._segment(run, rank=rank[run.handle, run.start]) for run in ordered]
-        if self.headers and fence_tag([segment.text for segment in segments]) != fence_tag([]):
+        if self.headers and _fence(segments) != fence_tag([]):
             return [replace(s, tokens=s.tokens + _LONGER_TAG_TOKENS) for s in segments]
         return segments
 
@@ -75,7 +74,7 @@ class Presenter:
         """Return the segments as a language model reads them."""
         if not self.headers:
             return render_context([segment.text for segment in segments])
-        tag = fence_tag([segment.text for segment in segments])
+        tag = _fence(segments)
         return render_context(
             [
                 render_segment(
@@ -91,11 +90,12 @@ class Presenter:
 
     def _segment(self, run: Located, *, rank: int) -> Segment:
         chunks = self.snapshot.chunks(run.handle, run.start, run.end)
+        texts = [chunk.text for chunk in chunks]
         section = self._section(run.handle, chunks[run.best - run.start].section)
         start, end = chunks[0].start, chunks[-1].end
         citation = self._citation(run.handle, section, start=start, end=end)
         header = self._header(run.handle, section) if self.headers else ""
-        extra = _SEPARATOR_TOKENS
+        extra = self.meter.separator_tokens
         if self.headers:
             extra = self.meter.header(section, lambda: frame(citation, header))
         return Segment(
@@ -104,9 +104,9 @@ class Presenter:
             end=end,
             first_chunk=run.start,
             last_chunk=run.end,
-            text="".join(chunk.text for chunk in chunks),
+            text="".join(texts),
             header=header,
-            tokens=run.tokens + extra,
+            tokens=run.tokens + self.meter.seams(texts) + extra,
             relevance=run.relevance,
             value=run.value,
             rank=rank,
@@ -140,14 +140,22 @@ class Presenter:
         return self._records[handle]
 
     def _section(self, handle: int, section: int) -> Section:
-        if handle not in self._sections:
-            self._sections[handle] = self.snapshot.sections(handle)
-        return self._sections[handle][section]
+        if (handle, section) not in self._sections:
+            (read,) = self.snapshot.sections(handle, section, section + 1)
+            self._sections[handle, section] = read
+        return self._sections[handle, section]
 
     def _page_list(self, handle: int) -> tuple[Page, ...]:
         if handle not in self._pages:
             self._pages[handle] = self.snapshot.pages(handle)
         return self._pages[handle]
+
+
+def _fence(segments: Sequence[Segment]) -> str:
+    """Return the tag of a fence that nothing in the segments opens or closes."""
+    return fence_tag(
+        [part for s in segments for part in (s.document_id, s.header, s.text)],
+    )
 
 
 def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:

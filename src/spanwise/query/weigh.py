@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.core.features import candidate_rows, feature_matrix, lay_out
 from spanwise.core.question import MAX_TERMS, telling_terms
-from spanwise.core.relevance import spread_over_documents
+from spanwise.core.relevance import hedge, shares_of, spread_over_documents
 from spanwise.core.routing import chosen_ranges, route
 from spanwise.core.scan import ScanQuery
 from spanwise.core.scores import inverse_frequencies
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.ports import Embedder, Snapshot
 
-__all__ = ["Weighed", "search_terms", "weigh"]
+__all__ = ["Weighed", "search_terms", "spread_shares", "weigh"]
 
-_HEDGE = 0.25  # how far a question that names no comparison is spread over documents
 _MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
 
 
@@ -43,8 +42,6 @@ class Weighed:
     """Rows that were weighed, ascending, (c,)."""
     features: NDArray[np.float64]
     """Of the candidates, (c, features)."""
-    scores: NDArray[np.float64]
-    """Of the candidates, (c,)."""
     shares: NDArray[np.float64]
     """Of all rows, 0 where a chunk is no candidate, (n,)."""
 
@@ -92,20 +89,26 @@ def weigh(
     )
     candidates = candidate_rows(features, fused_near)
     scores = model.scores(features[candidates])
-    scores = spread_over_documents(
-        scores, rows.documents[candidates], weight=1.0 if question.compares else _HEDGE
-    )
     shares = np.zeros(len(features))
-    shares[candidates] = model.shares(scores)
+    shares[candidates] = spread_shares(
+        scores, rows.documents[candidates], compares=question.compares
+    )
     return Weighed(
         ranges=ranges,
         rows=rows,
         passages=passages,
         candidates=candidates,
         features=features[candidates],
-        scores=scores,
         shares=shares,
     )
+
+
+def spread_shares(
+    scores: NDArray[np.float64], documents: NDArray[np.int64], *, compares: bool
+) -> NDArray[np.float64]:
+    """Return the share of each candidate, spread over documents as far as the question wants."""
+    weight = 1.0 if compares else hedge(shares_of(scores), documents)
+    return shares_of(spread_over_documents(scores, documents, weight=weight))
 
 
 def _residual_vectors(

@@ -171,10 +171,10 @@ class EmbeddedSnapshot:
         find_positions(self._view, [handle])
         return truth.read_record(self._connection, handle)
 
-    def sections(self, handle: int) -> tuple[Section, ...]:
-        """Return its sections in order."""
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return its sections `[start, end)`, those that exist."""
         find_positions(self._view, [handle])
-        return truth.read_sections(self._connection, handle)
+        return truth.read_sections(self._connection, handle, start, end)
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return its pages in order, none where the format has no pages."""
@@ -333,15 +333,18 @@ class EmbeddedStore:
             number = self._number(connection, document_id)
             return () if number is None else truth.read_sections(connection, number)
 
-    def get_vectors(self, document_id: str) -> NDArray[np.float32] | None:
-        """Return the vectors of its chunks as stored, (chunks, dimension), or None."""
+    def get_embedded(
+        self, document_id: str
+    ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
+        """Return its chunks and their vectors as stored, of one moment, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
             if number is None:
                 return None
             dimension = self._index.settings(connection).dimension
             vectors = truth.read_vectors(connection, number, dimension=dimension)
-        return None if vectors is None else vectors.astype(np.float32)
+            chunks = truth.read_chunks(connection, number)
+        return None if vectors is None else (chunks, vectors.astype(np.float32))
 
     @contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:

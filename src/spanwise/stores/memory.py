@@ -255,9 +255,9 @@ class MemorySnapshot:
         """Return what is known of a document."""
         return self._find(handle).record
 
-    def sections(self, handle: int) -> tuple[Section, ...]:
-        """Return its sections in order."""
-        return self._find(handle).sections
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return its sections `[start, end)`, those that exist."""
+        return self._find(handle).sections[start:end]
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return its pages in order, none where the format has no pages."""
@@ -411,12 +411,14 @@ class MemoryStore:
         stored = self._living().get(document_id)
         return () if stored is None else stored.sections
 
-    def get_vectors(self, document_id: str) -> NDArray[np.float32] | None:
-        """Return the vectors of its chunks as stored, (chunks, dimension), or None."""
+    def get_embedded(
+        self, document_id: str
+    ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
+        """Return its chunks and their vectors as stored, of one moment, or None."""
         stored = self._living().get(document_id)
         if stored is None or not stored.vectors.shape[1]:
             return None
-        return stored.vectors.astype(np.float32)
+        return stored.chunks, stored.vectors.astype(np.float32)
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:

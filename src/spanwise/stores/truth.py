@@ -67,9 +67,13 @@ def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) ->
 
 def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int, str] | None:
     """Return number and source root of a document, or None."""
-    row: tuple[int, str] | None = connection.execute(
-        "select number, source_root from document where id = ?", (document_id,)
-    ).fetchone()
+    try:
+        found = connection.execute(
+            "select number, source_root from document where id = ?", (document_id,)
+        )
+    except UnicodeEncodeError:  # half a surrogate pair: no document has such an id
+        return None
+    row: tuple[int, str] | None = found.fetchone()
     return row
 
 
@@ -228,12 +232,14 @@ def _as_json(path: tuple[str, ...]) -> str:
     return json.dumps(path, ensure_ascii=False)
 
 
-def read_sections(connection: sqlite3.Connection, number: int) -> tuple[Section, ...]:
-    """Return the sections of a document in order."""
+def read_sections(
+    connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
+) -> tuple[Section, ...]:
+    """Return the sections `[start, end)` of a document, those that exist, in order."""
     rows = connection.execute(
-        "select start, end, title, path, header_tokens from section where document = ?"
-        " order by position",
-        (number,),
+        "select start, end, title, path, header_tokens from section"
+        " where document = ? and position >= ? and position < ? order by position",
+        (number, start, end),
     )
     return tuple(
         Section(

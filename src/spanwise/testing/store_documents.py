@@ -103,8 +103,10 @@ class DocumentChecks(StoreSuite):
         """To half precision; zeros stay zeros."""
         entry = make_entry("a", ["lease goodwill\n", "… —\n", "margin"])
         store.put_document(entry)
-        found = store.get_vectors("a")
-        assert found is not None
+        embedded = store.get_embedded("a")
+        assert embedded is not None
+        chunks, found = embedded
+        assert chunks == entry.chunks
         assert entry.vectors is not None
         lengths = np.linalg.norm(entry.vectors, axis=1, keepdims=True)
         expected = entry.vectors / np.where(lengths > 0, lengths, 1)
@@ -148,7 +150,7 @@ class DocumentChecks(StoreSuite):
         for document_id in ("b", "A", "", "a "):
             assert store.get_record(document_id) is None
             assert store.get_document(document_id) is None
-            assert store.get_vectors(document_id) is None
+            assert store.get_embedded(document_id) is None
             assert store.get_chunks(document_id) == ()
             assert store.get_sections(document_id) == ()
             assert store.delete_document(document_id) is False
@@ -165,9 +167,10 @@ class DocumentChecks(StoreSuite):
         assert store.get_document("a") == new.document
         assert store.get_chunks("a") == new.chunks
         assert store.get_sections("a") == new.sections
-        vectors = store.get_vectors("a")
-        assert vectors is not None
-        assert len(vectors) == 1
+        embedded = store.get_embedded("a")
+        assert embedded is not None
+        assert embedded[0] == new.chunks
+        assert len(embedded[1]) == 1
         check_scan(store, [*others, new], question("zebra yak margin"))
         store.optimise()
         check_scan(store, [*others, new], question("zebra yak margin"))
@@ -182,7 +185,7 @@ class DocumentChecks(StoreSuite):
         assert store.delete_document(document_id) is False
         assert store.get_document(document_id) is None
         assert store.get_chunks(document_id) == ()
-        assert store.get_vectors(document_id) is None
+        assert store.get_embedded(document_id) is None
         assert document_id not in list(store.iterate_ids())
         check_scan(store, entries, question("lease zanzibar dividend revenue"))
         store.optimise()
@@ -244,7 +247,7 @@ class DocumentChecks(StoreSuite):
         store.ensure_settings({**SETTINGS, "dimension": "0"})
         entries = make_corpus(dimension=0)
         fill(store, entries)
-        assert store.get_vectors(entries[0].document.id) is None
+        assert store.get_embedded(entries[0].document.id) is None
         check_scan(store, entries, question("lease margin", vector=False))
         with pytest.raises(ValueError, match="dimension 0"):
             store.put_document(make_entry("a", ["text"]))

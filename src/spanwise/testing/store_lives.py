@@ -228,7 +228,7 @@ class LifeChecks(StoreSuite):
             lambda: store.get_document("a"),
             lambda: store.get_chunks("a"),
             lambda: store.get_sections("a"),
-            lambda: store.get_vectors("a"),
+            lambda: store.get_embedded("a"),
             search,
             lambda: list(store.iterate_ids()),
             store.optimise,

@@ -214,7 +214,8 @@ class SearchChecks(StoreSuite):
                 record = snapshot.record(handle)
                 entry = by_id[record.id]
                 assert record == store.get_record(record.id)
-                assert snapshot.sections(handle) == entry.sections
+                assert snapshot.sections(handle, 0, len(entry.sections) + 1) == entry.sections
+                assert snapshot.sections(handle, 1, 2) == entry.sections[1:2]
                 assert snapshot.pages(handle) == entry.document.pages
                 count = len(entry.chunks)
                 for start, end in ((0, count), (0, 1), (count - 1, count), (0, 0), (0, count + 9)):

@@ -263,17 +263,21 @@ def test_child_is_replaced_after_many_documents(
         assert [parse(pool, path).text for _ in range(5)] == ["text"] * 5
 
 
-def test_pool_closed_at_work_finishes_the_document(tmp_path: Path) -> None:
-    """And ends the child then."""
-    path = write(tmp_path, "a.md", b"# Title\n\ntext\n\n" * 20_000)
+@pytest.mark.parametrize("seconds", [0, 0.05, 1])
+def test_pool_closed_at_work_does_not_wait(tmp_path: Path, seconds: float) -> None:
+    """A parser that hangs must not keep an interrupted program: whoever waits for it is told."""
+    path = write(tmp_path, "loop.pdf", looping_pdf())
     pool = ParserPool(options=ParseOptions())
     with ThreadPoolExecutor(1) as threads:
         parsed = threads.submit(parse, pool, path)
         while not parsed.running():
             time.sleep(0.01)
-        time.sleep(0.2)
+        time.sleep(seconds)
+        started = time.monotonic()
         pool.close()
-        assert len(parsed.result().headings) == 20_000
+        with pytest.raises((ParseError, OptionError), match="closed"):
+            parsed.result()
+    assert time.monotonic() - started < 5
 
 
 def test_threads_share_a_pool(tmp_path: Path) -> None:

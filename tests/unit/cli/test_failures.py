@@ -48,6 +48,12 @@ def test_an_unexpected_error_says_how_to_see_more() -> None:
     assert "SPANWISE_TRACEBACK=1" in failure.message
 
 
+def test_memory_that_runs_out_is_no_defect() -> None:
+    failure = describe_failure(MemoryError())
+    assert (failure.code, failure.exit_code) == ("memory", ExitCode.ERROR)
+    assert "memory ran out" in failure.message
+
+
 def test_ctrl_c_without_words_is_said_in_words() -> None:
     assert describe_failure(KeyboardInterrupt()).message == "interrupted"
 

@@ -150,3 +150,17 @@ def test_facts_stand_in_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         "           are folded",
         "b          ",
     ]
+
+
+def test_a_message_is_one_line_but_folded_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are kept whole there: a path can be copied."""
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    path = "folder/with-a-name-of-30-chars.txt"
+    stream = io.StringIO()
+    Page(stream).message("failed: ", f"{path}: it\nis empty", "red")
+    assert stream.getvalue() == f"failed: {path}: it is empty\n"
+    terminal = Terminal()
+    Page(terminal).message("failed: ", f"{path}: it\nis empty", "red")
+    assert terminal.getvalue() == f"\x1b[31mfailed:\x1b[0m\n{path}:\nit is empty\n"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -43,8 +45,21 @@ def test_a_terminal_gets_documents_and_rate(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     with IngestBar(quiet=False) as bar:
-        bar.on_document(make_progress("added", 1))
+        bar.on_document(replace(make_progress("added", 1), bytes_total=10**12))
     written = capsys.readouterr()
     assert written.out == ""
     assert "1/3 documents" in written.err
-    assert "chunks/s" in written.err
+    assert re.search(r"chunks/s, [\d ]+ min \d+ s left", written.err)
+
+
+def test_before_the_first_document_the_bar_says_what_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with IngestBar(quiet=False):
+        pass
+    written = capsys.readouterr().err
+    assert "reading" in written
+    assert "left" not in written

@@ -46,6 +46,16 @@ def test_headings_of_a_contract() -> None:
     ]
 
 
+def test_rules_of_stars_stand_above_the_others() -> None:
+    """Where no rule of stars is used, the others start at the top."""
+    lower = "Names\n=====\nOf things.\n\nScopes\n------\nOf names.\n"
+    found = [(heading.level, heading.title) for heading in find_headings(lower)]
+    assert found == [(1, "Names"), (2, "Scopes")]
+    text = f"Execution model\n***************\n\n{lower}"
+    found = [(heading.level, heading.title) for heading in find_headings(text)]
+    assert found == [(1, "Execution model"), (2, "Names"), (3, "Scopes")]
+
+
 def test_headings_are_lines_as_they_stand() -> None:
     """The range of a heading is its line, without its break, whatever the break is."""
     text = "PART I\r\n\r\n  ITEM 1. Business\r\n\r\nWe sell.\r\n"
@@ -71,6 +81,8 @@ def test_headings_are_lines_as_they_stand() -> None:
         "\n\nA | B | C\n\n",
         "\n\n---\n\n",
         "name\n-----|----\n",
+        "\n\n* * *\n\n***\n\n",
+        "Hello\n*=*=*\n",
         "A sentence that stands over a rule that is much longer.\n-----\n",
         "text before it\nTitle\n=====\n",
         "x" * 500 + "\n=====\n",

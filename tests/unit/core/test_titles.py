@@ -30,6 +30,51 @@ def test_title_comes_from_the_best_source(document: Document, title: str) -> Non
     assert document_title(document) == title
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('The "raise" statement\n*********************\n\nIt raises.\n', 'The "raise" statement'),
+        ("\n\nMinutes of May\n==============\n\nPresent: Ann.\n", "Minutes of May"),
+        ("SUPPLY AGREEMENT\n\nThis agreement is made.\n", "SUPPLY AGREEMENT"),
+        ("CONFIDENTIAL\n\nEXHIBIT 10.1\n\nSUPPLY AGREEMENT\n\nMade in May.\n", "SUPPLY AGREEMENT"),
+        ("Notes\n-----\n1. Buy\n", "Notes"),
+    ],
+)
+def test_heading_that_opens_a_plain_text_is_its_title(text: str, title: str) -> None:
+    """What its parser could not know; stamps and numbers before it are passed over."""
+    document = Document(id="docs/a.txt", text=text)
+    assert document_title(document) == title
+    assert title_words(document, title=title) == f"{title} docs" + ("" if " a" in title else " a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Time: 2026-01-03 09:12\n\nAnn: Did you call the plumber?\n\nBen: Not yet.\n",
+        "ANN: HELLO EVERYBODY\n\nBEN: HELLO\n\nANN: LET US BEGIN\n",
+        "Ann: hello\n==========\nBen: hello\n",
+        "[09:12] Ann joined\n\n[09:13] Ben joined\n",
+        "Ann : Good morning everybody .\nBen : Good morning .\n\nANY OTHER BUSINESS\n\nNone.\n",
+        "2026-01-03 09:12:11 INFO started\n--------------------------------\n",
+        "EXHIBIT 10.1\n\nThis agreement is made.\n",
+        "CONFIDENTIAL\n\nDear Ann,\n",
+        "1. DEFINITIONS\n\nGoods means paper.\n",
+        "Dear Ann,\n\nPRICE LIST\n\nPaper costs more.\n",
+        "A first line of prose.\n\nAnother one.\n",
+    ],
+)
+def test_other_first_lines_are_no_title(text: str) -> None:
+    """Chats, transcripts, logs, letters and numbered parts are known by their file name."""
+    assert document_title(Document(id="kitchen talk.txt", text=text)) == "kitchen talk"
+
+
+def test_text_under_headings_of_its_parser_is_not_looked_at() -> None:
+    """A parser that found headings knows better, also where the first one comes late."""
+    late = Heading(start=9_000, end=9_003, level=1, title="Late")
+    text = "TITLE PAGE\n\nSome text.\n" + "x" * 9_010
+    assert document_title(Document(id="log.txt", text=text, headings=(late,))) == "log"
+
+
 def test_late_heading_is_no_title() -> None:
     """A heading deep in the text is about a part of it."""
     late = Heading(start=9_000, end=9_003, level=1, title="Late")

@@ -78,3 +78,17 @@ def test_rows_do_not_depend_on_their_neighbours(seed: int) -> None:
         assert alone[0].tobytes() == together[index].tobytes()
         assert scale[0] == scales[index]
         assert unit_rows(row[None, :])[0].tobytes() == unit_rows(rows)[index].tobytes()
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 8, 256])
+def test_what_is_stored_again_keeps_its_bits(dimension: int) -> None:
+    """Else the unchanged chunks of a replaced document would drift from those of a new one."""
+    once = unit_rows(np.random.default_rng(0).standard_normal((2_000, dimension)))
+    assert np.array_equal(unit_rows(once.astype(np.float32)), once)
+
+
+def test_rows_of_any_size_become_units() -> None:
+    rows = np.array([[3e-300, 4e-300], [3e300, 4e300], [1.0, 0.0], [0.0, 0.0], [70_000.0, 0.0]])
+    assert unit_rows(rows) == pytest.approx(
+        np.array([[0.6, 0.8], [0.6, 0.8], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]), abs=1e-3
+    )

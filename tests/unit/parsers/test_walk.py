@@ -107,7 +107,16 @@ def test_link_that_leads_nowhere_is_an_error_in_its_place(tmp_path: Path) -> Non
     assert [type(item) for item in found] == [FoundFile, FetchError, FoundFile]
     error = found[1]
     assert isinstance(error, FetchError)
-    assert (error.source, error.code) == ("b.md", "unreadable")
+    assert (error.source, error.code) == (str(tmp_path / "b.md"), "unreadable")
+
+
+def test_link_that_leads_nowhere_counts_only_where_it_is_wanted(tmp_path: Path) -> None:
+    """A link whose name no pattern includes is no failure."""
+    make(tmp_path, ["a.md"])
+    (tmp_path / "b.txt").symlink_to("missing")
+    (found,) = walk(tmp_path, include=["*.md"])
+    assert isinstance(found, FoundFile)
+    assert len(list(walk(tmp_path, include=["*.txt"]))) == 1
 
 
 def test_missing_root_is_an_error(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.providers.tokens import CharacterTokenizer
+from spanwise.providers.tokens import CharacterTokenizer, make_tokenizer
 from spanwise.query.meter import make_meter
 from spanwise.types import Section
 
@@ -29,3 +29,25 @@ def test_another_reader_counts_for_itself() -> None:
 def test_an_unknown_reader_is_refused_by_name() -> None:
     with pytest.raises(OptionError, match="tokenizer is 'abacus'"):
         make_meter("abacus", "o200k_base")
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["f([('foo', 100),\n     ", "200)])"],
+        ["1001\n      10     A    ", "12  1010\n"],
+        ["promise\n        ", ".then(next)\n        ", ".catch(stop)"],
+        ["One sentence. ", "Another one.\n\n", "A third."],
+    ],
+)
+def test_a_whole_takes_at_most_what_its_parts_and_seams_take(name: str, texts: list[str]) -> None:
+    tokenizer = make_tokenizer(name)
+    whole = tokenizer.count(["".join(texts)])[0]
+    assert whole <= sum(tokenizer.count(texts)) + make_meter(name, "chars:4").seams(texts)
+
+
+def test_sentences_and_paragraphs_have_no_seams() -> None:
+    meter = make_meter(None, "o200k_base")
+    assert meter.seams(["One sentence. ", "Another one.\n\n", "A third."]) == 0
+    assert make_meter("chars:4", "o200k_base").seams(["a\n    ", "1"]) == 0

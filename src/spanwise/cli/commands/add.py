@@ -11,7 +11,7 @@ from spanwise.cli.arguments import json_option, knowledge_base_option, parse_met
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.failures import Interrupted
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, count, duration, one_line
+from spanwise.cli.layout import Page, count, duration
 from spanwise.cli.progress import IngestBar
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
@@ -32,6 +32,7 @@ class _AddArguments(TypedDict):
     replace: bool
     metadata: tuple[str, ...]
     allow_private: bool
+    timeout: float
     quiet: bool
     as_json: bool
 
@@ -59,7 +60,7 @@ class _AddArguments(TypedDict):
         ExitCode.INTERRUPTED,
     ),
 )
-@click.argument("sources", nargs=-1, required=True, type=click.Path())
+@click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))
 @knowledge_base_option
 @click.option(
     "--include",
@@ -86,6 +87,14 @@ class _AddArguments(TypedDict):
     "--allow-private",
     is_flag=True,
     help="Fetch URLs on private networks and on this machine too.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600,
+    show_default=True,
+    help="Most time to read one file; one that takes longer fails, and the others go in.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
 @json_option
@@ -122,10 +131,11 @@ def _ingest(
     path: Path, arguments: _AddArguments, fields: dict[str, Scalar], bar: IngestBar
 ) -> IngestReport:
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.options import FetchOptions
+    from spanwise.options import FetchOptions, ParseOptions
 
     fetch = FetchOptions(allow_private=arguments["allow_private"])
-    with KnowledgeBase(path, fetch=fetch) as knowledge_base:
+    parse = ParseOptions(timeout_seconds=arguments["timeout"])
+    with KnowledgeBase(path, fetch=fetch, parse=parse) as knowledge_base:
         return knowledge_base.add(
             *arguments["sources"],
             include=arguments["include"],
@@ -140,9 +150,9 @@ def _draw(report: IngestReport, path: Path, *, quiet: bool) -> None:
     """Write failures and warnings on standard error, and the summary on standard output."""
     errors = Page(sys.stderr)
     for failure in report.failed:
-        errors.line(errors.paint(f"failed ({failure.code}): ", "red") + one_line(failure.message))
+        errors.message(f"failed ({failure.code}): ", failure.message, "red")
     for warning in report.warnings:
-        errors.line(errors.paint("warning: ", "yellow") + one_line(warning))
+        errors.message("warning: ", warning, "yellow")
     if quiet:
         return
     page = Page()
@@ -158,8 +168,9 @@ def _draw(report: IngestReport, path: Path, *, quiet: bool) -> None:
     ]
     page.line(f"{path}: {', '.join(outcomes) or 'no document found'}")
     if report.chunks:
-        rate = report.chunks / max(report.seconds, 1e-9)
+        # In the first second the start of the processes is most of it: a rate would mislead.
+        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.seconds >= 1 else ""
         page.line(
             f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
-            f"in {duration(report.seconds)} ({rate:,.0f} chunks/s)"
+            f"in {duration(report.seconds)}{rate}"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import (
+    as_document_id,
     complete_document_ids,
     json_option,
     knowledge_base_option,
@@ -91,7 +92,9 @@ class _ShowArguments(TypedDict):
     ],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
 )
-@click.argument("document_id", metavar="ID", shell_complete=complete_document_ids)
+@click.argument(
+    "document_id", metavar="ID", type=as_document_id, shell_complete=complete_document_ids
+)
 @knowledge_base_option
 @click.option("--sections", is_flag=True, help="Show its sections instead of its text.")
 @click.option("--chunks", is_flag=True, help="Show its chunks instead of its text.")
@@ -201,7 +204,12 @@ def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
 )
 @click.argument(
-    "document_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_document_ids
+    "document_ids",
+    metavar="ID...",
+    nargs=-1,
+    required=True,
+    type=as_document_id,
+    shell_complete=complete_document_ids,
 )
 @knowledge_base_option
 @json_option
@@ -221,5 +229,5 @@ def remove(*, document_ids: tuple[str, ...], kb: str | None, as_json: bool) -> E
         page.line(f"{count(len(removed), 'document')} removed")
         errors = Page(sys.stderr)
         for document_id in not_found:
-            errors.line(errors.paint("not found: ", "red") + one_line(document_id))
+            errors.message("not found: ", document_id, "red")
     return ExitCode.NOTHING_FOUND if not_found else ExitCode.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import click
@@ -14,6 +15,13 @@ from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 __all__ = ["info"]
+
+_LABELS = {
+    "chunks": "chunk options",
+    "embedder_version": "embedder version",
+    "reference_terms": "reference terms",
+    "sections": "section options",
+}
 
 
 @click.command(
@@ -44,7 +52,16 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
             ("tokens", f"{said.tokens:,}"),
             ("on disk", size(said.bytes_on_disk)),
             *((f"field {name}", ", ".join(kinds)) for name, kinds in sorted(said.fields.items())),
-            *sorted(said.settings.items()),
+            *sorted(
+                (_LABELS.get(name, name), _plain(value)) for name, value in said.settings.items()
+            ),
         ]
     )
     return ExitCode.OK
+
+
+def _plain(setting: str) -> str:
+    """Return a recorded setting for people: options as names and values."""
+    if not setting.startswith("{"):
+        return setting
+    return ", ".join(f"{name} {value}" for name, value in json.loads(setting).items())

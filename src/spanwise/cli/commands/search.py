@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import (
+    as_document_id,
     complete_document_ids,
     json_option,
     knowledge_base_option,
@@ -84,6 +85,7 @@ class _SearchArguments(TypedDict):
     "-d",
     multiple=True,
     metavar="ID",
+    type=as_document_id,
     shell_complete=complete_document_ids,
     help="Search this document alone; repeat for more.",
 )
@@ -149,7 +151,7 @@ def draw_result(result: SearchResult, page: Page) -> None:
             page.line()
             _draw_segment(result.best_guess, page, place="guess")
     for warning in result.warnings:
-        page.wrapped(f"warning: {warning}", "yellow")
+        page.message("warning: ", warning, "yellow")
     seconds = sum(result.seconds.values())
     page.wrapped(
         page.joined(

@@ -5,15 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
-from spanwise.filters import parse_filter
-from spanwise.knowledge_base.checks import checked_id, checked_metadata, checked_text
-from spanwise.knowledge_base.settings import NO_EMBEDDER, settle
+from spanwise.filters import known_fields, parse_filter
+from spanwise.knowledge_base.checks import (
+    checked_id,
+    checked_list,
+    checked_metadata,
+    checked_text,
+    checked_title,
+)
+from spanwise.knowledge_base.settings import NO_EMBEDDER, settle, wanted_settings
 from spanwise.options import (
     ChunkOptions,
     FetchOptions,
@@ -44,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["KnowledgeBase"]
 
 _MEMORY = ":memory:"
-_KINDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 
 
 class KnowledgeBase:
@@ -87,19 +93,17 @@ class KnowledgeBase:
             OptionError: If it was made with other options than those given.
         """
         self._path = Path(path)
+        self._folder = self._path.absolute()  # where it lies when the working folder changes
         self._parse = parse or ParseOptions()
         self._fetch = fetch or FetchOptions()
         self._listener = listener
         self._given_embedder = None if isinstance(embedder, str) else embedder
+        wanted = wanted_settings(
+            embedder=embedder, tokenizer=tokenizer, sections=sections, chunks=chunks
+        )
         self._store = _open_store(path, create=create)
         try:
-            self._settings = settle(
-                self._store,
-                embedder=embedder,
-                tokenizer=tokenizer,
-                sections=sections,
-                chunks=chunks,
-            )
+            self._settings = settle(self._store, wanted)
         except BaseException:
             self._store.close()
             raise
@@ -128,17 +132,25 @@ class KnowledgeBase:
             does not keep the others out.
 
         Raises:
-            OptionError: If nothing is named, or the metadata cannot be stored.
+            OptionError: If nothing is named, a pattern cannot be read, or the metadata cannot be
+                stored.
             StoreError: If the knowledge base cannot be written.
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
         from spanwise.ingest import find_sources
 
-        found = list(find_sources(sources, include=include, exclude=exclude))
+        fields = checked_metadata(metadata)
+        found = list(
+            find_sources(
+                sources,
+                include=checked_list("include", include),
+                exclude=checked_list("exclude", exclude),
+            )
+        )
         return self._ingestor.add_sources(
             found,
-            metadata=checked_metadata(metadata),
+            metadata=fields,
             replace_other=replace,
             on_document=on_document,
         )
@@ -157,19 +169,19 @@ class KnowledgeBase:
         Args:
             text: The document.
             document_id: Its id.
-            title: Its title; the first heading or the id where it is empty.
+            title: Its title; the words of its id where it is empty.
             metadata: Fields to filter by.
             replace: Whether it may take the place of a document that came from a file or URL.
 
         Raises:
-            OptionError: If the id or the metadata cannot be stored.
+            OptionError: If the text, its id, title or metadata cannot be stored.
             ParseError: If the text is empty.
             ConflictError: If the id belongs to a document from a file or URL.
         """
         document = Document(
             id=checked_id(document_id),
             text=checked_text(text, document_id),
-            title=title,
+            title=checked_title(title),
             metadata=checked_metadata(metadata),
             content_hash=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         )
@@ -205,8 +217,8 @@ class KnowledgeBase:
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
-        if isinstance(documents, str):
-            raise OptionError(f"documents is the text {documents!r}; give a list of ids")
+        if documents is not None:
+            documents = checked_list("documents", documents)
         options = SearchOptions(
             budget_tokens=budget_tokens,
             segments=segment_options or SegmentOptions.preset(preset),
@@ -267,7 +279,7 @@ class KnowledgeBase:
             chunks=sum(record.chunks for record in records),
             chars=sum(record.chars for record in records),
             tokens=sum(record.tokens for record in records),
-            bytes_on_disk=_size(self._path),
+            bytes_on_disk=_size(self._folder),
             settings=self._settings.recorded,
             fields=_fields(records),
         )
@@ -305,7 +317,13 @@ class KnowledgeBase:
             return None
         if self._given_embedder is not None:
             return self._given_embedder
-        embedder = make_embedder(settings.embedder)
+        try:
+            embedder = make_embedder(settings.embedder)
+        except OptionError as error:
+            raise EmbedderMismatchError(
+                f"{self._path} holds vectors of {settings.embedder!r}, which no installed package "
+                "offers; install that package, or open it with `embedder=` and the object"
+            ) from error
         if embedder.version != settings.embedder_version:
             raise EmbedderMismatchError(
                 f"{self._path} holds vectors of {settings.embedder} version "
@@ -354,7 +372,7 @@ def _open_store(path: str | Path, *, create: bool) -> Store:
         return MemoryStore()
     from spanwise.stores.embedded import open_embedded
 
-    return open_embedded(Path(path), create=create)
+    return open_embedded(Path(path).absolute(), create=create)
 
 
 def _filter(where: Filter | str | None) -> Filter | None:
@@ -363,20 +381,15 @@ def _filter(where: Filter | str | None) -> Filter | None:
 
 def _size(path: Path) -> int:
     """Return the bytes of all files below a folder; 0 where there is none."""
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):  # the index is compacted meanwhile
+                total += Path(folder, name).stat().st_size
+    return total
 
 
 def _fields(records: Sequence[DocumentRecord]) -> dict[str, tuple[str, ...]]:
     """Return the metadata fields with the kinds of their values."""
-    kinds: dict[str, set[str]] = {}
-    for record in records:
-        for name, value in record.metadata.items():
-            kind = (
-                "boolean"
-                if isinstance(value, bool)
-                else "text"
-                if isinstance(value, str)
-                else "number"
-            )
-            kinds.setdefault(name, set()).add(kind)
-    return {name: tuple(sorted(kinds[name])) for name in sorted(kinds)}
+    fields = known_fields(record.metadata for record in records)
+    return {name: tuple(sorted(kinds)) for name, kinds in fields.items()}
