@@ -107,8 +107,7 @@ def hedge(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> float:
     """Return how far a question is spread over documents that names no comparison, from .2 to .7.
 
     The less of the shares the best document holds, the less sure it is the right one: reports of
-    one company fit about equally. Beside a fixed weight this reaches three points more of the
-    documents that comparisons need, and costs nothing that shows elsewhere.
+    one company fit about equally.
 
     Args:
         shares: Share of each candidate, (n,), n > 0.
