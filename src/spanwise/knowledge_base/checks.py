@@ -61,30 +61,38 @@ def checked_text(text: str, document_id: str) -> str:
     """
     if not isinstance(text, str):
         raise OptionError(f"the text of {document_id!r} is a {type(text).__name__}; give a str")
+    _check_characters(text, called=f"the text of {document_id!r}")
+    return text
+
+
+def _check_characters(text: str, *, called: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise OptionError(
-            f"the text of {document_id!r} has a lone surrogate at character {error.start}; "
+            f"{called} has a lone surrogate at character {error.start}; "
             "decode it with errors='replace' first"
         ) from error
-    return text
 
 
 def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar]:
     """Return metadata that can be stored and filtered by.
 
     Raises:
-        OptionError: If a name is no text, or a value no text, finite number or boolean.
+        OptionError: If a name is no text, a value no text, finite number or boolean, or either
+            has half a character (a lone surrogate).
     """
     checked = dict(metadata or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not name:
             raise OptionError(f"a metadata field is named {name!r}; give a text")
+        _check_characters(name, called=f"the name of metadata field {name!r}")
         if not isinstance(value, str | int | float | bool) or (
             isinstance(value, float) and not isfinite(value)
         ):
             raise OptionError(
                 f"metadata field {name!r} is {value!r}; give a text, a finite number or a boolean"
             )
+        if isinstance(value, str):
+            _check_characters(value, called=f"metadata field {name!r}")
     return checked

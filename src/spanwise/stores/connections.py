@@ -29,6 +29,13 @@ BUSY_TIMEOUT_SECONDS = 60.0
 
 _MAX_IDLE = 8
 _FULL = (sqlite3.SQLITE_FULL,)
+_NOT_WRITTEN = (  # a limit of file size, a quota, or a disk that fills beside the database
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_DIR_FSYNC,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRIMARY_CODE = 0xFF  # extended codes carry the cause in their higher bytes
@@ -39,7 +46,7 @@ def translated_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into ours.
 
     Raises:
-        StoreFullError: If the disk is full.
+        StoreFullError: If the disk is full, or a write failed as on a full disk.
         StoreBusyError: If another process kept the write lock for too long.
         FormatError: If the file is damaged or no database.
         StoreError: If SQLite cannot go on for another reason.
@@ -47,11 +54,17 @@ def translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+        extended_code = getattr(error, "sqlite_errorcode", 0)
+        code = extended_code & _PRIMARY_CODE
         if code in _FULL:
             raise StoreFullError(
                 f"the disk of {path} is full; nothing of the document in flight was kept: "
                 "free some space and add it again"
+            ) from error
+        if extended_code in _NOT_WRITTEN:
+            raise StoreFullError(
+                f"{path} cannot be written ({error}, {error.sqlite_errorname}): is the disk full, "
+                "or a file size limited? Free some space or raise the limit, and try again"
             ) from error
         if code in _BUSY:
             raise StoreBusyError(

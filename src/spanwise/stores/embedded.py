@@ -60,13 +60,15 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
         create: Whether to make it where there is none; its folder must be missing or empty.
 
     Raises:
-        FormatError: If there is something else, nothing (and `create` is False), or a knowledge
-            base of a newer version.
+        FormatError: If there is something else, nothing (and `create` is False), a knowledge
+            base of a newer version, or an index whose database was emptied.
         StoreError: If it cannot be made or opened.
     """
     database = path / _TRUTH_NAME
     try:
-        if not database.exists():
+        if database.exists():
+            _check_emptied(path)
+        else:
             _make_folder(path, create=create)
         writable = os.access(path, os.W_OK) and (
             not database.exists() or os.access(database, os.W_OK)
@@ -84,6 +86,23 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     return EmbeddedStore(path, pool)
 
 
+def _check_emptied(path: Path) -> None:
+    """Refuse a database that lost its content; an empty one without an index was never filled.
+
+    Raises:
+        FormatError: If the database is empty and its index is not.
+    """
+    database, index = path / _TRUTH_NAME, path / _INDEX_NAME
+    if database.stat().st_size or not index.is_dir() or not any(index.iterdir()):
+        return
+    # Looked at again: another process may have filled both between the two looks.
+    if not database.stat().st_size:
+        raise FormatError(
+            f"{database} is empty, but {index} is not: the documents are lost or elsewhere; "
+            f"restore it from a backup, or delete {path} and add them again"
+        )
+
+
 def _make_folder(path: Path, *, create: bool) -> None:
     if path.exists():
         if not path.is_dir():
@@ -95,7 +114,10 @@ def _make_folder(path: Path, *, create: bool) -> None:
                 f"{', '.join(sorted(names)[:3])}; name another folder"
             )
     if not create:
-        raise FormatError(f"there is no knowledge base at {path}; check the name, or create it")
+        raise FormatError(
+            f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
+            "makes one, and so does create=True in Python"
+        )
     path.mkdir(parents=True, exist_ok=True)
 
 

@@ -16,6 +16,7 @@ from spanwise.stores.connections import ConnectionPool, translated_errors
 def error_with(code: int) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError("as SQLite says")
     error.sqlite_errorcode = code
+    error.sqlite_errorname = "SQLITE_NAME"
     return error
 
 
@@ -27,7 +28,13 @@ def error_with(code: int) -> sqlite3.OperationalError:
         (sqlite3.SQLITE_BUSY_SNAPSHOT, StoreBusyError),
         (sqlite3.SQLITE_CORRUPT, FormatError),
         (sqlite3.SQLITE_NOTADB, FormatError),
-        (sqlite3.SQLITE_IOERR_WRITE, StoreError),
+        (sqlite3.SQLITE_IOERR_WRITE, StoreFullError),
+        (sqlite3.SQLITE_IOERR_FSYNC, StoreFullError),
+        (sqlite3.SQLITE_IOERR_DIR_FSYNC, StoreFullError),
+        (sqlite3.SQLITE_IOERR_SHMOPEN, StoreFullError),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, StoreFullError),
+        (sqlite3.SQLITE_IOERR_READ, StoreError),
+        (sqlite3.SQLITE_IOERR, StoreError),
     ],
 )
 def test_each_error_has_its_kind(tmp_path: Path, code: int, kind: type[StoreError]) -> None:

@@ -29,7 +29,8 @@ def made(path: Path) -> EmbeddedStore:
 
 
 def test_a_missing_knowledge_base_is_made_only_when_asked(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="there is no knowledge base at"):
+    expected = r"there is no knowledge base at .*a\.kb; .*`spanwise add` makes one.*create=True"
+    with pytest.raises(FormatError, match=expected):
         open_embedded(tmp_path / "a.kb", create=False)
     assert not (tmp_path / "a.kb").exists()
     open_embedded(tmp_path / "deep" / "a.kb").close()
@@ -77,6 +78,27 @@ def test_a_creation_that_was_killed_is_finished(tmp_path: Path) -> None:
     store.close()
 
 
+def test_an_emptied_database_beside_its_index_is_damage(tmp_path: Path) -> None:
+    store = made(tmp_path / "a.kb")
+    store.put_document(make_entry("a", ["text"]))
+    store.optimise()
+    store.close()
+    database = tmp_path / "a.kb" / "truth.db"
+    database.write_bytes(b"")
+    for create in (True, False):
+        with pytest.raises(FormatError, match=r"truth\.db is empty, .* restore it .* or delete"):
+            open_embedded(tmp_path / "a.kb", create=create)
+    assert database.read_bytes() == b""
+
+
+def test_an_empty_database_beside_an_empty_index_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.kb" / "index").mkdir(parents=True)
+    (tmp_path / "a.kb" / "truth.db").touch()
+    store = made(tmp_path / "a.kb")
+    assert store.put_document(make_entry("a", ["text"])) == "added"
+    store.close()
+
+
 def test_two_threads_may_make_the_same_one(tmp_path: Path) -> None:
     opened: list[EmbeddedStore] = []
     threads = [
@@ -103,6 +125,55 @@ def test_a_full_disk_keeps_nothing_of_the_document(tmp_path: Path) -> None:
     assert list(store.iterate_ids()) == ["a"]
     assert [chunk.text for chunk in store.get_chunks("a")] == ["first "]
     store.close()
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from spanwise.errors import StoreFullError
+from spanwise.stores.embedded import open_embedded
+from spanwise.testing.entries import SETTINGS, make_entry
+
+def limited(size, work):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        work()
+        said = "nothing went wrong"
+    except StoreFullError as error:
+        said = str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    print(said)
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = Path(sys.argv[1])
+limited(0, lambda: open_embedded(path))
+limited(20_000, lambda: open_embedded(path))
+store = open_embedded(path)
+store.ensure_settings(SETTINGS)
+store.put_document(make_entry("a", ["first"]))
+limited(50_000, lambda: store.put_document(make_entry("b", ["x" * 90_000])))
+print(list(store.iterate_ids()), store.put_document(make_entry("b", ["x" * 90_000])))
+store.close()
+limited(0, lambda: open_embedded(path).get_record("a"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs limits of file size")
+def test_a_limit_of_file_size_is_told_wherever_it_strikes(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path / "a.kb")],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    *told, kept, again = done.stdout.splitlines()
+    assert kept == "['a'] added"
+    for line in (*told, again):
+        assert str(tmp_path / "a.kb" / "truth.db") in line
+        assert "is the disk full, or a file size limited? Free some space" in line
+    assert len(told) == 3
 
 
 def test_a_writer_that_keeps_the_lock_is_reported(
