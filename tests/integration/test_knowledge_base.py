@@ -1,6 +1,5 @@
 """The whole engine on real files: add, search, replace, remove."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -142,12 +141,6 @@ def test_a_path_that_is_not_there_is_a_failure(base: KnowledgeBase, tmp_path: Pa
     (failure,) = base.add(tmp_path / "nowhere.pdf").failed
     assert failure.code == "unreadable"
     assert "nowhere.pdf" in failure.message
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind root")
-def test_a_file_without_permission_is_a_failure(base: KnowledgeBase, folder: Path) -> None:
-    (folder / "acme_2018.md").chmod(0)
-    assert base.add(folder).failed[0].code == "unreadable"
 
 
 def test_removed_documents_are_not_found(base: KnowledgeBase) -> None:

@@ -141,9 +141,23 @@ class LifeChecks(StoreSuite):
                 assert fingerprint(crooked, query) == fingerprint(straight, query)
 
     def test_another_handle_sees_what_was_written(self, tmp_path: Path) -> None:
-        """At once, in both directions, before and after `optimise` by either."""
-        if not self.on_disk:
-            pytest.skip("the store is in memory: no other handle can share it")
+        """At once, in both directions, before and after `optimise` by either.
+
+        A store in memory is its own: what is opened beside it sees nothing of it.
+        """
+        if self.on_disk:
+            self._check_shared(tmp_path)
+            return
+        alone, beside = (self.open_store(tmp_path / "store") for _ in range(2))
+        for store in (alone, beside):
+            store.ensure_settings(SETTINGS)
+        alone.put_document(make_entry("d", ["lease"]))
+        assert beside.get_record("d") is None
+        alone.close()
+        assert beside.list_records() == []
+        beside.close()
+
+    def _check_shared(self, tmp_path: Path) -> None:
         with ExitStack() as stack:
             left = self.open_store(tmp_path / "store")
             stack.callback(left.close)
