@@ -204,6 +204,14 @@ def candidate_rows(
     rough = np.zeros(len(features))
     for column, weight in zip(features.T, _ROUGH, strict=True):
         rough += weight * column
-    by_rough = np.argsort(-rough, kind="stable")[:_BY_ROUGH]
-    by_fused = np.argsort(-fused_near, kind="stable")[:_BY_FUSED]
-    return np.union1d(by_rough, by_fused)
+    return np.flatnonzero(_greatest(rough, _BY_ROUGH) | _greatest(fused_near, _BY_FUSED))
+
+
+def _greatest(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+    """Return which values are among the `count` greatest, (n,); ties go to the earlier one."""
+    if len(values) <= count:
+        return np.ones(len(values), dtype=bool)
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    chosen = np.asarray(values > least)
+    chosen[np.flatnonzero(values == least)[: count - np.count_nonzero(chosen)]] = True
+    return chosen

@@ -67,6 +67,22 @@ def test_digits_count_for_questions_that_ask_for_numbers_alone() -> None:
     assert matrix("margins named who")[:, column].tolist() == [0.0] * 6
 
 
+def test_candidates_that_tie_are_the_earlier_ones() -> None:
+    features = np.zeros((3_000, len(FEATURES)))
+    rows = candidate_rows(features, np.zeros(3_000))
+    assert rows.tolist() == list(range(1_200))
+
+
+def test_the_candidates_are_those_of_a_full_sort() -> None:
+    random = np.random.default_rng(1)
+    features = np.zeros((3_000, len(FEATURES)))
+    features[:, 0] = random.integers(0, 40, 3_000)
+    near = random.integers(0, 40, 3_000).astype(np.float64)
+    first = np.argsort(-features[:, 0], kind="stable")[:1_200]
+    second = np.argsort(-near, kind="stable")[:400]
+    assert candidate_rows(features, near).tolist() == np.union1d(first, second).tolist()
+
+
 def test_the_candidates_are_few_and_in_order() -> None:
     random = np.random.default_rng(0)
     features = random.standard_normal((4_000, len(FEATURES)))
