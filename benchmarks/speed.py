@@ -8,6 +8,7 @@ product of all vectors with the question, without keywords, features or texts.
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import statistics
 import subprocess
@@ -47,6 +48,20 @@ def ingest(folder: Path, base_path: Path, chunks: int, pool: list[str]) -> None:
         f"{report.chunks / added:.0f} chunks/s acknowledged, {report.chunks / total:.0f} chunks/s "
         "with the index compacted",
         flush=True,
+    )
+
+
+def ingest_sources(source: Path) -> None:
+    """Add a file or folder to a new knowledge base; print the rate and the peak of memory."""
+    with tempfile.TemporaryDirectory() as folder, KnowledgeBase(Path(folder) / "speed.kb") as base:
+        base.add_text("The tokenizers are loaded now.", document_id="warm up")
+        started = time.perf_counter()
+        report = base.add(source)
+        seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"ingest: {len(report.added)} documents, {len(report.failed)} failed, {report.chunks} "
+        f"chunks, {report.chunks / seconds:.0f} chunks/s, peak memory {peak:.0f} MB"
     )
 
 
@@ -109,8 +124,15 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=4_000)
     parser.add_argument("--texts", type=Path, help="folder of texts to take sentences from")
     parser.add_argument("--keep", type=Path, help="folder to keep the corpus in, or to reuse")
+    parser.add_argument("--plain", action="store_true", help="as without simsimd")
+    parser.add_argument("--ingest", type=Path, help="only add this file or folder, and time it")
     parser.add_argument("--smoke", action="store_true", help="a tiny run")
     arguments = parser.parse_args()
+    if arguments.plain:
+        sys.modules["simsimd"] = None  # type: ignore[assignment]  # its import fails from here on
+    if arguments.ingest is not None:
+        ingest_sources(arguments.ingest)
+        return
     if arguments.smoke:
         arguments.chunks, arguments.questions = 500, 5
     folder = arguments.keep or Path(tempfile.mkdtemp())
