@@ -6,7 +6,7 @@ question gives the same segments on one file or on a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -193,9 +193,6 @@ class Store(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open a snapshot; close it soon, it holds a read transaction."""
-
-    def iterate_ids(self) -> Iterator[str]:
-        """Yield the ids of all documents in order."""
 
     def optimise(self) -> None:
         """Bring what is derived up to date and compact it."""

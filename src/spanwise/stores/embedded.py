@@ -379,17 +379,6 @@ class EmbeddedStore:
                 dimension=self._index.settings(connection).dimension,
             )
 
-    def iterate_ids(self) -> Iterator[str]:
-        """Yield the ids of all documents in order, those that live when their turn comes."""
-        after = ""
-        while True:
-            with self._pool.lend() as connection:
-                ids = truth.read_ids(connection, after=after)
-            if not ids:
-                return
-            yield from ids
-            after = ids[-1]
-
     def optimise(self) -> None:
         """Write the index, check and compact its files, and move the log into the database.
 

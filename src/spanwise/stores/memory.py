@@ -425,10 +425,6 @@ class MemoryStore:
         """Open a snapshot."""
         yield MemorySnapshot(tuple(self._living().values()), self._settings)
 
-    def iterate_ids(self) -> Iterator[str]:
-        """Yield the ids of all documents in order."""
-        yield from sorted(self._living())
-
     def optimise(self) -> None:
         """Do nothing: nothing here is derived."""
         self._living()

@@ -31,7 +31,6 @@ __all__ = [
     "insert_rows",
     "read_chunks",
     "read_document",
-    "read_ids",
     "read_indexed",
     "read_metadata",
     "read_pages",
@@ -269,14 +268,6 @@ def read_vectors(
     if row is None:
         return None
     return np.frombuffer(row[0], dtype="<f2").reshape(-1, dimension)
-
-
-def read_ids(connection: sqlite3.Connection, *, after: str) -> list[str]:
-    """Return the next ids after one, in order; none at the end."""
-    rows = connection.execute(
-        "select id from document where id > ? order by id limit ?", (after, _IDS_AT_ONCE)
-    )
-    return [document_id for (document_id,) in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

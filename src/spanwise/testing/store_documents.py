@@ -141,7 +141,7 @@ class DocumentChecks(StoreSuite):
         """By code point, whatever the order in which they came."""
         ids = ["b", "a", "B", "ä", "a/b", "\U0001f600", "\uffee", "a!/1", "10", "9"]
         fill(store, [make_entry(document_id, ["text"]) for document_id in ids])
-        assert list(store.iterate_ids()) == sorted(ids)
+        assert [record.id for record in store.list_records()] == sorted(ids)
         assert [record.id for record in store.list_records()] == sorted(ids)
 
     def test_an_unknown_id_gives_nothing(self, store: Store) -> None:
@@ -186,7 +186,7 @@ class DocumentChecks(StoreSuite):
         assert store.get_document(document_id) is None
         assert store.get_chunks(document_id) == ()
         assert store.get_embedded(document_id) is None
-        assert document_id not in list(store.iterate_ids())
+        assert document_id not in [record.id for record in store.list_records()]
         check_scan(store, entries, question("lease zanzibar dividend revenue"))
         store.optimise()
         check_scan(store, entries, question("lease zanzibar dividend revenue"))
@@ -238,7 +238,7 @@ class DocumentChecks(StoreSuite):
         store = self.open_store(tmp_path / "bare")
         with pytest.raises(StoreError, match=r"dimension.*ensure_settings|ensure_settings"):
             store.put_document(make_entry("a", ["text"]))
-        assert list(store.iterate_ids()) == []
+        assert [record.id for record in store.list_records()] == []
         store.close()
 
     def test_a_store_for_keywords_alone(self, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ class LifeChecks(StoreSuite):
                 done.set()
             assert all(reader.result(timeout=60) for reader in readers)
         left = [f"{w}/{t}" for w in range(_WRITERS) for t in (0, 1)]
-        assert list(store.iterate_ids()) == left
+        assert [record.id for record in store.list_records()] == left
 
     def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
         """In every call; closing twice is no error."""
@@ -244,7 +244,7 @@ class LifeChecks(StoreSuite):
             lambda: store.get_sections("a"),
             lambda: store.get_embedded("a"),
             search,
-            lambda: list(store.iterate_ids()),
+            lambda: [record.id for record in store.list_records()],
             store.optimise,
         ]
         for call in calls:

@@ -148,7 +148,7 @@ class SearchChecks(StoreSuite):
             check_scan(store, [], question("lease"))
             check_scan(store, [], question("", vector=False))
             assert store.list_records() == []
-            assert list(store.iterate_ids()) == []
+            assert [record.id for record in store.list_records()] == []
             with store.snapshot() as snapshot:
                 empty = snapshot.passages(
                     [], terms=("lease",), vectors=question_vector("lease")[None]

@@ -122,7 +122,7 @@ def test_a_full_disk_keeps_nothing_of_the_document(tmp_path: Path) -> None:
     for entry in (make_entry("b", ["x" * 50_000]), make_entry("a", ["y" * 50_000])):
         with pytest.raises(StoreFullError, match=r"nothing of the document .* free some space"):
             store.put_document(entry)
-    assert list(store.iterate_ids()) == ["a"]
+    assert [record.id for record in store.list_records()] == ["a"]
     assert [chunk.text for chunk in store.get_chunks("a")] == ["first "]
     store.close()
 
@@ -153,7 +153,8 @@ store = open_embedded(path)
 store.ensure_settings(SETTINGS)
 store.put_document(make_entry("a", ["first"]))
 limited(50_000, lambda: store.put_document(make_entry("b", ["x" * 90_000])))
-print(list(store.iterate_ids()), store.put_document(make_entry("b", ["x" * 90_000])))
+kept = [record.id for record in store.list_records()]
+print(kept, store.put_document(make_entry("b", ["x" * 90_000])))
 store.close()
 limited(0, lambda: open_embedded(path).get_record("a"))
 """
@@ -195,7 +196,7 @@ def test_text_that_cannot_be_encoded_is_refused(tmp_path: Path) -> None:
     store = made(tmp_path / "a.kb")
     with pytest.raises(OptionError, match="surrogate"):
         store.put_document(make_entry("a", ["text"], title="half \ud800"))
-    assert list(store.iterate_ids()) == []
+    assert [record.id for record in store.list_records()] == []
     store.close()
 
 
@@ -227,7 +228,9 @@ def test_many_ids_come_in_order(tmp_path: Path) -> None:
             " 0, 0, 0, 0",
             [(f"{number:05d}",) for number in range(2_500)],
         )
-    assert list(store.iterate_ids()) == [f"{number:05d}" for number in range(2_500)]
+    assert [record.id for record in store.list_records()] == [
+        f"{number:05d}" for number in range(2_500)
+    ]
     store.close()
 
 
@@ -275,7 +278,7 @@ if os.geteuid() == 0:  # root may write everywhere
 store = open_embedded(Path(sys.argv[1]))
 with store.snapshot() as snapshot:
     print(snapshot.scan(ScanQuery(terms=("leas",), vector=text_vector("lease"))).term_chunks)
-print(dict(store.ensure_settings({})) != {}, list(store.iterate_ids()))
+print(dict(store.ensure_settings({})) != {}, [record.id for record in store.list_records()])
 for write in (
     lambda: store.put_document(make_entry("b", ["text"])),
     lambda: store.delete_document("a"),
