@@ -41,7 +41,6 @@ __all__ = [
     "read_vectors",
 ]
 
-_IDS_AT_ONCE = 1_000
 
 _RECORDS = (
     "select number, id, title, summary, metadata, media_type, source, source_root, content_hash,"
