@@ -107,9 +107,11 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
     Raises:
         FormatError: If it is not ours, or newer than this program.
     """
-    version: int = connection.execute("pragma user_version").fetchone()[0]
-    application: int = connection.execute("pragma application_id").fetchone()[0]
-    tables: int = connection.execute("select count(*) from sqlite_schema").fetchone()[0]
+    # One statement sees one state: between two, another process may fill an empty database.
+    version, application, tables = connection.execute(
+        "select (select user_version from pragma_user_version), "
+        "(select application_id from pragma_application_id), (select count(*) from sqlite_schema)"
+    ).fetchone()
     if application != APPLICATION_ID and (version or tables):
         raise FormatError(
             f"{path} is a database of another program (application id {application:#x}, not "
