@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,8 +72,11 @@ class DeletesCounted(BrokenStore):
     class snapshot_class(BrokenSnapshot):  # noqa: N801
         def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
             counts, chunks = super().term_counts(terms)
-            ghosts = self._impacts(self.ghosts, terms)
-            return counts + np.count_nonzero(ghosts, axis=1), chunks + ghosts.shape[1]
+            ghosts = replace(
+                self._collection, documents=tuple(ghost.counted for ghost in self.ghosts)
+            )
+            gone, gone_chunks = ghosts.term_counts(terms)
+            return counts + gone, chunks + gone_chunks
 
 
 class WeightsOfTheScope(BrokenStore):
@@ -178,7 +182,10 @@ class TitlesForgotten(BrokenStore):
             where: Filter | None = None,
             documents: Sequence[str] | None = None,
         ) -> Scan:
-            untitled = [replace(stored, title_terms=frozenset()) for stored in self._documents]
+            untitled = [
+                replace(stored, counted=replace(stored.counted, title_terms=frozenset()))
+                for stored in self._documents
+            ]
             settings = {**SETTINGS, "dimension": str(self._dimension)}
             bare = MemorySnapshot(untitled, settings)
             return bare.scan(query, where=where, documents=documents)
@@ -266,6 +273,36 @@ class SettingsOverwritten(MemoryStore):
         return super().ensure_settings({})
 
 
+class LanguagesForgotten(MemoryStore):
+    """Makes the terms of all documents in English."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        return super().put_document(changed(entry, language=""), replace=replace)
+
+
+class WordsApart(BrokenStore):
+    """Weighs each form of a word on its own."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def scan(
+            self,
+            query: ScanQuery,
+            *,
+            where: Filter | None = None,
+            documents: Sequence[str] | None = None,
+        ) -> Scan:
+            return super().scan(replace(query, words=()), where=where, documents=documents)
+
+
+class SettingsKept(MemoryStore):
+    """A setting cannot be written again."""
+
+    def record_settings(self, settings: Any) -> None:
+        super().record_settings({k: v for k, v in settings.items() if k not in self._settings})
+
+
 class StillOpen(MemoryStore):
     """Answers after it was closed."""
 
@@ -290,7 +327,11 @@ class TornSnapshots(MemoryStore):
             handle=self._next_handle,
             chunks=stored.chunks[:1],
             vectors=stored.vectors[:1],
-            frequencies=stored.frequencies[:1],
+            counted=replace(
+                stored.counted,
+                handle=self._next_handle,
+                frequencies=stored.counted.frequencies[:1],
+            ),
         )
         self._documents = {**self._documents, stored.record.id: half}
         self.torn()
@@ -322,6 +363,15 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
         "DID NOT RAISE .*FilterError",
     ),
     SettingsOverwritten: ("test_settings_are_recorded_once", "the first value stays"),
+    LanguagesForgotten: (
+        "test_terms_are_those_of_the_language_of_the_document",
+        "term_counts",
+    ),
+    WordsApart: (
+        "test_terms_are_those_of_the_language_of_the_document",
+        "hits, ordered|keyword scores",
+    ),
+    SettingsKept: ("test_a_setting_is_written_again", "the last value stays"),
     StillOpen: ("test_a_closed_store_says_so", "DID NOT RAISE .*StoreError"),
     OptimisedIsYounger: (
         "test_optimising_and_reopening_change_no_bit",

@@ -27,7 +27,9 @@ __all__ = [
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066\u2067]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
 """Part of the longest line of a paragraph that its other lines, but the last, reach in prose."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
@@ -40,8 +42,15 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, clean, with runs of white space as one space."""
-    return clean(" ".join(text.split()))
+    """Return a text on one line, clean, with runs of white space as one space.
+
+    A text that is written from right to left is set apart, so that it does not draw the numbers
+    that stand after it on the line to its own left.
+    """
+    line = clean(" ".join(text.split()))
+    if _ISOLATE in line or _RIGHT_TO_LEFT.search(line) is None:
+        return line
+    return f"{_ISOLATE}{line}{_ISOLATE_END}"
 
 
 def count(number: int, noun: str) -> str:
@@ -77,9 +86,12 @@ def ordinal(rank: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a text takes: two for each wide character of East Asia."""
+    """Return how many columns a text takes: two a wide character of East Asia, none a mark."""
+    if text.isascii():
+        return len(text)
     wide = sum(1 for character in text if unicodedata.east_asian_width(character) in "WF")
-    return len(text) + wide
+    marks = sum(1 for character in text if unicodedata.category(character) in ("Mn", "Me", "Cf"))
+    return len(text) + wide - marks
 
 
 def shortened(text: str, width: int) -> str:
@@ -88,7 +100,7 @@ def shortened(text: str, width: int) -> str:
         return text
     while text and columns(text) > width - 3:
         text = text[:-1]
-    return text.rstrip() + "..."
+    return text.rstrip() + "..." + (_ISOLATE_END if text.startswith(_ISOLATE) else "")
 
 
 def _is_prose(paragraph: Sequence[str]) -> bool:
@@ -108,7 +120,7 @@ class Page:
         self.width = min(shutil.get_terminal_size((80, 24)).columns, _MAX_WIDTH)
         self._coloured = self.stream.isatty() and wants_colour()
         encoding = (self.stream.encoding or "").lower().replace("-", "")
-        self._unicode = encoding.startswith("utf")
+        self.is_unicode = encoding.startswith("utf")
 
     def paint(self, text: str, *styles: str) -> str:
         """Return a text in colour, or as it is where colours are off."""
@@ -166,13 +178,13 @@ class Page:
 
     def bar(self, fraction: float) -> str:
         """Return a bar of ten cells for a number in [0, 1]."""
-        full, empty = ("█", "░") if self._unicode else ("#", "-")
+        full, empty = ("█", "░") if self.is_unicode else ("#", "-")
         cells = round(min(max(fraction, 0.0), 1.0) * _BAR_CELLS)
         return full * cells + empty * (_BAR_CELLS - cells)
 
     def joined(self, parts: Iterable[str]) -> str:
         """Return the parts that are not empty with a dot between them."""
-        return (" · " if self._unicode else " | ").join(part for part in parts if part)
+        return (" · " if self.is_unicode else " | ").join(part for part in parts if part)
 
     def _fold(self, text: str, indent: str) -> list[str]:
         return textwrap.wrap(

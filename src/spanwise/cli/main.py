@@ -10,17 +10,29 @@ from typing import NoReturn, TextIO
 import click
 
 from spanwise.cli.commands.add import add
+from spanwise.cli.commands.backup import backup
 from spanwise.cli.commands.completion import completion
+from spanwise.cli.commands.config import config
+from spanwise.cli.commands.doctor import doctor
 from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.excerpts import excerpts
+from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.info import info
 from spanwise.cli.commands.search import search
+from spanwise.cli.commands.sync import sync
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.failures import describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.log import drawn_warnings
+from spanwise.cli.settings import command_defaults
 from spanwise.cli.teaching import TeachingGroup
-from spanwise.config import COMPLETION_VARIABLE, completion_request, wants_traceback
+from spanwise.config import (
+    COMPLETION_VARIABLE,
+    completion_request,
+    read_settings,
+    wants_traceback,
+)
 
 __all__ = ["cli", "main", "run"]
 
@@ -44,14 +56,30 @@ def cli(context: click.Context) -> ExitCode:
     """Find the few contiguous segments of long documents that answer a question.
 
     Everything stays on this machine: no key, no download. Documents live in a knowledge base, a
-    folder that --kb names, or SPANWISE_KB, or ./spanwise.kb.
+    folder that --kb names, or SPANWISE_KB, or spanwise.toml, or else ./spanwise.kb.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+    else:
+        context.default_map = command_defaults(read_settings())
     return ExitCode.OK
 
 
-for _command in (add, search, list_documents, show, remove, info, completion):
+for _command in (
+    add,
+    sync,
+    search,
+    excerpts,
+    explain,
+    list_documents,
+    show,
+    remove,
+    info,
+    doctor,
+    backup,
+    config,
+    completion,
+):
     cli.add_command(_command)
 
 

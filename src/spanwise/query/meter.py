@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.ports import PassageRange, Passages, Snapshot, Tokenizer
+    from spanwise.ports import PassageRange, Snapshot, Tokenizer
     from spanwise.types import Section
 
 __all__ = ["Meter", "make_meter"]
@@ -40,13 +40,17 @@ class Meter:
     """Of the blank line between two segments."""
 
     def chunks(
-        self, passages: Passages, ranges: Sequence[PassageRange], snapshot: Snapshot
+        self,
+        tokens: NDArray[np.int64],
+        chars: NDArray[np.int64],
+        ranges: Sequence[PassageRange],
+        snapshot: Snapshot,
     ) -> NDArray[np.int64]:
-        """Return the length of each chunk of some ranges, in their order."""
+        """Return the length of each chunk of some ranges, given stored tokens and characters."""
         if self.tokenizer is None:
-            return passages.tokens
+            return tokens
         if isinstance(self.tokenizer, CharacterTokenizer):
-            return np.maximum(1, np.ceil(passages.chars / self.tokenizer.chars).astype(np.int64))
+            return np.maximum(1, np.ceil(chars / self.tokenizer.chars).astype(np.int64))
         texts = [
             chunk.text
             for span in ranges

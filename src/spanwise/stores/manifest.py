@@ -2,7 +2,8 @@
 
 The manifest carries the sequence number of the last change that its parts know, and the random
 stamp of that change: where `truth.db` has another stamp there (a restored backup, another file),
-the parts belong to other documents and are made anew.
+the parts belong to other documents and are made anew. So they are where it says that their terms
+were made by other rules, or by another version of the stemmers.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spanwise.core.terms import terms_version
 from spanwise.stores.part_file import sync_folder
 
 __all__ = ["MANIFEST_NAME", "Manifest", "read_manifest", "write_manifest"]
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ def read_manifest(folder: Path) -> Manifest:
         body = fields["body"]
         if fields["format"] != MANIFEST_FORMAT or fields["crc"] != _checksum(body):
             return Manifest()
+        if body["terms"] != terms_version():  # its terms are not those that questions look for
+            return Manifest()
         return Manifest(seq=body["seq"], stamp=body["stamp"], parts=tuple(body["parts"]))
     except (OSError, ValueError, KeyError, TypeError):
         return Manifest()
@@ -52,7 +56,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises:
         OSError: If it cannot be written; the old one is still there.
     """
-    body = {"seq": manifest.seq, "stamp": manifest.stamp, "parts": list(manifest.parts)}
+    body = {
+        "seq": manifest.seq,
+        "stamp": manifest.stamp,
+        "terms": terms_version(),
+        "parts": list(manifest.parts),
+    }
     fields = {"format": MANIFEST_FORMAT, "crc": _checksum(body), "body": body}
     path = folder / MANIFEST_NAME
     temporary = path.with_suffix(".tmp")

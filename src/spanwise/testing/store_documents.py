@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.errors import ConflictError, FilterError, StoreError
+from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
 from spanwise.ports import DocumentEntry, Store
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
@@ -126,6 +126,7 @@ class DocumentChecks(StoreSuite):
         assert record.chars == len(document.text)
         assert record.tokens == sum(chunk.tokens for chunk in entry.chunks)
         assert record.metadata == document.metadata
+        assert record.given_fields == document.given_fields
         assert (record.id, record.title, record.summary) == (
             document.id,
             entry.title,
@@ -232,6 +233,18 @@ class DocumentChecks(StoreSuite):
         again = store.ensure_settings({"embedder": "c:d"})
         assert dict(again) == dict(found), "the first value stays"
         assert dict(store.ensure_settings({})) == dict(found)
+
+    def test_a_setting_is_written_again(self, store: Store) -> None:
+        """The last value stays, the others are untouched; what is stored depends on two of them."""
+        store.ensure_settings({"embedder": "a:b"})
+        store.record_settings({"thresholds": "{1}", "odd": "ü\x00'"})
+        store.record_settings({"thresholds": "{2}"})
+        wanted = {**SETTINGS, "embedder": "a:b", "odd": "ü\x00'", "thresholds": "{2}"}
+        assert dict(store.ensure_settings({"thresholds": "{3}"})) == wanted, "the last value stays"
+        for name in SETTINGS:
+            with pytest.raises(OptionError, match=f"'{name}'.*new knowledge base"):
+                store.record_settings({"thresholds": "{4}", name: "99"})
+        assert dict(store.ensure_settings({})) == wanted, "a refused call changes nothing"
 
     def test_a_store_without_settings_says_so(self, tmp_path: Path) -> None:
         """Before anything is written: the dimension cannot be guessed."""

@@ -1,0 +1,45 @@
+"""An explanation in a notebook: a strip of relevance for each of the best documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanwise.notebook import Card, cards_html
+
+if TYPE_CHECKING:
+    from spanwise.explanation.explanation import DocumentExplanation, Explanation
+
+__all__ = ["strips_html"]
+
+_MOST_DOCUMENTS = 8
+
+
+def strips_html(explanation: Explanation) -> str:
+    """Return the best documents with their relevance from the first chunk to the last."""
+    shown = explanation.documents[:_MOST_DOCUMENTS]
+    more = len(explanation.documents) - len(shown)
+    return cards_html(
+        explanation.result.question,
+        summary=f"{len(explanation.candidates):,} chunks of {len(explanation.documents):,} "
+        "documents weighed; bars are relevance, from the first chunk of a document to the last",
+        cards=[_card(document, explanation) for document in shown],
+        remarks=[f"{more} more documents are not shown"] if more else [],
+    )
+
+
+def _card(document: DocumentExplanation, explanation: Explanation) -> Card:
+    relevances = [0.0] * document.chunks
+    for run in document.runs:
+        relevances[run.start : run.start + len(run.relevances)] = run.relevances
+    chosen = [
+        f"chunks {segment.first_chunk} to {segment.last_chunk - 1}"
+        for segment in explanation.result.segments
+        if segment.document_id == document.document_id
+    ]
+    return Card(
+        title=document.title or document.document_id,
+        place=f"{document.document_id}, {document.chunks:,} chunks",
+        relevance=max(relevances, default=0.0),
+        relevances=tuple(relevances),
+        text=f"chosen: {', '.join(chosen)}" if chosen else "nothing chosen",
+    )
