@@ -57,7 +57,10 @@ An argument counts first, then an environment variable, then `spanwise.toml` of 
 from. The file of the project is the nearest one from the working folder up to the root of its
 repository (`.git`); outside of a repository only the working folder counts. The file of the user is
 `~/.config/spanwise/spanwise.toml` (below `XDG_CONFIG_HOME` where that is set; below `APPDATA` on
-Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`.
+Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`. A file above the
+working folder that belongs to neither you, the owner of the working folder nor the administrator is
+an error. A knowledge base that a file names is looked for from the folder of that file; `~` is your
+home.
 
 What stands before the point is a table: `search.budget` is `budget` below `[search]`. A list in a
 variable has commas between its texts. What is not known, or of a wrong type, is an error that names

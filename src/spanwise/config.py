@@ -4,9 +4,9 @@ Rules:
     Precedence: argument, then environment, then the file of the project, then the file of the
     user, then default. An empty variable counts as not given.
     The file of the project is the nearest `spanwise.toml` from the working folder up to the root
-    of its repository; without a repository, that of the working folder alone. The file of the user
-    lies in the folder for configuration. `SPANWISE_CONFIG` names one file in place of both, or
-    "none".
+    of its repository; without a repository, that of the working folder alone. One above the working
+    folder that another user owns is refused. The file of the user lies in the folder for
+    configuration. `SPANWISE_CONFIG` names one file in place of both, or "none".
     Every key of a file is known, or it is an error that names the line. Secrets are in no file.
     Only the command line asks for settings: a library whose results changed with the working
     folder would surprise.
@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,7 +62,7 @@ FILE_NAME = "spanwise.toml"
 
 Value = str | int | float | tuple[str, ...]
 _SECRETS = re.compile("key|token|secret|password|credential", re.IGNORECASE)
-_KINDS = {str: "a text", int: "a whole number", float: "a number", tuple: "a list of texts"}
+_KINDS = {str: "a text", int: "a whole number", float: "a finite number", tuple: "a list of texts"}
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _QUOTES = "\"' \t"
 
@@ -113,11 +114,18 @@ def _limits(
     ]
 
 
+def _named_folder(value: str) -> object:
+    if not value.strip() or "\0" in value:
+        raise OptionError("name a folder, or leave it out")
+    return value
+
+
 KEYS: tuple[Key, ...] = (
     Key(
         name="kb",
         default=DEFAULT_KNOWLEDGE_BASE,
         meaning="Folder of the knowledge base; in a file, from the folder of that file.",
+        check=_named_folder,
     ),
     Key(
         name="search.budget",
@@ -223,13 +231,14 @@ def settings_files() -> list[Path]:
     """Return the files that are read, the one that counts first; none where there is none.
 
     Raises:
-        OptionError: If `SPANWISE_CONFIG` names a file that is not there.
+        OptionError: If `SPANWISE_CONFIG` names a file that is not there, or another user owns the
+            one of the project.
     """
     named = os.environ.get("SPANWISE_CONFIG")
     if named == "none":
         return []
     if named:
-        if not Path(named).is_file():
+        if not _is_file(Path(named)):
             raise OptionError(
                 f'SPANWISE_CONFIG is {named!r}, which is no file; name one, or "none"'
             )
@@ -238,15 +247,58 @@ def settings_files() -> list[Path]:
     return list(dict.fromkeys(files))
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # its folder cannot be looked into, or it is no path at all
+        return False
+
+
+def _is_root(folder: Path) -> bool:
+    """Return whether a folder is the root of a repository."""
+    try:
+        return (folder / ".git").exists()
+    except OSError:
+        return False
+
+
 def _project_file() -> Path | None:
-    """Return the nearest file up to the root of the repository."""
-    working = Path.cwd()
+    """Return the nearest file up to the root of the repository.
+
+    Raises:
+        OptionError: If it lies above the working folder and belongs to another user.
+    """
+    try:
+        working = Path.cwd()
+    except FileNotFoundError:  # the working folder was removed
+        return None
     folders = [working, *working.parents]
-    roots = [at for at, folder in enumerate(folders) if (folder / ".git").exists()]
+    roots = [at for at, folder in enumerate(folders) if _is_root(folder)]
     for folder in folders[: roots[0] + 1 if roots else 1]:
-        if (folder / FILE_NAME).is_file():
-            return folder / FILE_NAME
+        path = folder / FILE_NAME
+        if _is_file(path):
+            if folder != working:
+                _check_owner(path)
+            return path
     return None
+
+
+def _check_owner(path: Path) -> None:
+    """Refuse a file that whoever may write to a folder above, such as /tmp, has put there.
+
+    It could name a knowledge base of its owner, into which documents would be copied. The user,
+    the owner of the working folder and the administrator are trusted.
+    """
+    if sys.platform == "win32":
+        return
+    trusted = (0, os.geteuid(), Path().stat().st_uid)
+    # Of a link and of the file that it leads to: what is relative counts from the link.
+    others = [one for one in (path.lstat().st_uid, path.stat().st_uid) if one not in trusted]
+    if others:
+        raise OptionError(
+            f"{path} belongs to another user (number {others[0]}) and is not read; name it in "
+            'SPANWISE_CONFIG to trust it, or write "none" there'
+        )
 
 
 def _user_file() -> Path | None:
@@ -260,7 +312,7 @@ def _user_file() -> Path | None:
     else:
         return None
     path = folder / "spanwise" / FILE_NAME
-    return path if path.is_file() else None
+    return path if _is_file(path) else None
 
 
 def _read_file(path: Path) -> Iterator[Setting]:
@@ -268,9 +320,9 @@ def _read_file(path: Path) -> Iterator[Setting]:
     import tomllib  # most command lines find no file
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
         data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OptionError(f"{path} cannot be read: {error}; correct it, or move it away") from error
     for name, value in _flat(data):
         place = f"{path}:{_line_of(name, text)}"
@@ -279,8 +331,16 @@ def _read_file(path: Path) -> Iterator[Setting]:
             raise OptionError(_unknown(name, place))
         checked = _checked(key, tuple(value) if isinstance(value, list) else value, place)
         if name == "kb":
-            checked = str(path.parent / str(checked))
+            checked = _folder_from(path.parent, str(checked), place)
         yield Setting(name=name, value=checked, origin="file", place=place)
+
+
+def _folder_from(base: Path, named: str, place: str) -> str:
+    """Return a folder that a file names: from the folder of the file, or from "~"."""
+    try:
+        return str(base / Path(named).expanduser())
+    except RuntimeError as error:  # no such user, or no home
+        raise OptionError(f"{place}: kb is {named!r}; {error}: write the whole path") from error
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -313,6 +373,8 @@ def _checked(key: Key, value: object, place: str) -> Value:
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if kind is float and type(value) is int:
         value, fits = float(value), True
+    if isinstance(value, float):
+        fits = fits and isfinite(value)  # JSON has no other numbers
     if isinstance(value, tuple):
         fits = fits and all(isinstance(one, str) for one in value)
     if not fits or not isinstance(value, str | int | float | tuple):

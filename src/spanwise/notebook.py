@@ -6,11 +6,12 @@ text around it, or one accent that reads on both. Everything that comes from a d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Card", "cards_html", "strip_svg"]
+__all__ = ["Card", "cards_html", "counted", "strip_svg"]
 
 _ACCENT = "#2f81f7"
 _HEIGHT = 22
@@ -18,6 +19,7 @@ _BAR, _GAP = 5, 1
 _MOST_BARS = 160
 _SHORT_CHARS = 280
 _FRAME = "border-left:3px solid currentColor;padding:2px 0 6px 12px;margin:10px 0;max-width:52em"
+_STRIP = "display:flex;gap:.4em;align-items:flex-end;min-width:0"
 _SMALL = "font-size:85%;opacity:.75"
 
 
@@ -35,8 +37,15 @@ class Card:
     notes: tuple[str, ...] = ()
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 chunk", "1,200 chunks"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def strip_svg(relevances: Sequence[float], *, label: str) -> str:
     """Return bars of relevance in [0, 1], a bar a chunk; of many chunks the best of each few.
+
+    Heights are on a root scale, as on the terminal, the page and the plot.
 
     Args:
         relevances: In order of chunks; empty gives no picture.
@@ -48,7 +57,7 @@ def strip_svg(relevances: Sequence[float], *, label: str) -> str:
     bars = [max(relevances[at : at + step]) for at in range(0, len(relevances), step)]
     parts = []
     for number, relevance in enumerate(bars):
-        height = max(1.0, round(min(max(relevance, 0.0), 1.0) * _HEIGHT, 1))
+        height = max(1.0, round(math.sqrt(min(max(relevance, 0.0), 1.0)) * _HEIGHT, 1))
         parts.append(
             f'<rect x="{number * (_BAR + _GAP)}" y="{round(_HEIGHT - height, 1)}" '
             f'width="{_BAR}" height="{height}"/>'
@@ -56,7 +65,8 @@ def strip_svg(relevances: Sequence[float], *, label: str) -> str:
     width = len(bars) * (_BAR + _GAP)
     return (
         f'<svg role="img" aria-label="{escape(label)}" width="{width}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {width} {_HEIGHT}" style="fill:{_ACCENT};max-width:100%">'
+        f'viewBox="0 0 {width} {_HEIGHT}" preserveAspectRatio="none" '
+        f'style="fill:{_ACCENT};min-width:0">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -82,13 +92,14 @@ def cards_html(
 
 
 def _card(card: Card) -> str:
-    label = f"relevance of {len(card.relevances)} chunks, at most {card.relevance:.2f}"
+    label = f"relevance of {counted(len(card.relevances), 'chunk')}, at most {card.relevance:.2f}"
     notes = "".join(f'<div style="{_SMALL}">{escape(note)}</div>' for note in card.notes)
     return (
         f'<div style="{_FRAME}">'
-        '<div style="display:flex;gap:1em;justify-content:space-between;align-items:flex-end">'
+        '<div style="display:flex;flex-wrap:wrap;gap:0 1em;justify-content:space-between;'
+        'align-items:flex-end">'
         f'<div dir="auto" style="font-weight:600">{escape(card.title)}</div>'
-        f'<div style="white-space:nowrap">{strip_svg(card.relevances, label=label)} '
+        f'<div style="{_STRIP}">{strip_svg(card.relevances, label=label)} '
         f'<span style="font-variant-numeric:tabular-nums">{card.relevance:.2f}</span></div></div>'
         f'<div dir="auto" style="{_SMALL}">{escape(card.place)}</div>'
         f"{_text(card.text)}{notes}</div>"

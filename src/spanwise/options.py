@@ -30,6 +30,8 @@ METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
 }
 """How segments can be chosen, and the presets of each way."""
 
+_USUAL_PRESETS = {"exact": "balanced", "greedy": "dsrag-balanced"}
+
 
 def _check(condition: object, name: str, value: object, wanted: str) -> None:
     if not condition:
@@ -280,19 +282,24 @@ PublishedOptions.DSRAG_FIND_ALL = PublishedOptions(
 
 
 def method_options(
-    method: str, *, preset: str, given: SegmentOptions | PublishedOptions | None = None
+    method: str,
+    *,
+    preset: str | None = None,
+    given: SegmentOptions | PublishedOptions | None = None,
 ) -> tuple[SegmentOptions, PublishedOptions | None]:
     """Return how a method chooses segments: options of the exact one, and of the greedy one.
 
     Args:
         method: "exact", or "greedy" as published.
-        preset: Name of a preset of that method; does not count where options are given.
+        preset: Name of a preset of that method, the balanced one when None; does not count where
+            options are given.
         given: Options of that method, in place of a preset.
 
     Raises:
         OptionError: If there is no such method, or preset or options are of the other one.
     """
     _check(method in METHOD_PRESETS, "method", method, f"one of {', '.join(METHOD_PRESETS)}")
+    preset = _USUAL_PRESETS[method] if preset is None else preset
     if method == "exact":
         if isinstance(given, PublishedOptions):
             raise OptionError(f'segment_options are {given!r}; method "exact" takes SegmentOptions')

@@ -184,8 +184,17 @@ class Store(Protocol):
             StoreFullError: If the disk is full; nothing of the document was kept.
         """
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if there is one, in one transaction.
+
+        Args:
+            document_id: Its id.
+            record: What the caller knows of it; where that does not hold any more, because
+                another process replaced it, it stays. None to delete it whatever it is.
+
+        Returns:
+            Whether a document was deleted.
+        """
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""

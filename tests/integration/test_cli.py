@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import environment, read_json, spanwise
+from tests.integration.commands import command, environment, read_json, spanwise
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
@@ -165,7 +165,7 @@ def test_nothing_found_is_exit_code_4(home: Path) -> None:
         (["search", QUESTION, "--where", "colour = 1"], 2, "filter"),
         (["search", " "], 2, "query"),
         (["search", QUESTION, "--tokenizer", "nope"], 2, "option"),
-        (["search", QUESTION, "--method", "greedy"], 2, "option"),
+        (["search", QUESTION, "--method", "greedy", "--preset", "precise"], 2, "option"),
         (["search", QUESTION, "--preset", "dsrag-balanced"], 2, "option"),
         (["list", "--where", "year >="], 2, "filter"),
         (["show", "nope.md"], 4, "document_not_found"),
@@ -285,6 +285,30 @@ def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "no-such-id")])
+def test_an_output_on_a_full_disk_is_one_line(home: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            command(*arguments), cwd=home, env=environment(), stdout=full,
+            stderr=subprocess.PIPE, encoding="utf-8", timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == (4 if "no-such-id" in arguments else 1)
+    assert done.stderr.startswith("spanwise: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs descriptors of POSIX")
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_an_output_that_is_closed_is_written_nowhere(home: Path, descriptor: int) -> None:
+    """As under a scheduler; an error does not go to the other stream."""
+    done = spanwise("list", folder=home, before=lambda: os.close(descriptor))
+    assert done.returncode == 0
+    assert done.stderr == ""
+    done = spanwise("show", "no-such-id", folder=home, before=lambda: os.close(descriptor))
+    assert (done.returncode, done.stdout) == (4, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.permissions import ordinary_user
 
 from spanwise import config
 from spanwise.errors import OptionError
@@ -204,3 +205,94 @@ def test_traceback_is_asked_for_by_name(
 ) -> None:
     monkeypatch.setenv("SPANWISE_TRACEBACK", value)
     assert config.wants_traceback() is wanted
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(folder: Path) -> None:
+    (folder / "spanwise.toml").write_bytes(b"\xef\xbb\xbf[search]\r\nbudget = 900\r\n")
+    assert found("search.budget").value == 900
+    assert found("search.budget").place.endswith("spanwise.toml:2")
+
+
+def test_a_tilde_in_a_file_is_the_home_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(folder / "spanwise.toml", 'kb = "~/reports.kb"\n')
+    assert found("kb").value == str(tmp_path / "reports.kb")
+    write(folder / "spanwise.toml", 'kb = "~nobody-of-that-name/reports.kb"\n')
+    with pytest.raises(OptionError, match=r"toml:1: kb is .*write the whole path"):
+        config.read_settings()
+
+
+@pytest.mark.parametrize("value", ["''", "'  '", '"a\\u0000b"'])
+def test_a_knowledge_base_without_a_name_is_refused(folder: Path, value: str) -> None:
+    """An empty one would be the folder of the file itself."""
+    write(folder / "spanwise.toml", f"kb = {value}\n")
+    with pytest.raises(OptionError, match="toml:1: kb: name a folder"):
+        config.read_settings()
+
+
+@pytest.mark.parametrize("text", ["kb = " + "[" * 5000, f"[search]\nbudget = {'9' * 5000}\n"])
+def test_a_file_that_breaks_its_reader_is_an_error_of_the_file(folder: Path, text: str) -> None:
+    write(folder / "spanwise.toml", text)
+    with pytest.raises(OptionError, match="cannot be read"):
+        config.read_settings()
+
+
+def test_a_working_folder_that_is_gone_has_no_file(folder: Path) -> None:
+    folder.rmdir()
+    assert config.settings_files() == []
+
+
+def test_a_folder_above_that_cannot_be_looked_into_has_no_file(
+    folder: Path, tmp_path: Path
+) -> None:
+    inner = folder / "closed" / "inner"
+    inner.mkdir(parents=True)
+    write(folder / "spanwise.toml", "kb = 'mine.kb'\n")
+    (folder / ".git").mkdir()
+    os.chdir(inner)
+    (folder / "closed").chmod(0)
+    try:
+        with ordinary_user(tmp_path):
+            assert config.settings_files() == [folder / "spanwise.toml"]
+    finally:
+        (folder / "closed").chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners by number")
+def test_a_file_above_that_another_user_owns_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could send documents into a knowledge base of that user."""
+    (folder / ".git").mkdir()
+    path = write(folder / "spanwise.toml", "kb = 'theirs.kb'\n")
+    (folder / "mine").mkdir()
+    monkeypatch.chdir(folder / "mine")
+    assert found("kb").value == str(folder / "theirs.kb")
+    real_stat = Path.stat
+
+    def of_another(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        said = real_stat(self, follow_symlinks=follow_symlinks)
+        owner = 4_294_967_000 if self == path else said.st_uid
+        return os.stat_result((*said[:4], owner, *said[5:10]))
+
+    monkeypatch.setattr(Path, "stat", of_another)
+    with pytest.raises(OptionError, match="belongs to another user"):
+        config.read_settings()
+    monkeypatch.setenv("SPANWISE_CONFIG", str(path))
+    assert found("kb").value == str(folder / "theirs.kb")
+    monkeypatch.delenv("SPANWISE_CONFIG")
+    monkeypatch.chdir(folder)
+    assert found("kb").value == str(folder / "theirs.kb"), "whoever goes there trusts it"
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_a_number_is_finite(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    write(folder / "spanwise.toml", f"[parse]\ntimeout_seconds = {value}\n")
+    with pytest.raises(OptionError, match="must be a finite number"):
+        config.read_settings()
+    (folder / "spanwise.toml").unlink()
+    monkeypatch.setenv("SPANWISE_FETCH_TIMEOUT_SECONDS", value)
+    with pytest.raises(OptionError, match="must be a finite number"):
+        config.read_settings()

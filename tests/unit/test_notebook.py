@@ -51,6 +51,19 @@ def test_bars_are_as_many_as_chunks_and_few_of_many() -> None:
     assert 'y="0.0"' in many
 
 
+def test_bars_stand_on_a_root_scale_as_everywhere() -> None:
+    assert 'height="11.0"' in strip_svg([0.25], label="a quarter")
+
+
+def test_what_is_one_is_not_counted_as_many(base: KnowledgeBase) -> None:
+    explanation = base.explain("Why did gross margin fall?")
+    html = explanation._repr_html_()
+    assert "1 chunk of 1 document weighed" in html
+    assert "a, 1 chunk<" in html
+    assert "chosen: chunk 0<" in html
+    assert "relevance of 1 chunk, at most" in html
+
+
 def test_a_long_text_is_folded_at_a_word() -> None:
     card = Card(title="t", place="p", relevance=0.5, relevances=(0.5,), text="lorem " * 200)
     html = cards_html("q", summary="s", cards=[card])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from spanwise.cli.arguments import (
     as_document_id,
@@ -56,7 +57,7 @@ class SearchKeywords(TypedDict):
     queries: Sequence[str]
     budget_tokens: int
     method: str
-    preset: str
+    preset: str | None
     documents: Sequence[str] | None
     where: str | None
     tokenizer: str | None
@@ -133,7 +134,7 @@ def search_options(command: _Command) -> _Command:
             default="balanced",
             show_default=True,
             help="From many short segments to few long ones: precise, balanced or comprehensive; "
-            "of the method greedy dsrag-balanced, dsrag-precision or dsrag-find-all.",
+            "of the method greedy dsrag-balanced (its default), dsrag-precision or dsrag-find-all.",
         ),
     )(command)
 
@@ -151,6 +152,13 @@ def asked_question(arguments: QuestionArguments) -> str:
     return arguments["question"][0]
 
 
+def _preset(arguments: AskingArguments) -> str | None:
+    """Return the preset that holds; one that is set, not said, is of the exact method alone."""
+    source = click.get_current_context().get_parameter_source("preset")
+    is_said = source is ParameterSource.COMMANDLINE
+    return arguments["preset"] if is_said or arguments["method"] == "exact" else None
+
+
 def search_keywords(arguments: AskingArguments) -> SearchKeywords:
     """Return what a command line asks for.
 
@@ -162,7 +170,7 @@ def search_keywords(arguments: AskingArguments) -> SearchKeywords:
         queries=arguments["query"],
         budget_tokens=arguments["budget"],
         method=arguments["method"],
-        preset=arguments["preset"],
+        preset=_preset(arguments),
         documents=arguments["document"] or None,
         where=arguments["where"],
         tokenizer=arguments["tokenizer"],

@@ -29,6 +29,7 @@ _MAX_WIDTH = 100
 _BAR_CELLS = 10
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066\u2067]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_SECOND_COLUMN = "\0"  # stands behind a wide character while lines are folded; never in clean text
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
 """Part of the longest line of a paragraph that its other lines, but the last, reach in prose."""
@@ -85,11 +86,15 @@ def ordinal(rank: int) -> str:
     return str(place) + {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
 
 
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
 def columns(text: str) -> int:
     """Return how many columns a text takes: two a wide character of East Asia, none a mark."""
     if text.isascii():
         return len(text)
-    wide = sum(1 for character in text if unicodedata.east_asian_width(character) in "WF")
+    wide = sum(map(_is_wide, text))
     marks = sum(1 for character in text if unicodedata.category(character) in ("Mn", "Me", "Cf"))
     return len(text) + wide - marks
 
@@ -157,7 +162,7 @@ class Page:
         lines = [line.expandtabs(4).rstrip() for line in clean(text).strip("\n").split("\n")]
         for is_blank, group in groupby(lines, key=lambda line: not line):
             paragraph = list(group)
-            if is_blank or max(map(len, paragraph)) <= self.width:
+            if is_blank or max(map(columns, paragraph)) <= self.width:
                 parts = paragraph
             elif _is_prose(paragraph):
                 parts = self._fold(" ".join(paragraph), "")
@@ -187,9 +192,11 @@ class Page:
         return (" · " if self.is_unicode else " | ").join(part for part in parts if part)
 
     def _fold(self, text: str, indent: str) -> list[str]:
-        return textwrap.wrap(
-            text,
-            self.width,
+        """Return lines no wider than the page; a wide character takes two columns."""
+        padded = "".join(one + _SECOND_COLUMN * _is_wide(one) for one in text)
+        lines = textwrap.wrap(
+            padded,
+            self.width - (padded != text),  # a line may end inside a wide character
             initial_indent=indent,
             subsequent_indent=indent,
             drop_whitespace=True,
@@ -197,3 +204,4 @@ class Page:
             expand_tabs=False,
             break_on_hyphens=False,
         )
+        return [line.replace(_SECOND_COLUMN, "") for line in lines]

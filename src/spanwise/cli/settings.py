@@ -47,7 +47,7 @@ def making_keywords(path: Path) -> MakingKeywords:
     """Return what is set for new knowledge bases, nothing for one that is there."""
     from spanwise.config import read_settings
 
-    if path.exists():
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return {}
     wanted: MakingKeywords = {}
     for one in read_settings():

@@ -168,8 +168,9 @@ def can_judge(question: Question) -> bool:
     """Return whether a question says what it is about, in no more words than it is searched by."""
     if len(question.terms) >= MAX_TERMS:
         return False
+    asked = " ".join(question.words)
     # A question of stop words alone keeps them all; beside another word it keeps none.
-    telling = frozenset(content_words(f"Spanwise {question.text}", language=question.language)[1:])
+    telling = frozenset(content_words(f"Spanwise {asked}", language=question.language)[1:])
     return any(word in telling for word, _ in _subjects(question))
 
 

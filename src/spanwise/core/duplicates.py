@@ -8,7 +8,7 @@ Rules:
     Of a group of copies the chunk stands for all whose document holds the most shares: so that
     one document shows the whole passage, and not a chunk from each.
     The chunks around a copy have shares because it stands there: they go with it, as far as shares
-    fall.
+    fall, but for what a query finds best.
 """
 
 from __future__ import annotations
@@ -28,9 +28,17 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["TextMarks", "alike_pairs", "are_copies", "originals", "shares_without_copies"]
+__all__ = [
+    "TextMarks",
+    "alike_pairs",
+    "are_copies",
+    "originals",
+    "shares_without_copies",
+    "term_keys",
+]
 
-_SPLIT = re.compile(r"\W+")
+_IDEOGRAPHS = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+")
 _NUMBER = re.compile(r"\d+")
 _LEAST_RUNS = 10  # shorter texts are headings and phrases
 _LEAST_ALIKE = 0.8
@@ -75,14 +83,23 @@ def alike_pairs(
     return pairs
 
 
-def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
-    """Return the groups of two and more chunks, a shown one among them, that hold the same terms.
+def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return a number for each chunk, (n,): the same where chunks hold the same terms, 0 for none.
 
-    Terms beyond 64 share a bit with others: whoever asks compares the impacts anyway.
+    A query searches by 64 terms at most: each has its bit.
+
+    Args:
+        impacts: Of the terms of one query in each chunk, (T, n).
     """
     keys = np.zeros(impacts.shape[1], dtype=np.uint64)
     for number, row in enumerate(impacts):
         keys ^= (row > 0).astype(np.uint64) << np.uint64(number % 64)
+    return keys
+
+
+def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
+    """Return groups of two and more chunks, a shown one among them, that hold the same terms."""
+    keys = term_keys(impacts)
     rows = np.flatnonzero(np.isin(keys, keys[shown]) & (keys != 0))
     order = rows[np.argsort(keys[rows], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
@@ -96,12 +113,12 @@ class TextMarks:
     numbers: tuple[str, ...]
     """Sorted, with repetitions."""
     runs: frozenset[tuple[str, ...]]
-    """Three words in a row."""
+    """Three words in a row; of Chinese and Japanese, which have no spaces, three characters."""
 
     @classmethod
     def of(cls, text: str) -> TextMarks:
         """Return the marks of a text."""
-        words = _SPLIT.split(text.casefold())
+        words = _WORD.findall(text.casefold())
         return cls(
             tuple(sorted(_NUMBER.findall(text))),
             frozenset(zip(words, words[1:], words[2:], strict=False)),
@@ -149,7 +166,11 @@ def _root(leader: NDArray[np.int64], row: int) -> int:
 
 
 def shares_without_copies(
-    shares: NDArray[np.float64], copy_of: NDArray[np.int64], *, starts: NDArray[np.int64]
+    shares: NDArray[np.float64],
+    copy_of: NDArray[np.int64],
+    *,
+    starts: NDArray[np.int64],
+    kept: Sequence[int] = (),
 ) -> NDArray[np.float64]:
     """Return shares in which a text counts once, (n,): the chunk that stands for it has them all.
 
@@ -157,11 +178,12 @@ def shares_without_copies(
         shares: Share of each row, (n,).
         copy_of: Row that stands for each, (n,).
         starts: First row of each range, ascending, (r,).
+        kept: Rows that go with no copy beside them.
     """
     once = np.bincount(copy_of, shares, minlength=len(shares)).astype(np.float64)
     ends = np.append(starts[1:], len(shares))
     copies = np.flatnonzero(copy_of != np.arange(len(shares)))
-    stands_for_others = np.isin(np.arange(len(shares)), copy_of[copies])
+    stays = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *kept])
     homes = np.searchsorted(starts, copies, side="right") - 1
     for row, at in zip(copies.tolist(), homes.tolist(), strict=True):
         left = range(row - 1, max(int(starts[at]), row - _SLOPE) - 1, -1)
@@ -169,7 +191,7 @@ def shares_without_copies(
         for side in (left, right):
             last = shares[row]
             for near in side:
-                if shares[near] > last or stands_for_others[near]:
+                if shares[near] > last or stays[near]:
                     break
                 last = shares[near]
                 once[near] = 0.0

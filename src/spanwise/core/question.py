@@ -7,6 +7,7 @@ of one term, so that a word counts once, whatever languages a knowledge base hol
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,8 +44,9 @@ class Question:
     """What a question looks for."""
 
     text: str
+    """As asked."""
     words: tuple[str, ...]
-    """All words in order."""
+    """All words in order, composed (NFC)."""
     stems: tuple[str | None, ...]
     """The first term of each word that carries meaning, None for the others."""
     terms: tuple[str, ...]
@@ -96,9 +98,10 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     """
     held = {stem_language(language) for language in languages or ("",)}
     stemmers = sorted(held, key=lambda stemmer: (stemmer != "en", stemmer))
-    language = question_language(text, languages)
-    found = tuple(words(text))
-    telling = frozenset(content_words(text, language=language))
+    composed = unicodedata.normalize("NFC", text)  # as function words are
+    language = question_language(composed, languages)
+    found = tuple(words(composed))
+    telling = frozenset(content_words(composed, language=language))
     known: dict[str, str] = {}  # the term that each form belongs to
     uses: Counter[str] = Counter()
     stems: list[str | None] = []
@@ -118,7 +121,7 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         words=found,
         stems=tuple(stems),
         terms=terms,
-        asks_number=is_number_question(text, language=language),
+        asks_number=is_number_question(composed, language=language),
         compares=_COMPARISON.search(text) is not None,
         other_forms={term: tuple(other) for term, other in forms.items() if other},
         uses=uses,

@@ -72,7 +72,8 @@ class RelevanceModel:
         wanted = np.minimum(relevance, self.table[1, -1])
         at = np.maximum(np.searchsorted(self.table[1], wanted, side="left"), 1)
         (low, least), (high, most) = self.table[:, at - 1], self.table[:, at]
-        return np.asarray(low + (high - low) * (wanted - least) / (most - least))
+        rise = np.where(most > least, most - least, 1.0)  # a table may begin with a flat run of 0
+        return np.asarray(low + (high - low) * (wanted - least) / rise)
 
     @classmethod
     def from_json(cls, text: str, *, features: Sequence[str]) -> RelevanceModel:

@@ -78,7 +78,8 @@ def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0)
         pages = f' pages="{first}"' if first == last else f' pages="{first}-{last}"'
     document = citation.document_id.replace("&", "&amp;").replace('"', "&quot;")
     place = f'characters="{citation.start}-{citation.end}"'
-    copies = f' also_in="{also_in} documents"' if also_in else ""
+    noun = "document" if also_in == 1 else "documents"
+    copies = f' also_in="{also_in} {noun}"' if also_in else ""
     return f'<{tag} number="{number}" document="{document}"{pages} {place}{copies}>'
 
 
@@ -103,10 +104,15 @@ def render_parts(parts: Sequence[ExcerptPart]) -> str:
     return SEPARATOR.join(lines)
 
 
-def frame(citation: Citation, header: str) -> str:
-    """Return all that a segment costs besides its text, with as wide a number as there may be."""
+def frame(citation: Citation, header: str) -> tuple[str, str]:
+    """Return what stands before the text of a segment and after it, its separator included.
+
+    The number is as wide as it may be. Together the line breaks of both may be one token: they are
+    counted one by one.
+    """
     empty = render_segment(_TAG, number=_WIDE_NUMBER, citation=citation, header=header, text="")
-    return empty + SEPARATOR
+    end = empty.rindex("\n")
+    return empty[:end], empty[end:] + SEPARATOR
 
 
 def render_context(parts: Sequence[str]) -> str:

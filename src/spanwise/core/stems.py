@@ -4,6 +4,7 @@ Rules:
     A word is stemmed by Snowball in the language of its document; a word of Latin letters in a
     language that is not written in them is stemmed as English.
     A language without a stemmer, or not known, is treated as English.
+    A word that is all ending to its stemmer is its own stem.
     Where people type without accents, these go after the stemmer has seen them. They stay where
     they make another letter: in the north ("å", "ä", "ö"), and in German, whose stemmer knows
     that "ae" is "ä".
@@ -66,7 +67,7 @@ def stem(words: Sequence[str], *, language: str) -> list[str]:
     language = stem_language(language)
     if language == "en":
         return list(_stemmer("en").stemWords([_joined(word.lower()) for word in words]))
-    return [_foreign_stem(word, language) for word in words]
+    return [_foreign_stem(word, language) or word.lower() for word in words]
 
 
 def _joined(word: str) -> str:

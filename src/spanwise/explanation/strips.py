@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.notebook import Card, cards_html
+from spanwise.notebook import Card, cards_html, counted
 
 if TYPE_CHECKING:
     from spanwise.explanation.explanation import DocumentExplanation, Explanation
+    from spanwise.types import Segment
 
 __all__ = ["strips_html"]
 
@@ -20,10 +21,11 @@ def strips_html(explanation: Explanation) -> str:
     more = len(explanation.documents) - len(shown)
     return cards_html(
         explanation.result.question,
-        summary=f"{len(explanation.candidates):,} chunks of {len(explanation.documents):,} "
-        "documents weighed; bars are relevance, from the first chunk of a document to the last",
+        summary=f"{counted(len(explanation.candidates), 'chunk')} of "
+        f"{counted(len(explanation.documents), 'document')} weighed; bars are relevance, from the "
+        "first chunk of a document to the last",
         cards=[_card(document, explanation) for document in shown],
-        remarks=[f"{more} more documents are not shown"] if more else [],
+        remarks=[f"{counted(more, 'further document')} not shown"] if more else [],
     )
 
 
@@ -32,14 +34,19 @@ def _card(document: DocumentExplanation, explanation: Explanation) -> Card:
     for run in document.runs:
         relevances[run.start : run.start + len(run.relevances)] = run.relevances
     chosen = [
-        f"chunks {segment.first_chunk} to {segment.last_chunk - 1}"
+        _chunks(segment)
         for segment in explanation.result.segments
         if segment.document_id == document.document_id
     ]
     return Card(
         title=document.title or document.document_id,
-        place=f"{document.document_id}, {document.chunks:,} chunks",
+        place=f"{document.document_id}, {counted(document.chunks, 'chunk')}",
         relevance=max(relevances, default=0.0),
         relevances=tuple(relevances),
         text=f"chosen: {', '.join(chosen)}" if chosen else "nothing chosen",
     )
+
+
+def _chunks(segment: Segment) -> str:
+    first, last = segment.first_chunk, segment.last_chunk - 1
+    return f"chunk {first}" if first == last else f"chunks {first} to {last}"

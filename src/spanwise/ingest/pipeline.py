@@ -162,8 +162,7 @@ class Ingestor:
             self._take_in(changed, tally, records)
         for record in job.gone:
             # What came again meanwhile, from another process, is not what was to be removed.
-            if self.store.get_record(record.id) == record:
-                self.store.delete_document(record.id)
+            if self.store.delete_document(record.id, record=record):
                 tally.note(record, "removed")
         return tally.report()
 

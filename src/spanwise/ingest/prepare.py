@@ -100,9 +100,10 @@ class Preparer:
             )
             for section in sections
         ]
+        counts = self.tokenizer.count([part for parts in frames for part in parts])
         return tuple(
-            replace(section, header_tokens=tokens)
-            for section, tokens in zip(sections, self.tokenizer.count(frames), strict=True)
+            replace(section, header_tokens=before + after)
+            for section, before, after in zip(sections, counts[::2], counts[1::2], strict=True)
         )
 
     def _chunks(

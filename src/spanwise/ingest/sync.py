@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.ingest.sources import Source, files_of, is_url, root_of
-from spanwise.parsers.walk import name_to_id
+from spanwise.parsers.walk import name_to_id, names_of_id
 
 if TYPE_CHECKING:
     from spanwise.ingest.pipeline import IngestJob, Ingestor
@@ -82,12 +82,13 @@ class SyncedFolder:
         The walk says nothing of a link that leads nowhere where the patterns would not take a
         file of its name; but a link to a folder on a disk that is not mounted is one of those.
         """
-        for above in reversed(PurePosixPath(document_id).parents[:-1]):
-            folder = str(above)
-            if folder not in looked:
-                looked[folder] = _unreachable(self.path / folder)
-            if looked[folder] is not None:
-                return False
+        for name in names_of_id(document_id):
+            for above in reversed(PurePosixPath(name).parents[:-1]):
+                folder = str(above)
+                if folder not in looked:
+                    looked[folder] = _unreachable(self.path / folder)
+                if looked[folder] is not None:
+                    return False
         return True
 
 

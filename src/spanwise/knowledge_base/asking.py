@@ -19,7 +19,7 @@ class SearchArguments(TypedDict, total=False):
     """Arguments of `KnowledgeBase.search` beside the question; each may be left out."""
 
     budget_tokens: int
-    preset: str
+    preset: str | None
     documents: Sequence[str] | None
     where: Filter | str | None
     segment_options: SegmentOptions | PublishedOptions | None
@@ -47,7 +47,7 @@ class Asked(Within):
 def asked(  # noqa: PLR0913 - options are keywords, each with a default
     *,
     budget_tokens: int = 4_000,
-    preset: str = "balanced",
+    preset: str | None = None,
     documents: Sequence[str] | None = None,
     where: Filter | str | None = None,
     segment_options: SegmentOptions | PublishedOptions | None = None,

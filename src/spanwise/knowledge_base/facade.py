@@ -254,7 +254,7 @@ class KnowledgeBase:
         question: str,
         *,
         budget_tokens: int = 4_000,
-        preset: str = "balanced",
+        preset: str | None = None,
         documents: Sequence[str] | None = None,
         where: Filter | str | None = None,
         segment_options: SegmentOptions | PublishedOptions | None = None,
@@ -270,7 +270,8 @@ class KnowledgeBase:
             question: What is asked, in any words.
             budget_tokens: Most tokens of `result.context`, headers included.
             preset: "precise", "balanced" or "comprehensive": from scattered to contiguous; of
-                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all".
+                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". When None
+                the balanced one.
             documents: Ids of the documents to search; all when None.
             where: Filter on metadata, as a tree or as text: 'year >= 2018 and company = "3M"'.
             segment_options: In place of a preset; of method "greedy" `PublishedOptions`.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.filters import known_fields
+from spanwise.filters import known_fields, with_language
 from spanwise.types import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def information(
         folder: Where it lies.
         settings: As recorded.
     """
-    fields = known_fields(record.metadata for record in records)
+    fields = known_fields(with_language(one.metadata, one.language) for one in records)
     return KnowledgeBaseInfo(
         path=str(path),
         documents=len(records),

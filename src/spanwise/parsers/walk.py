@@ -22,10 +22,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote_to_bytes
 
 from spanwise.errors import FetchError, OptionError
 
-__all__ = ["FoundFile", "Unread", "name_to_id", "walk"]
+__all__ = ["FoundFile", "Unread", "name_to_id", "names_of_id", "walk"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -114,6 +115,14 @@ def name_to_id(name: str) -> str:
         return name
     escaped = name.replace("%", "%25")
     return _SURROGATE.sub(lambda match: f"%{ord(match.group()) & 0xFF:02X}", escaped)
+
+
+def names_of_id(identifier: str) -> tuple[str, ...]:
+    """Return the names that `name_to_id` gives an id for: itself, and one with bytes if any."""
+    name = unquote_to_bytes(identifier).decode("utf-8", "surrogateescape")
+    if name == identifier or name_to_id(name) != identifier:
+        return (identifier,)
+    return identifier, name
 
 
 @dataclass(frozen=True, slots=True)

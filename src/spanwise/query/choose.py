@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -79,8 +80,10 @@ class Scales(Protocol):
 class _Selection:
     """What a document shows in some excerpts."""
 
+    net: float
+    """Value of the chunks less the charges of all runs, in share."""
     value: float
-    """Of the chunks less the charges, in share."""
+    """The same, but that one run an excerpt costs no charge."""
     count: int
     """Excerpts that it was chosen for."""
     budget_tokens: int
@@ -131,10 +134,10 @@ class Chooser:
             _, gain, handle, selection = heapq.heappop(heap)
             before = chosen.get(handle, _NOTHING)
             if gain >= 0:
-                break
+                continue
             if selection is None:
                 selection = self._select(handle, before)
-                if selection is not None and selection.value > before.value:
+                if selection is not None and selection.net > before.net:
                     heapq.heappush(heap, (*self._gain(before, selection), handle, selection))
                 continue
             if len(selection.picks) - len(before.picks) > left:
@@ -155,12 +158,15 @@ class Chooser:
         rows = _rows(self._stretches[handle])
         held = self._wanted.intersection(rows.tolist()) - before.rows
         values = self._values[rows]
-        return -len(held), before.value - float(values[values > 0].sum()), handle, None
+        most = float(values[values > 0].sum())
+        if most > 0:
+            most += self._options.segments.segment_charge * before.count
+        return -len(held), before.value - most, handle, None
 
     def _gain(self, before: _Selection, after: _Selection) -> tuple[int, float]:
         """Return what one more excerpt gains, lowest first."""
         held = len(self._wanted & after.rows) - len(self._wanted & before.rows)
-        return -held, before.value - after.value - self._options.segments.segment_charge
+        return -held, before.value - after.value
 
     def _select(self, handle: int, before: _Selection) -> _Selection | None:
         """Return what a document shows in one more excerpt, None where nothing fits."""
@@ -197,13 +203,14 @@ class Chooser:
             picks = self._cut(runs, bins, cut=next_fit)
             over = self._over(picks, bins)
             if not over:
-                held = frozenset(row for pick in picks for row in pick.rows.tolist())
+                charge = self._options.segments.segment_charge
                 return _Selection(
-                    value=value,
+                    net=value,
+                    value=value + charge * len(picks),
                     count=bins.count,
                     budget_tokens=budget,
                     picks=picks,
-                    rows=held,
+                    rows=frozenset(row for pick in picks for row in pick.rows.tolist()),
                 )
             budget -= over
         return None
@@ -229,7 +236,7 @@ class Chooser:
     def _extract(
         self, handle: int, budget_tokens: int, run_tokens: int, best: int
     ) -> tuple[float, list[Part]]:
-        """Return the runs of a document worth most, as ranges of rows, and their value."""
+        """Return the runs of a document worth most, as ranges of rows, and their net value."""
         options = self._options.segments
         stretches = self._stretches[handle]
         required = self._wanted.intersection(_rows(stretches).tolist())
@@ -310,7 +317,7 @@ class Chooser:
         return self._evidence.ranges[at].start + position
 
 
-_NOTHING = _Selection(value=0.0, count=0, budget_tokens=0, picks=(), rows=frozenset())
+_NOTHING = _Selection(net=-inf, value=0.0, count=0, budget_tokens=0, picks=(), rows=frozenset())
 
 
 def _rows(runs: Sequence[Part]) -> NDArray[np.int64]:

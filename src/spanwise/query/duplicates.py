@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.duplicates import TextMarks, alike_pairs, are_copies, originals
+from spanwise.core.duplicates import (
+    TextMarks,
+    alike_pairs,
+    are_copies,
+    originals,
+    term_keys,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +27,7 @@ __all__ = ["find_copies"]
 
 _SHOWN = 0.05  # of the greatest share: chunks below hardly come to be shown
 _MOST_SHOWN = 128
-_MOST_PAIRS = 2_000
+_MOST_COMPARED = 2_000
 
 
 def find_copies(
@@ -34,7 +40,8 @@ def find_copies(
 ) -> NDArray[np.int64]:
     """Return the row that stands for each row of the union, (n,): its own where it has no copy.
 
-    Texts are read of such chunks alone that look alike to one of the queries.
+    Texts are read of such chunks alone that look alike to one of the queries, and that none tells
+    apart.
 
     Args:
         weighed: What each query found.
@@ -52,9 +59,12 @@ def find_copies(
             pairs.update(_alike(found, place, shown))
     if not pairs:
         return np.arange(len(shares))
-    first_pairs = sorted(pairs, key=lambda pair: (-shares[pair[0]], pair))[:_MOST_PAIRS]
-    marks = _Marks(ranges, snapshot)
-    copies = [(one, other) for one, other in first_pairs if are_copies(marks[one], marks[other])]
+    together = np.array(sorted(pairs), dtype=np.int64)
+    for found, place in zip(weighed, positions, strict=True):
+        if found is not None:
+            together = together[~_told_apart(found, place, together, rows=len(shares))]
+    by_share = np.argsort(-shares[together[:, 0]], kind="stable")
+    copies = _compared(together[by_share].tolist(), _Marks(ranges, snapshot))
     sizes = [span.end - span.start for span in ranges]
     handles = np.repeat([span.handle for span in ranges], sizes)
     _, documents = np.unique(handles, return_inverse=True)
@@ -68,6 +78,34 @@ def _alike(
     rows = found.candidates
     pairs = alike_pairs(found.passages, rows, found.rows.documents[rows], shown=shown[place[rows]])
     return [(int(place[rows[one]]), int(place[rows[other]])) for one, other in pairs]
+
+
+def _told_apart(
+    found: Weighed, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
+) -> NDArray[np.bool_]:
+    """Return which pairs of rows of the union a query read both of and found other terms in."""
+    own = np.full(rows, -1, dtype=np.int64)
+    own[place] = np.arange(len(place))
+    keys = term_keys(found.passages.impacts)
+    one, other = own[pairs].T
+    return np.asarray((one >= 0) & (other >= 0) & (keys[one] != keys[other]))
+
+
+def _compared(pairs: Sequence[tuple[int, int]], marks: _Marks) -> list[tuple[int, int]]:
+    """Return those of some pairs that are copies, but for what follows from those before."""
+    copies: list[tuple[int, int]] = []
+    same_as: dict[int, int] = {}
+    compared = 0
+    for one, other in pairs:
+        if same_as.get(one, one) == same_as.get(other, other):
+            continue
+        if compared == _MOST_COMPARED:
+            break
+        compared += 1
+        if are_copies(marks[one], marks[other]):
+            copies.append((one, other))
+            same_as[other] = same_as.setdefault(one, one)
+    return copies
 
 
 class _Marks(dict[int, TextMarks]):

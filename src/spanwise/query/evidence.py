@@ -72,12 +72,7 @@ class Evidence:
 
     def best_rows(self) -> list[int]:
         """Return the best row of each query that found something, that of a copy's original."""
-        rows = [
-            int(place[np.argmax(found.shares)])
-            for found, place in zip(self.weighed, self.positions, strict=True)
-            if found is not None
-        ]
-        return [int(self.copy_of[row]) for row in rows]
+        return [int(self.copy_of[row]) for row in _best_rows(self.weighed, self.positions)]
 
     def served(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
         """Return the queries that some rows hold evidence for, ascending; at least one.
@@ -100,10 +95,11 @@ class Evidence:
         return tuple(served) or (int(np.argmax(held)),)
 
     def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
-        """Return the documents, as handles, with copies of these rows elsewhere, ascending."""
+        """Return other documents with copies of rows of one document, as handles, ascending."""
         others = np.flatnonzero(np.isin(self.copy_of, rows))
         others = others[self.copy_of[others] != others]
-        return tuple(sorted({self.ranges[self.place(row)[0]].handle for row in others.tolist()}))
+        handles = {self.ranges[self.place(row)[0]].handle for row in others.tolist()}
+        return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
 
     def _answered(self) -> list[int]:
         return [number for number, found in enumerate(self.weighed) if found is not None]
@@ -155,7 +151,9 @@ def gather(
         lengths=meter.chunks(tokens, chars, ranges, snapshot),
         relevances=relevances,
         relevance=relevance,
-        shares=shares_without_copies(shares, copy_of, starts=starts),
+        shares=shares_without_copies(
+            shares, copy_of, starts=starts, kept=_best_rows(weighed, positions)
+        ),
         copy_of=copy_of,
     )
 
@@ -175,6 +173,17 @@ def _shares(
     for row in relevances:  # in this order on every machine
         missed *= 1 - row
     return model.shares_at(1 - missed), 1 - missed
+
+
+def _best_rows(
+    weighed: Sequence[Weighed | None], positions: Sequence[NDArray[np.int64]]
+) -> list[int]:
+    """Return the row of the union that each query finds best, of those that found something."""
+    return [
+        int(place[np.argmax(found.shares)])
+        for found, place in zip(weighed, positions, strict=True)
+        if found is not None
+    ]
 
 
 def _united(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:

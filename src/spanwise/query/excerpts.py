@@ -151,7 +151,7 @@ class Excerpter:
         )
 
     def _filled_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
-        """Return what each excerpt of a document shows: filled onwards, or backwards if better."""
+        """Return what each excerpt of a document shows: filled onwards, backwards, or both."""
         reader = self._scales.readers[handle]
         if len(evidence) == 1 and self._scales.fits_whole(handle):
             return [[(0, reader.record.chars)]]
@@ -159,7 +159,11 @@ class Excerpter:
         if len(evidence) == 1 or all(self._is_used(handle, parts) for parts in onwards):
             return onwards
         backwards = self._filled_in_turn(handle, evidence, step=-1)
-        return max(onwards, backwards, key=_chars)
+        both_ways = self._filled_in_turn(handle, onwards, step=-1)
+        found = [part for parts in evidence for part in parts]
+        if any(without(parts, found) == parts for parts in both_ways):
+            both_ways = onwards  # one has lent all of its evidence
+        return max(onwards, backwards, both_ways, key=_chars)
 
     def _filled_in_turn(
         self, handle: int, evidence: Sequence[list[Part]], *, step: int

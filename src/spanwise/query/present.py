@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Located", "Presenter"]
 
-_COPIES_TOKENS = 8  # ` also_in="120 documents"` in the line that opens, at most
-_LONGER_TAG_TOKENS = 4  # "_2" in the line that opens and in the line that closes
-
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -69,7 +66,7 @@ class Presenter:
         ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
         segments = [self._segment(run, rank=rank[run.handle, run.start]) for run in ordered]
         if self.headers and _fence(segments) != fence_tag([]):
-            return [replace(s, tokens=s.tokens + _LONGER_TAG_TOKENS) for s in segments]
+            return [replace(s, tokens=s.tokens + self.meter.longer_tag_tokens) for s in segments]
         return segments
 
     def overhead(self, run: Located) -> int:
@@ -97,7 +94,7 @@ class Presenter:
         extra = self.meter.separator_tokens
         if self.headers:
             extra = self.meter.header(section, lambda: frame(citation, header))
-            extra += _COPIES_TOKENS if run.copies else 0
+            extra += self.meter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,
             start=start,

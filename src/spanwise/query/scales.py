@@ -87,14 +87,18 @@ class RenderedScales:
         return measured
 
     def text(self, handle: int, parts: Sequence[Part]) -> str:
-        """Return the parts of an excerpt as they are shown; a section is named once."""
+        """Return the parts of an excerpt as they are shown; a section is named once.
+
+        Where the document begins, its own first lines say so.
+        """
         reader = self.readers[handle]
         shown: list[ExcerptPart] = []
         named = ""
         for start, end in parts:
             place = self._place(handle, reader.chunk_at(start).section)
             text = reader.text(start, end)
-            shown.append(ExcerptPart(start=start, text=text, place="" if place == named else place))
+            is_known = start == 0 or place == named
+            shown.append(ExcerptPart(start=start, text=text, place="" if is_known else place))
             named = self._place(handle, reader.chunk_at(end - 1).section)
         return render_parts(shown)
 

@@ -208,9 +208,13 @@ def _documents(chunks: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str
     """Return the texts of each document; a flat list is one document."""
     if isinstance(chunks, str):
         raise OptionError(f"chunks are the text {chunks[:80]!r}; give a list of texts")
-    if any(isinstance(item, str) for item in chunks):
-        return [[str(item) for item in chunks]]
-    return [list(item) for item in chunks]
+    texts = [item for item in chunks if isinstance(item, str)]
+    if texts and len(texts) < len(chunks):
+        raise OptionError(
+            f"of {len(chunks)} chunks {len(texts)} are texts; give texts alone, or a list for each "
+            "document"
+        )
+    return [texts] if texts else [list(item) for item in chunks]
 
 
 def _check_titles(titles: Sequence[str], documents: int) -> None:

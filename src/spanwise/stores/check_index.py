@@ -15,7 +15,13 @@ import numpy as np
 
 from spanwise.errors import FormatError
 from spanwise.stores.check import found
-from spanwise.stores.manifest import MANIFEST_NAME, Manifest, read_manifest, write_manifest
+from spanwise.stores.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    is_outdated,
+    read_manifest,
+    write_manifest,
+)
 from spanwise.stores.merge import Source, merge_parts
 from spanwise.stores.part import Part, Postings
 from spanwise.stores.part_file import check_part_file, open_part
@@ -85,8 +91,10 @@ def check_index(
 def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
     path = index.folder / MANIFEST_NAME
     if manifest == Manifest():
+        if is_outdated(index.folder):  # after an update of Spanwise or of the stemmers
+            return ""
         if path.exists():
-            return f"{path} is damaged or of another version"
+            return f"{path} is damaged"
         if any(index.folder.glob("*.part")):
             return f"{path} is missing, and there are index parts that only it can name"
         return ""

@@ -325,13 +325,14 @@ class EmbeddedStore:
                 self._unflushed_rows -= rows
                 self._next_flush_rows = _FLUSH_ROWS
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._writing() as connection:
             found = truth.find_document(connection, document_id)
-            if found is not None:
-                truth.delete_rows(connection, found[0])
-        return found is not None
+            if found is None or record not in (None, truth.read_record(connection, found[0])):
+                return False
+            truth.delete_rows(connection, found[0])
+        return True
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

@@ -18,7 +18,7 @@ from typing import Any
 from spanwise.core.terms import terms_version
 from spanwise.stores.part_file import sync_folder
 
-__all__ = ["MANIFEST_NAME", "Manifest", "read_manifest", "write_manifest"]
+__all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 2
@@ -38,16 +38,41 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of an index folder, an empty one where it is missing or not readable."""
     try:
-        data = (folder / MANIFEST_NAME).read_bytes()
-        fields: dict[str, Any] = json.loads(data)
+        fields = _read_fields(folder)
         body = fields["body"]
-        if fields["format"] != MANIFEST_FORMAT or fields["crc"] != _checksum(body):
-            return Manifest()
-        if body["terms"] != terms_version():  # its terms are not those that questions look for
+        if not _is_current(fields):
             return Manifest()
         return Manifest(seq=body["seq"], stamp=body["stamp"], parts=tuple(body["parts"]))
     except (OSError, ValueError, KeyError, TypeError):
         return Manifest()
+
+
+def is_outdated(folder: Path) -> bool:
+    """Return whether the manifest is whole, and of a program that makes other parts or terms.
+
+    It counts as empty; nothing is damaged.
+    """
+    try:
+        return not _is_current(_read_fields(folder))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _read_fields(folder: Path) -> dict[str, Any]:
+    """Return what stands in the manifest, if it is whole.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: If it is missing or damaged.
+    """
+    fields: dict[str, Any] = json.loads((folder / MANIFEST_NAME).read_bytes())
+    if fields["crc"] != _checksum(fields["body"]):
+        raise ValueError("the manifest is damaged")
+    return fields
+
+
+def _is_current(fields: dict[str, Any]) -> bool:
+    # Terms made by other rules are not those that questions look for.
+    return bool(fields["format"] == MANIFEST_FORMAT and fields["body"]["terms"] == terms_version())
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

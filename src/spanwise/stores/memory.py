@@ -299,12 +299,14 @@ class MemoryStore:
         self._next_handle += 1
         self._documents = {**self._documents, stored.record.id: numbered}
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._lock:
             living = self._living()
+            if document_id not in living or record not in (None, living[document_id].record):
+                return False
             self._documents = {name: living[name] for name in living if name != document_id}
-            return document_id in living
+            return True
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""

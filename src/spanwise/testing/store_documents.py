@@ -194,6 +194,18 @@ class DocumentChecks(StoreSuite):
         assert store.put_document(gone) == "added"
         check_scan(store, [*entries, gone], question("lease zanzibar dividend revenue"))
 
+    def test_what_was_replaced_meanwhile_is_not_deleted(self, store: Store) -> None:
+        """Where the caller says what it knows of the document."""
+        store.put_document(make_entry("a", ["old text"]))
+        known = store.get_record("a")
+        assert known is not None
+        store.put_document(make_entry("a", ["new text"]))
+        assert store.delete_document("a", record=known) is False, "it was replaced"
+        now = store.get_record("a")
+        assert now is not None
+        assert store.delete_document("a", record=now) is True
+        assert store.delete_document("a", record=now) is False
+
     def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
         """Naming both roots; `replace` allows it."""
         old = make_entry("a", ["old text"], source_root="root one")

@@ -56,7 +56,10 @@ class Citation(PlainForm):
     @property
     def place(self) -> str:
         """Where it stands in its document, for people: section path, pages, characters."""
-        parts = [" > ".join(self.section_path)] if self.section_path else []
+        path = self.section_path
+        if path[:1] == (self.title,):  # the title is said beside the place
+            path = path[1:]
+        parts = [" > ".join(path)] if path else []
         if self.pages is not None:
             first, last = self.pages
             parts.append(f"page {first}" if first == last else f"pages {first}-{last}")

@@ -13,7 +13,7 @@ from tests.explanations import QUESTION, filled_base
 
 from spanwise import KnowledgeBase
 from spanwise.cli.commands.explain import draw_explanation
-from spanwise.cli.layout import Page
+from spanwise.cli.layout import Page, columns
 from spanwise.cli.main import main
 from spanwise.explanation import Explanation
 
@@ -83,6 +83,33 @@ def test_signs_stand_for_blocks_where_those_cannot_be_written(explanation: Expla
     assert "####" in said
 
 
+def test_a_narrow_terminal_shows_names_and_numbers_whole(
+    explanation: Explanation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    said = drawn(explanation, top=4)
+    assert max(map(len, said)) <= 40
+    text = " ".join(" ".join(said).split())
+    for candidate in explanation.candidates[:4]:
+        assert f"{candidate.document_id}, chunk {candidate.chunk} " in text
+    assert f"{explanation.documents[0].title} {explanation.documents[0].chunks} chunks" in text
+
+
+@pytest.mark.parametrize("width", range(16, 90, 6))
+def test_names_are_never_cut_and_lines_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    name = "reports/2023/annual/consolidated/harrow-mills.md"
+    with KnowledgeBase(":memory:") as base:
+        base.add_text(TEXT, document_id=name, title="毎年の報告書 " * 5)
+        explanation = base.explain("gross margin of the mill")
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = drawn(explanation)
+    assert name in "".join(line.strip() for line in said)
+    if width >= 40:
+        assert max(map(columns, said)) <= width
+
+
 def test_further_documents_are_counted() -> None:
     with filled_base(12, paragraphs=4) as base:
         explanation = base.explain(QUESTION, budget_tokens=200)
@@ -103,6 +130,16 @@ def test_json_holds_the_explanation_without_wall_times(
     best = said["candidates"][0]
     assert best["decision"] == "segment"
     assert set(best["scores"][0]["contributions"]) == set(said["features"])
+
+
+def test_a_page_into_a_missing_folder_is_refused_before_anything_is_searched(
+    kb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "missing" / "why.html"
+    assert main(["explain", QUESTION, "--kb", kb, "--html", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"there is no folder {path.parent}" in said.err
 
 
 def test_the_page_is_written_where_it_is_wanted(
@@ -153,3 +190,11 @@ def test_a_question_in_several_words_is_refused(
 ) -> None:
     assert main(["explain", "gross", "margin", "--kb", kb]) == 2
     assert "put it in quotes" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_page_that_cannot_be_written_is_the_only_json(
+    kb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", QUESTION, "--kb", kb, "--html", "/dev/full", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "system"

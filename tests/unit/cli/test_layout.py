@@ -187,3 +187,13 @@ def test_a_message_is_one_line_but_folded_on_a_terminal(monkeypatch: pytest.Monk
     terminal = Terminal()
     Page(terminal).message("failed: ", f"{path}: it\nis empty", "red")
     assert terminal.getvalue() == f"\x1b[31mfailed:\x1b[0m\n{path}:\nit is empty\n"
+
+
+def test_wide_characters_take_two_columns_where_lines_are_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "铁路规定 乘客应当在列车出发前十分钟到达站台 and 12 words of English"
+    lines = body(text, monkeypatch)
+    assert max(map(columns, lines)) <= 20
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert lines[0] == "铁路规定 乘客应当在"  # lines are filled, too

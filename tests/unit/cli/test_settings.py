@@ -78,6 +78,16 @@ def test_patterns_limits_and_embedder_hold_for_what_is_added(folder: Path, run: 
     assert run("sync", "in", "--include", "*.txt")["added"] == ["b.txt"]
 
 
+def test_a_folder_that_is_empty_is_no_knowledge_base_yet(folder: Path, run: Run) -> None:
+    """What is set for new ones holds there too."""
+    write(folder, "[add]\nembedder = 'none'\ntokenizer = 'chars:4'\n")
+    (folder / "new.kb").mkdir()
+    (folder / "a.txt").write_text("Text.\n", encoding="utf-8")
+    run("add", "a.txt", "--kb", "new.kb")
+    settings = run("info", "--kb", "new.kb")["settings"]
+    assert (settings["embedder"], settings["tokenizer"]) == ("none", "chars:4")
+
+
 def test_config_says_each_value_and_its_origin(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,3 +151,15 @@ def test_each_default_is_that_of_its_option(key: str) -> None:
         (option,) = [one for one in cli.commands[command].params if one.name == parameter]
         if key != "search.tokenizer" and not option.multiple:
             assert option.default == default
+
+
+def test_a_preset_that_is_set_is_of_the_exact_method_alone(
+    folder: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, "kb = 'notes.kb'\n[search]\npreset = 'precise'\n")
+    assert run("search", "gross margin", "--method", "greedy")["segments"]
+    assert main(["search", "gross margin", "--method", "greedy", "--preset", "precise"]) == 2
+    assert "dsrag-balanced" in capsys.readouterr().err
+    assert (
+        main(["explain", "gross margin", "--method", "greedy", "--preset", "dsrag-balanced"]) == 0
+    )

@@ -62,3 +62,26 @@ def test_what_stands_around_a_copy_goes_with_it_as_far_as_shares_fall() -> None:
         np.array([0.2, 0.1, 0.3, 0.05, 0.4]), np.array([0, 1, 2, 0, 4]), starts=np.array([0, 1])
     )
     assert risen.tolist() == pytest.approx([0.25, 0.1, 0.3, 0, 0.4])
+
+
+def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
+    shares, copy_of = np.array([0.5, 0.4, 0.4, 0.3]), np.array([0, 0, 2, 3])
+    starts = np.array([0, 1])
+    gone = shares_without_copies(shares, copy_of, starts=starts)
+    assert gone.tolist() == pytest.approx([0.9, 0, 0, 0])
+    kept = shares_without_copies(shares, copy_of, starts=starts, kept=[2])
+    assert kept.tolist() == pytest.approx([0.9, 0, 0.4, 0.3])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "双方应对在履行本协议过程中从对方获得的一切信息严格保密，未经披露方事先书面同意，"
+        "不得向任何第三方披露，但法律另有规定的除外。",
+        "各当事者は、相手方から受領したすべての情報を秘密として保持し、事前の同意なく第三者に"
+        "開示してはならない。",
+    ],
+)
+def test_copies_are_known_where_words_have_no_spaces(text: str) -> None:
+    assert are_copies(TextMarks.of(text), TextMarks.of(f"{text}\n"))
+    assert not are_copies(TextMarks.of(text), TextMarks.of(text[::-1]))

@@ -93,9 +93,10 @@ def test_a_piece_is_cut_at_a_clause_before_a_word() -> None:
 
 
 def test_a_section_ends_where_no_sentence_does() -> None:
-    text = "Freight rose in spring and so\nit did in the autumn of the same year"
-    end = text.index("it did")
-    assert filled([(0, 7)], 30, text=text, sections=(end,)) == [text[:end]]
+    text = "Old text. Beta one. beta tail\nGamma is a long line without any end"
+    starts = (text.index("Beta"), text.index("Gamma"))
+    (part,) = filled([place("Beta one. ", text)], 20, text=text, sections=starts)
+    assert part == "Beta one. beta tail\n"
 
 
 def test_a_row_of_a_table_is_never_cut() -> None:

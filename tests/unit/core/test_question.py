@@ -1,8 +1,11 @@
 """Reading a question once."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 
+from spanwise.core.abstention import can_judge
 from spanwise.core.question import read_question, telling_terms
 
 
@@ -89,3 +92,12 @@ def test_a_question_is_read_in_its_own_language() -> None:
 
 def test_words_that_are_left_out_count_where_they_are_repeated() -> None:
     assert read_question("owned by its own").uses["own"] == 2
+
+
+def test_letters_typed_in_two_parts_are_the_same_letters() -> None:
+    asked = "Für welche Verträge haftet die Gesellschaft über das Jahr hinaus?"
+    whole = read_question(asked, languages=["de"])
+    apart = read_question(unicodedata.normalize("NFD", asked), languages=["de"])
+    assert apart.terms == whole.terms
+    assert can_judge(apart)
+    assert apart.text == unicodedata.normalize("NFD", asked)

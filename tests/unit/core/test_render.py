@@ -42,7 +42,8 @@ def test_a_segment_without_header_has_no_empty_line_for_it() -> None:
 
 def test_a_frame_is_all_but_the_text() -> None:
     whole = render_segment("segment", number=999, citation=CITATION, header="Title", text="x")
-    assert frame(CITATION, "Title") == whole.replace("\n\nx\n", "\n\n\n") + "\n\n"
+    before, after = frame(CITATION, "Title")
+    assert f"{before}x{after}" == whole + "\n\n"
 
 
 def test_segments_stand_apart() -> None:

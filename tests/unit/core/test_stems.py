@@ -51,3 +51,9 @@ def test_latin_words_in_other_scripts_are_english() -> None:
 def test_a_language_without_stemmer_is_treated_as_english() -> None:
     assert stem_language("vi") == stem_language("") == "en"
     assert stem_one("Margins", "vi") == "margin"
+
+
+@pytest.mark.parametrize(("language", "word"), [("el", "Ήσε"), ("ne", "को"), ("ta", "ற்ற்க")])
+def test_no_word_is_without_a_stem(language: str, word: str) -> None:
+    assert Stemmer.Stemmer(STEMMERS[language]).stemWord(word.lower()) in ("", word.lower())
+    assert stem_one(word, language) == word.lower()

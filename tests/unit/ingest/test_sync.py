@@ -11,6 +11,7 @@ from tests.records import make_record
 
 from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.ingest.sync import look_into
+from spanwise.parsers.walk import name_to_id
 
 
 def make(root: Path, *names: str) -> Path:
@@ -111,6 +112,17 @@ def test_below_a_link_that_leads_nowhere_nothing_is_gone(
     sources = look_into(folder, include=include).sources
     failed = [source.source for source in sources if isinstance(source, DocumentError)]
     assert [*doubts, *failed] == [str(folder / "disk")], "it is reported once"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text there")
+@pytest.mark.parametrize("name", ["disk\udcff", "100%\udcff"])
+def test_such_a_link_may_have_a_name_that_is_no_text(tmp_path: Path, name: str) -> None:
+    folder = make(tmp_path / "in", "a.txt")
+    (folder / name).symlink_to(tmp_path / "not mounted")
+    stored = f"{name_to_id(name)}/b.txt"
+    found, doubts = gone(folder, "a.txt", stored, "gone.txt", include=("*.txt",))
+    assert found == ["gone.txt"]
+    assert doubts == [name_to_id(str(folder / name))]
 
 
 def test_what_stands_in_the_place_of_a_folder_is_no_doubt(tmp_path: Path) -> None:

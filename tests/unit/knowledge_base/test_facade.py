@@ -98,8 +98,8 @@ def test_a_limit_for_segments_is_for_their_text_alone(base: KnowledgeBase) -> No
     assert result.best_guess is not None
 
 
-@pytest.mark.parametrize("preset", [[], None, 5, "widest"])
-def test_a_preset_that_is_none_is_refused(base: KnowledgeBase, preset: object) -> None:
+@pytest.mark.parametrize("preset", [[], 5, "widest"])
+def test_a_preset_that_there_is_not_is_refused(base: KnowledgeBase, preset: object) -> None:
     with pytest.raises(OptionError, match="preset is"):
         base.search("margin", preset=preset)  # type: ignore[arg-type]
 
@@ -187,6 +187,17 @@ def test_info_may_be_asked_while_files_come_and_go(base: KnowledgeBase, tmp_path
     finally:
         done.set()
         thread.join()
+
+
+def test_the_language_is_a_field_that_filters_can_name(base: KnowledgeBase) -> None:
+    text = (
+        "Der Mieter zahlt die Miete am Ersten jedes Monats. Die Kündigung ist nur zum Ende eines "
+        "Quartals möglich, und sie muss schriftlich erfolgen. Der Vermieter kann den Vertrag aus "
+        "wichtigem Grund auflösen."
+    )
+    base.add_text(text, document_id="d")
+    assert base.info().fields["language"] == ("text",)
+    assert [record.id for record in base.list('language = "de"')] == ["d"]
 
 
 class LengthEmbedder:

@@ -11,7 +11,7 @@ import pytest
 from tests.permissions import ordinary_user
 
 from spanwise.errors import FetchError, OptionError
-from spanwise.parsers.walk import FoundFile, Unread, name_to_id, walk
+from spanwise.parsers.walk import FoundFile, Unread, name_to_id, names_of_id, walk
 
 FILES = ("a.md", "a/b.md", "a/b/c.PDF", "a/b/d.pdf", "a-b.pdf", "drafts/x.pdf", "z/drafts/y.pdf")
 
@@ -165,3 +165,10 @@ def test_ids_that_would_meet_are_an_error(tmp_path: Path) -> None:
 def test_escape_keeps_names_apart() -> None:
     """A per cent sign in an escaped name is escaped too."""
     assert (name_to_id("a%\udce9"), name_to_id("a%E9")) == ("a%25%E9", "a%E9")
+
+
+@pytest.mark.parametrize("name", ["a", "100%", "a%E9", "a%\udce9", "100%25/\udcff", "é%", "%00"])
+def test_the_names_of_an_id_hold_the_one_it_came_from(name: str) -> None:
+    names = names_of_id(name_to_id(name))
+    assert name in names
+    assert {name_to_id(one) for one in names} == {name_to_id(name)}

@@ -130,5 +130,11 @@ def test_nothing_worth_its_tokens_gives_nothing(excerpts: int) -> None:
     assert chosen([[0.0, 0.0]], excerpts=excerpts) == []
 
 
-def test_there_are_fewer_where_there_is_no_more_evidence() -> None:
-    assert len(chosen([[0.3, 0.0, 0.0, 0.0]], excerpts=4)) == 1
+def test_the_first_run_of_an_excerpt_costs_no_charge() -> None:
+    found = chosen([[0.3], [0.02], [0.03]], excerpts=2, charge=0.1)
+    assert [handle for handle, _ in found] == [0, 2]
+
+
+@pytest.mark.parametrize("charge", [0.0, 0.1])
+def test_there_are_fewer_where_there_is_no_more_evidence(charge: float) -> None:
+    assert len(chosen([[0.3, 0.0, 0.0, 0.0]], excerpts=4, charge=charge)) == 1

@@ -44,6 +44,13 @@ def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
     assert "left out" not in excerpt.text
 
 
+def test_nothing_is_named_before_the_first_line_of_a_document(base: KnowledgeBase) -> None:
+    text = f"# Report of the mill\n\n## Letter\n\n{ANSWER}\n\n## Outlook\n\n{filler('harvest', 5)}"
+    base.add_text(text, document_id="mill", media_type="text/markdown", title="Report of the mill")
+    (excerpt,) = base.excerpts(QUESTION, abstain=False).excerpts
+    assert excerpt.text == text
+
+
 def test_the_tokens_left_are_spent_on_text_around(base: KnowledgeBase) -> None:
     text = f"{filler('weather', 60)}\n\n{ANSWER}\n\n{filler('harvest', 60)}"
     base.add_text(text, document_id="long", title="Long")

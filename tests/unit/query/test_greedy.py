@@ -143,6 +143,14 @@ def test_each_preset_can_be_named(base: KnowledgeBase, preset: str) -> None:
     assert result.segments == by_name.segments
 
 
+def test_without_a_preset_the_balanced_one_of_the_method_holds(base: KnowledgeBase) -> None:
+    question = "Why did gross margin fall?"
+    balanced = base.search(question, method="greedy", preset="dsrag-balanced")
+    assert base.search(question, method="greedy").segments == balanced.segments
+    explanation = base.explain(question, method="greedy")
+    assert explanation.result.segments == balanced.segments
+
+
 def test_the_same_search_gives_the_same_result(base: KnowledgeBase) -> None:
     results = [
         base.search("Why did gross margin fall?", method="greedy", segment_options=EAGER)
@@ -155,7 +163,7 @@ def test_presets_and_options_of_the_other_method_are_refused(base: KnowledgeBase
     with pytest.raises(OptionError, match=r'one of precise, balanced, .* with method "exact"'):
         base.search("margin", preset="dsrag-balanced")
     with pytest.raises(OptionError, match=r'one of dsrag-balanced, .* with method "greedy"'):
-        base.search("margin", method="greedy")
+        base.search("margin", method="greedy", preset="balanced")
     with pytest.raises(OptionError, match='method "exact" takes SegmentOptions'):
         base.search("margin", segment_options=PublishedOptions())
     with pytest.raises(OptionError, match='method "greedy" takes PublishedOptions'):

@@ -6,6 +6,7 @@ import pytest
 
 from spanwise import KnowledgeBase, SegmentOptions
 from spanwise.errors import QueryError
+from spanwise.providers.tokens import make_tokenizer
 
 CLAUSE = (
     "Each party shall keep confidential all information that it receives from the other party "
@@ -112,3 +113,66 @@ def test_a_query_in_place_of_a_list_is_refused(contracts: KnowledgeBase) -> None
 
     with pytest.raises(OptionError, match="queries"):
         contracts.search("fee", queries="monthly fee")
+
+
+def test_queries_that_tell_copies_apart_get_their_own() -> None:
+    with KnowledgeBase(":memory:") as base:
+        for name in NAMES:
+            base.add_text(
+                CLAUSE.replace("Each party", name) + " This duty binds its staff and its advisers "
+                "for as long as the information is not publicly known, and it survives the end.",
+                document_id=name.lower(),
+                title="Agreement",
+            )
+        queries = [f"What must {name} keep confidential?" for name in ("Corvo", "Delta")]
+        question = "What information must be kept confidential?"
+        alone = base.search(question)
+        result = base.search(question, queries=queries)
+    assert [len(segment.also_in) for segment in alone.segments] == [4]
+    for number, document_id in ((1, "corvo"), (2, "delta")):
+        served = [s.document_id for s in result.segments if number in s.queries]
+        assert served == [document_id]
+
+
+def test_a_text_that_its_document_repeats_is_in_no_other_document_by_that() -> None:
+    with KnowledgeBase(":memory:") as base:
+        filler = "The barge carries grain down the river and takes flour upstream to the town. " * 3
+        base.add_text(f"{CLAUSE}\n\n{filler}\n\n{CLAUSE}", document_id="twice")
+        base.add_text(CLAUSE, document_id="once")
+        result = base.search("What information must be kept confidential?")
+    (shown,) = (segment for segment in result.segments if segment.also_in)
+    assert {shown.document_id, *shown.also_in} == {"twice", "once"}
+    assert len(shown.also_in) == 1
+
+
+@pytest.mark.parametrize("tokenizer", ["chars:1", "chars:1.5", "chars:4", "o200k_base"])
+def test_what_names_copies_is_counted(contracts: KnowledgeBase, tokenizer: str) -> None:
+    result = contracts.search("What information must be kept confidential?", tokenizer=tokenizer)
+    assert any(segment.also_in for segment in result.segments)
+    assert make_tokenizer(tokenizer).count([result.context])[0] <= result.tokens
+
+
+@pytest.mark.parametrize("tokenizer", [None, "o200k_base", "cl100k_base"])
+def test_short_texts_without_a_stop_keep_the_budget(tokenizer: str | None) -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for letter in "abcdefghijkl":
+            base.add_text(f"confidential data {letter}", document_id=letter)
+        result = base.search(
+            "confidential", preset="precise", abstain=False, tokenizer=tokenizer, budget_tokens=400
+        )
+    counted = make_tokenizer(tokenizer or "o200k_base").count([result.context])[0]
+    assert len(result.segments) > 5
+    assert counted <= result.tokens <= 400
+
+
+def test_a_second_text_of_many_documents_comes_once_too() -> None:
+    destroyed = (
+        "The party that keeps information confidential under this clause returns or destroys all "
+        "copies of it within the month that follows the end of the contract, and confirms it."
+    )
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for number in range(110):
+            base.add_text(CLAUSE if number < 35 else destroyed, document_id=str(number))
+        options = SegmentOptions(segment_charge=0.002, irrelevant_chunk_penalty=0.0)
+        result = base.search("who keeps information confidential", segment_options=options)
+    assert [len(segment.also_in) for segment in result.segments] == [74, 34]

@@ -194,3 +194,9 @@ def test_similarities_that_do_not_match_are_refused(
 ) -> None:
     with pytest.raises(OptionError, match=said):
         weigh_chunks(QUESTION, TEXTS, similarities=similarities)
+
+
+def test_texts_beside_documents_are_refused() -> None:
+    mixed: list[str] = ["Sales rose in spring.", ["Gross margin fell."]]  # type: ignore[list-item]
+    with pytest.raises(OptionError, match="of 2 chunks 1 are texts"):
+        weigh_chunks(QUESTION, mixed)

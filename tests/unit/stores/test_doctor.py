@@ -13,7 +13,7 @@ import pytest
 from spanwise.core.scan import ScanQuery
 from spanwise.core.vectors import quantise_rows
 from spanwise.errors import StoreError
-from spanwise.stores import check_index, index
+from spanwise.stores import check_index, index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 from spanwise.stores.part_file import open_part, write_part
@@ -322,7 +322,7 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     damage_header: ("part", "is no index part, or is damaged"),
     lose_part: ("part", "it is missing"),
     lose_manifest: ("manifest", "is missing, and there are index parts"),
-    damage_manifest: ("manifest", "is damaged or of another version"),
+    damage_manifest: ("manifest", "is damaged"),
     take_manifest_of_another: ("manifest", "another history"),
     write_other_impacts: ("part", "impacts are not those of its documents"),
     write_other_vectors: ("part", "vectors are not those of its documents"),
@@ -372,6 +372,17 @@ def test_a_missing_index_is_no_damage(path: Path) -> None:
     report = check(path)
     assert report.findings == ()
     assert not (path / "index").exists()
+
+
+@pytest.mark.parametrize("name", ["terms_version", "MANIFEST_FORMAT"])
+def test_an_index_of_another_version_is_no_damage(
+    path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """After an update; it is made anew when it is needed."""
+    monkeypatch.setattr(manifest, name, (lambda: "new") if name == "terms_version" else 99)
+    report = check(path)
+    assert report.sound
+    assert (report.index_parts, report.pending_chunks) == (0, report.chunks)
 
 
 def test_gone_documents_in_a_part_are_no_damage(store: EmbeddedStore) -> None:

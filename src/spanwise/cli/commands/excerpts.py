@@ -129,9 +129,9 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
     for number, excerpt in enumerate(result.excerpts):
         _draw_excerpt(excerpt, result, page, place=ordinal(number))
     if result.not_found:
-        page.line(page.paint("Nothing in the knowledge base answers this question.", "yellow"))
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
-            page.line("The best guess, which is probably no answer:")
+            page.wrapped("The best guess, which is probably no answer:")
             page.line()
             _draw_excerpt(result.best_guess, result, page, place="guess")
     for warning in result.warnings:

@@ -12,7 +12,7 @@ from spanwise.cli.arguments import json_option
 from spanwise.cli.asking import AskingArguments, search_keywords, search_options
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, count, one_line, shortened
+from spanwise.cli.layout import Page, columns, count, one_line, shortened
 from spanwise.cli.strips import mark_line, relevance_lines
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
@@ -25,8 +25,16 @@ __all__ = ["draw_explanation", "explain"]
 _TALL_LINES = 3
 _OTHER_DOCUMENTS = 3
 _BAR_CELLS = 20
+_AMOUNT_COLUMNS = 9  # of a contribution, with the spaces around
 _TELLING = 0.15
 """Contributions of less are left out."""
+
+
+def _in_a_folder(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """Refuse a file whose folder is missing, before anything is searched."""
+    if name is not None and not Path(name).parent.is_dir():
+        raise click.BadParameter(f"there is no folder {Path(name).parent}; make it first")
+    return name
 
 
 class _ExplainArguments(AskingArguments):
@@ -64,6 +72,7 @@ class _ExplainArguments(AskingArguments):
     "--html",
     metavar="FILE",
     type=click.Path(dir_okay=False),
+    callback=_in_a_folder,
     help="Write the page to this file; it holds text of the documents.",
 )
 @click.option(
@@ -82,6 +91,9 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
     or out. The page shows the same, and chooses again when penalty, charge and budget are moved.
     """
     explanation = _explanation(arguments)
+    # First, so that an error of it is the only JSON document.
+    if arguments["html"] is not None or arguments["open_page"]:
+        _write_page(explanation, arguments["html"], is_opened=arguments["open_page"])
     if arguments["as_json"]:
         plain = explanation.to_dict()
         # Wall times are left out: the same question gives the same bytes.
@@ -90,8 +102,6 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
         write_json({**plain, "result": result}, sys.stdout)
     else:
         draw_explanation(explanation, Page(), top=arguments["top"])
-    if arguments["html"] is not None or arguments["open_page"]:
-        _write_page(explanation, arguments["html"], is_opened=arguments["open_page"])
     return ExitCode.NOTHING_FOUND if explanation.result.not_found else ExitCode.OK
 
 
@@ -140,9 +150,9 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
     for candidate in explanation.candidates[:top]:
         _draw_candidate(candidate, explanation, page)
     if result.not_found:
-        page.line(page.paint("Nothing in the knowledge base answers this question.", "yellow"))
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
     elif result.weak_evidence:
-        page.line(page.paint("The evidence is weak: this may well be no answer.", "yellow"))
+        page.wrapped("The evidence is weak: this may well be no answer.", "yellow")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
     terms = explanation.terms
@@ -166,9 +176,11 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
     ]
     facts = f"  {count(document.chunks, 'chunk')}"
     name = one_line(document.title or document.document_id)
-    page.line(
-        page.paint(shortened(name, page.width - len(facts)), "bold") + page.paint(facts, "dim")
-    )
+    if columns(name) + len(facts) <= page.width:
+        page.line(page.paint(name, "bold") + page.paint(facts, "dim"))
+    else:
+        page.wrapped(name, "bold")
+        page.line(page.paint(facts, "dim"))
     for line in relevance_lines(
         document,
         penalty=explanation.terms.irrelevant_chunk_penalty,
@@ -186,18 +198,23 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
 def _draw_candidate(candidate: CandidateExplanation, explanation: Explanation, page: Page) -> None:
     is_in = candidate.segment is not None
     numbers = f"{page.bar(candidate.relevance)} {candidate.relevance:.2f}"
-    room = page.width - len(numbers) - 2
-    name = shortened(one_line(f"{candidate.document_id}, chunk {candidate.chunk}"), room)
-    page.line(page.paint(name.ljust(room + 2), "bold") + page.paint(numbers, "green"))
+    name = one_line(f"{candidate.document_id}, chunk {candidate.chunk}")
+    gap = page.width - len(numbers) - columns(name)
+    if gap >= 2:
+        page.line(page.paint(name + " " * gap, "bold") + page.paint(numbers, "green"))
+    else:
+        page.wrapped(name, "bold")
+        page.line(page.paint(numbers, "green"))
     page.wrapped(candidate.reason, *(["cyan"] if is_in else []))
     page.wrapped(shortened(one_line(candidate.text), 2 * page.width - 8), "dim")
     parts = [part for part in explanation.why(candidate) if abs(part[1]) >= _TELLING]
     longest = max((abs(amount) for _, amount in parts), default=1.0)
     column = max((len(words) for words, _ in parts), default=0)
+    cells = min(_BAR_CELLS, page.width - column - _AMOUNT_COLUMNS)
     for words, amount in parts:
-        bar = ("█" if page.is_unicode else "#") * max(1, round(abs(amount) / longest * _BAR_CELLS))
+        bar = ("█" if page.is_unicode else "#") * max(1, round(abs(amount) / longest * cells))
         shown = page.paint(bar, "green" if amount > 0 else "dim")
-        page.line(f"  {words.ljust(column)} {amount:+5.1f} {shown}")
+        page.line(f"  {words.ljust(column)} {amount:+5.1f}" + (f" {shown}" if cells > 0 else ""))
     facts = [f"share {candidate.share:.3g}", f"value {candidate.value:.3g}"]
     facts.append(count(candidate.tokens, "token"))
     if candidate.scores:

@@ -98,9 +98,9 @@ def draw_result(result: SearchResult, page: Page) -> None:
         _draw_segment(segment, page, place=ordinal(segment.rank))
         _draw_notes(segment, result, page)
     if result.not_found:
-        page.line(page.paint("Nothing in the knowledge base answers this question.", "yellow"))
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
-            page.line("The best guess, which is probably no answer:")
+            page.wrapped("The best guess, which is probably no answer:")
             page.line()
             _draw_segment(result.best_guess, page, place="guess")
     for warning in result.warnings:
