@@ -182,8 +182,8 @@ def test_pdf_bomb_is_stopped(tmp_path: Path) -> None:
 
 
 def test_process_that_cannot_start_says_so(tmp_path: Path) -> None:
-    """Too little memory for Python itself."""
-    path = write(tmp_path, "a.txt", b"text")
+    """Too little memory for Python itself; what it holds already is not enough for this text."""
+    path = write(tmp_path, "a.txt", b"text " * 2_000_000)
     with (
         ParserPool(options=ParseOptions(max_memory_bytes=1_000_000)) as pool,
         pytest.raises(ParseError) as caught,
