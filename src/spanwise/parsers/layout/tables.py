@@ -1,0 +1,199 @@
+"""Tables without rules: lines whose cells stand in columns.
+
+Rules
+    1. A row is a line with a figure in a cell after the first, or with three cells. Two rows or
+       more that follow each other are a table, with the labels and heads between them.
+    2. What stands right above belongs to it: heads of columns, the line of units, the caption.
+    3. A label that goes on in the next line is one label; so is a cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanwise.parsers.layout.rows import Line, is_figure
+from spanwise.parsers.writer import table_line
+
+__all__ = ["Table", "find_tables", "table_rows"]
+
+_MAX_BETWEEN = 4  # lines without figures between two rows
+_MAX_ABOVE = 5  # lines of heads and caption
+_WIDE_GAP = 3.2  # sizes from one baseline to the next: no longer the same table
+_CAPTION_GAP = 2.6
+_ALIGNED = 4.0  # points
+_TIGHT = 1.35  # sizes between the baselines of a cell that is wrapped
+_UNITS = re.compile(r"\(?(?:(?:\w+ )?in |amounts|dollars|\$|€|unaudited|audited)", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[a-z)][.;]\Z")
+
+
+@dataclass(slots=True)
+class Table:
+    """Range of lines that are a table."""
+
+    start: int
+    end: int
+
+
+def find_tables(lines: Sequence[Line]) -> list[Table]:
+    """Return the tables among the lines of a page, in order, disjoint."""
+    rows = [_is_row(line) for line in lines]
+    _add_text_rows(lines, rows)
+    tables: list[Table] = []
+    index = 0
+    while index < len(lines):
+        floor = tables[-1].end if tables else 0
+        if lines[index].rows:
+            tables.append(Table(_table_start(lines, index, floor), index + 1))
+        if lines[index].rows or not rows[index]:
+            index += 1
+            continue
+        end = _table_end(lines, rows, index)
+        if _is_table(lines, rows, index, end):
+            tables.append(Table(_table_start(lines, index, floor), end))
+        index = end
+    return tables
+
+
+def _is_row(line: Line) -> bool:
+    cells = line.cells
+    if len(cells) < 2:
+        return False
+    if len(cells) >= 3:
+        return True
+    return is_figure(cells[1].text)
+
+
+def _add_text_rows(lines: Sequence[Line], rows: list[bool]) -> None:
+    """Mark lines of two cells of words as rows, where the second ones stand in a column."""
+    for index in range(1, len(lines)):
+        before, line = lines[index - 1], lines[index]
+        if len(before.cells) == len(line.cells) == 2 and _follows(before, line, _WIDE_GAP):
+            aligned = abs(before.cells[1].left - line.cells[1].left) < _ALIGNED
+            if aligned and line.cells[1].left - line.cells[0].right > 1.2 * line.size:
+                rows[index - 1] = rows[index] = True
+
+
+def _follows(before: Line, line: Line, most: float) -> bool:
+    """Return whether a line stands under another in the same region, at most so far below."""
+    distance = before.baseline - line.baseline
+    return before.region == line.region and 0 <= distance <= most * max(before.size, line.size)
+
+
+def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
+    """Return one past the last row of the table that starts with a row."""
+    end = start + 1
+    index = end
+    column = _figure_column(lines[start])
+    while index < len(lines) and index - end <= _MAX_BETWEEN:
+        line = lines[index]
+        if line.rows or not _follows(lines[index - 1], line, _WIDE_GAP):
+            break
+        if rows[index]:
+            column = min(column, _figure_column(line))
+            end = index + 1
+        elif _is_prose(line, column):
+            break
+        index += 1
+    while end < len(lines) and _continues(lines[end - 1], lines[end]):
+        end += 1
+    return end
+
+
+def _figure_column(line: Line) -> float:
+    """Return where the figures of a row begin."""
+    return next((cell.left for cell in line.cells[1:] if is_figure(cell.text)), line.cells[1].left)
+
+
+def _is_prose(line: Line, column: float) -> bool:
+    """Return whether a line runs on into the column of figures, as a sentence does."""
+    if len(line.cells) > 1:
+        return False
+    width = line.region_right - line.region_left
+    long = line.right - line.left > 0.6 * width
+    return (long and line.right > column) or (
+        line.right > column and _SENTENCE_END.search(line.text) is not None
+    )
+
+
+def _continues(before: Line, line: Line) -> bool:
+    """Return whether a line is the rest of a label or of a cell in the line above it."""
+    if len(line.cells) != 1 or line.rows or not _follows(before, line, _TIGHT):
+        return False
+    if len(before.cells) < 2:
+        return False
+    if line.text[0].islower() and line.right < before.cells[1].left:
+        return True
+    return _cell_above(before, line) is not None
+
+
+def _cell_above(before: Line, line: Line) -> int | None:
+    """Return which cell of a row, after the first, a single cell below it goes on with."""
+    for index, cell in enumerate(before.cells[1:], start=1):
+        if abs(cell.left - line.left) < _ALIGNED and not is_figure(cell.text):
+            return index
+    return None
+
+
+def _is_table(lines: Sequence[Line], rows: Sequence[bool], start: int, end: int) -> bool:
+    count = sum(rows[start:end])
+    if count >= 2:
+        return True
+    figures = sum(is_figure(cell.text) for cell in lines[start].cells[1:])
+    return figures >= 2
+
+
+def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
+    """Return where the heads and the caption of a table begin."""
+    start = first
+    while start > floor and first - start < _MAX_ABOVE:
+        line, below = lines[start - 1], lines[start]
+        if line.rows or not _follows(line, below, _CAPTION_GAP):
+            break
+        if len(line.cells) == 1 and not _is_head(line, below):
+            break
+        start -= 1
+    return start
+
+
+def _is_head(line: Line, below: Line) -> bool:
+    """Return whether a line above a row is a head, a line of units, or a caption."""
+    text = line.text
+    if _UNITS.match(text) and len(text) < 90:
+        return True
+    if len(text) > 100 or text[-1] in ".,;:" or text[0].islower():
+        return False
+    return line.right - line.left < 0.7 * (line.region_right - line.region_left)
+
+
+def table_rows(lines: Sequence[Line]) -> list[str]:
+    """Return one text a row, with wrapped labels and cells joined."""
+    merged: list[list[str]] = []
+    last: Line | None = None
+    for index, line in enumerate(lines):
+        cells = [cell.text for cell in line.cells]
+        if last is not None and merged and _continues(last, line):
+            place = _cell_above(last, line) if not line.text[0].islower() else 0
+            if line.text[0].islower() and line.right >= last.cells[1].left:
+                place = _cell_above(last, line)
+            merged[-1][place or 0] += f" {cells[0]}"
+            last = Line(last.cells, line.baseline, line.size, line.runs, line.region_left, line.region_right, region=line.region)
+            continue
+        if last is not None and merged and _opens_label(last, line):
+            merged[-1] = [f"{merged[-1][0]} {cells[0]}", *cells[1:]]
+        else:
+            merged.append(cells)
+        last = line
+    return [table_line(cells) for cells in merged]
+
+
+def _opens_label(before: Line, line: Line) -> bool:
+    """Return whether a row goes on with the label in the line above it."""
+    return (
+        len(before.cells) == 1
+        and len(line.cells) > 1
+        and line.cells[0].text[0].islower()
+        and _follows(before, line, _TIGHT)
+        and before.left <= line.left + _ALIGNED
+    )

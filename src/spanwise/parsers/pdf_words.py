@@ -1,0 +1,217 @@
+"""The words of a PDF page with their places, as cheaply as pdfium gives them.
+
+Rules
+    1. pdfium's own text says what the words are: most spaces are made by it and stand in no file.
+    2. Three calls a word: where it starts, where its last character ends, and its text object,
+       which names its font. Most filings have one text object a character; asking for each
+       character would cost more than everything else.
+    3. The height of a character's loose box is the size of its type times a factor of the font,
+       which is measured once a font and page.
+    4. A page whose text runs upwards, downwards or backwards is turned; words that run in another
+       direction than most are given apart, in content order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter
+from math import hypot
+
+import pypdfium2.raw as pdfium
+
+from spanwise.parsers.layout.flow import HYPHEN
+from spanwise.parsers.layout.page import Font, Words
+
+__all__ = ["FontTable", "read_text", "read_words"]
+
+_WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
+_HYPHENS = "\ufffe\x02\xad"
+_BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
+_PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
+_ITALIC = re.compile(r"italic|oblique|[-,_ ]it\b|(?<=[a-z])It\b")
+_BOLD_WEIGHT = (650, 1000)
+"""StemV times five is what pdfium calls weight; above 1000 it is nonsense."""
+_FLAG_ITALIC = 1 << 6
+_FLAG_BOLD = 1 << 18
+_MIN_HEIGHT = 0.05
+
+
+class FontTable:
+    """The fonts of a document, numbered in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.fonts: list[Font] = []
+        self._numbers: dict[Font, int] = {}
+
+    def number(self, font: Font) -> int:
+        """Return the number of a font."""
+        number = self._numbers.get(font)
+        if number is None:
+            number = self._numbers[font] = len(self.fonts)
+            self.fonts.append(font)
+        return number
+
+    def read(self, handle: object) -> int:
+        """Return the number of one of pdfium's fonts; that of a font without a name for None."""
+        return self.number(_read_font(handle) if handle else Font("", bold=False, italic=False))
+
+
+def _read_font(handle: object) -> Font:
+    buffer = ctypes.create_string_buffer(256)
+    length = pdfium.FPDFFont_GetBaseFontName(handle, buffer, 256)
+    name = buffer.raw[: max(0, min(length, 256) - 1)].decode("utf-8", "replace")
+    name = name.split("+", 1)[-1]
+    flags = max(0, pdfium.FPDFFont_GetFlags(handle))
+    angle = ctypes.c_int()
+    slanted = bool(pdfium.FPDFFont_GetItalicAngle(handle, ctypes.byref(angle)) and angle.value)
+    bold = bool(_BOLD.search(name)) or bool(flags & _FLAG_BOLD)
+    if not bold and not _PLAIN.search(name):
+        low, high = _BOLD_WEIGHT
+        bold = low <= pdfium.FPDFFont_GetWeight(handle) <= high
+    italic = bool(_ITALIC.search(name)) or bool(flags & _FLAG_ITALIC) or slanted
+    return Font(name, bold=bold, italic=italic)
+
+
+def read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
+    """Return the characters of a page, one for each place that pdfium counts."""
+    count = pdfium.FPDFText_CountChars(content)
+    if count <= 0:
+        return ""
+    size = 2 * count + 2  # a character outside the basic plane takes two places
+    buffer = (ctypes.c_ushort * size)()
+    written = pdfium.FPDFText_GetText(content, 0, count, buffer)
+    units = bytes(memoryview(buffer).cast("B")[: 2 * max(0, written - 1)])
+    text = units.decode("utf-16-le", "replace")
+    if len(text) != count:
+        text = "".join([_character(content, place) for place in range(count)])
+    return text
+
+
+def _character(content: pdfium.FPDF_TEXTPAGE, place: int) -> str:
+    code = pdfium.FPDFText_GetUnicode(content, place)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def read_words(
+    content: pdfium.FPDF_TEXTPAGE, text: str, fonts: FontTable
+) -> tuple[Words, list[str], int]:
+    """Return the words of a page, those that run in another direction, and the turn.
+
+    Args:
+        content: The page's text, as pdfium holds it.
+        text: As `read_text` returns it.
+        fonts: Fonts of the document; new ones are added.
+
+    Returns:
+        Words in content order; words apart; and the direction of the words, in quarter turns to
+        the left, from 0 to 3.
+    """
+    reader = _WordReader(content, fonts)
+    words, aside = reader.read(text)
+    if not aside or len(words) > len(aside):
+        return words, [word for _, word in aside], 0
+    turns = Counter(reader.turn(place) for place, _ in aside)
+    turn = turns.most_common(1)[0][0]
+    if not turn:
+        return words, [word for _, word in aside], 0
+    return (*reader.read_turned(text, turn), turn)
+
+
+class _WordReader:
+    """Reads one page; fonts are known by their address only while it is open."""
+
+    def __init__(self, content: pdfium.FPDF_TEXTPAGE, fonts: FontTable) -> None:
+        self._content = content
+        self._fonts = fonts
+        self._known: dict[int, tuple[int, float]] = {}
+
+    def read(self, text: str) -> tuple[Words, list[tuple[int, str]]]:
+        """Return the words that run from left to right, and the others with their places."""
+        content = self._content
+        words = Words()
+        aside: list[tuple[int, str]] = []
+        x, y, box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
+        x_place, y_place, box_place = ctypes.byref(x), ctypes.byref(y), ctypes.byref(box)
+        get_origin, get_box = pdfium.FPDFText_GetCharOrigin, pdfium.FPDFText_GetLooseCharBox
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            word = match.group()
+            last = end - 1
+            if word[-1] in _HYPHENS:
+                last = end - 2 if end - start > 1 else last
+                word = word[:-1] + HYPHEN
+            get_origin(content, start, x_place, y_place)
+            get_box(content, last, box_place)
+            height, left, right, baseline = box.top - box.bottom, x.value, box.right, y.value
+            if height < _MIN_HEIGHT or not box.bottom - height <= baseline <= box.top + height:
+                aside.append((start, word))
+                continue
+            font, factor = self._font(start, height)
+            words.add(word, box=(left, max(left, right), baseline), size=factor * height, font=font)
+        return words, aside
+
+    def _font(self, place: int, height: float) -> tuple[int, float]:
+        """Return the number of a character's font, and its size by the height of its box."""
+        text_object = pdfium.FPDFText_GetTextObject(self._content, place)
+        handle = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
+        address = ctypes.addressof(handle.contents) if handle else 0
+        known = self._known.get(address)
+        if known is None:
+            size = self._size(place)
+            factor = size / height if size > 0 else 1.0
+            known = self._known[address] = (self._fonts.read(handle), factor)
+        return known
+
+    def _size(self, place: int) -> float:
+        matrix = pdfium.FS_MATRIX()
+        if not pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix)):
+            return 0.0
+        return float(
+            pdfium.FPDFText_GetFontSize(self._content, place) * hypot(matrix.c, matrix.d)
+        )
+
+    def turn(self, place: int) -> int:
+        """Return the direction of a character, in quarter turns to the left."""
+        matrix = pdfium.FS_MATRIX()
+        if not pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix)):
+            return 0
+        if abs(matrix.a) >= abs(matrix.b):
+            return 0 if matrix.a >= 0 else 2
+        return 1 if matrix.b > 0 else 3
+
+    def read_turned(self, text: str, turn: int) -> tuple[Words, list[str]]:
+        """Return the words that run in a direction, as if they ran to the right, and the others."""
+        words = Words()
+        aside: list[str] = []
+        x, y = ctypes.c_double(), ctypes.c_double()
+        sides = [ctypes.c_double() for _ in range(4)]
+        places = [ctypes.byref(side) for side in sides]
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            word = match.group()
+            last = end - 1
+            if word[-1] in _HYPHENS:
+                last = end - 2 if end - start > 1 else last
+                word = word[:-1] + HYPHEN
+            if self.turn(start) != turn:
+                aside.append(word)
+                continue
+            pdfium.FPDFText_GetCharOrigin(self._content, start, ctypes.byref(x), ctypes.byref(y))
+            pdfium.FPDFText_GetCharBox(self._content, last, *places)
+            left, right, bottom, top = (side.value for side in sides)
+            if turn == 1:
+                box = (y.value, top, -x.value)
+            elif turn == 2:
+                box = (-x.value, -left, -y.value)
+            else:
+                box = (-y.value, -bottom, x.value)
+            text_object = pdfium.FPDFText_GetTextObject(self._content, start)
+            handle = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
+            words.add(
+                word,
+                box=(box[0], max(box[0], box[1]), box[2]),
+                size=max(self._size(start), 1.0),
+                font=self._fonts.read(handle),
+            )
+        return words, aside
