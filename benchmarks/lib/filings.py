@@ -13,7 +13,7 @@ __all__ = ["Evidence", "Rates", "Reading", "read_evidence", "score_evidence", "s
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_FIGURES = re.compile(r"[\s$€%()—–\-]*(?:\d[\d,.]*[\s$€%()—–\-]*)+\Z")
+_FIGURES = re.compile(r"[\s$€%()—–\-]*(?:(?:\d[\d,.]*|NM|nm|N/[AM]|\*)[\s$€%()—–\-]*)+\Z")
 _TITLE = re.compile(
     r"(?:(?:condensed|consolidated|unaudited|combined|supplemental)\s+)*"
     r"(?:(?:condensed|consolidated)\s+)"

@@ -30,6 +30,7 @@ _HYPHENS = "\ufffe\x02\xad"
 _BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
 _PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
 _ITALIC = re.compile(r"italic|oblique|[-,_ ]it\b|(?<=[a-z])It\b")
+_NAMELESS = re.compile(r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE)
 _BOLD_WEIGHT = (650, 1000)
 """StemV times five is what pdfium calls weight; above 1000 it is nonsense."""
 _FLAG_ITALIC = 1 << 6
@@ -61,16 +62,17 @@ def _read_font(handle: object) -> Font:
     buffer = ctypes.create_string_buffer(256)
     length = pdfium.FPDFFont_GetBaseFontName(handle, buffer, 256)
     name = buffer.raw[: max(0, min(length, 256) - 1)].decode("utf-8", "replace")
-    name = name.split("+", 1)[-1]
+    nameless = _NAMELESS.fullmatch(name) is not None
+    name = name if nameless else name.split("+", 1)[-1]
     flags = max(0, pdfium.FPDFFont_GetFlags(handle))
     angle = ctypes.c_int()
     slanted = bool(pdfium.FPDFFont_GetItalicAngle(handle, ctypes.byref(angle)) and angle.value)
     bold = bool(_BOLD.search(name)) or bool(flags & _FLAG_BOLD)
-    if not bold and not _PLAIN.search(name):
+    if not bold and not nameless and not _PLAIN.search(name):
         low, high = _BOLD_WEIGHT
         bold = low <= pdfium.FPDFFont_GetWeight(handle) <= high
     italic = bool(_ITALIC.search(name)) or bool(flags & _FLAG_ITALIC) or slanted
-    return Font(name, bold=bold, italic=italic)
+    return Font(name, bold=bold, italic=italic, is_nameless=nameless)
 
 
 def read_text(content: pdfium.FPDF_TEXTPAGE) -> str:

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanwise.parsers.layout.flow import HYPHEN, Measure, Mender, goes_on, measure_regions
-from spanwise.parsers.layout.headings import Body, Style, find_body, heading_style, rank_levels
+from spanwise.parsers.layout.headings import Body, Style, find_body, heading_style, page_body, rank_levels
 from spanwise.parsers.layout.outline import OutlineEntry, find_entries
 from spanwise.parsers.layout.page import Font
 from spanwise.parsers.layout.rows import Line
 from spanwise.parsers.layout.running import Running, find_running
-from spanwise.parsers.layout.tables import Table, find_tables, table_rows
+from spanwise.parsers.layout.tables import Table, find_tables, is_units, table_rows
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Block, Heading
 
@@ -133,7 +133,7 @@ class _Composer:
     def __init__(self, body: Body, fonts: Sequence[Font], mender: Mender) -> None:
         self.writer = TextWriter()
         self.blocks: list[Block] = []
-        self._body = body
+        self._body = self._page_body = body
         self._fonts = fonts
         self._mender = mender
         self._headings: list[tuple[int, int, str, tuple[float, ...]]] = []
@@ -153,6 +153,7 @@ class _Composer:
         self, lines: Sequence[Line], named: Mapping[int, tuple[int, OutlineEntry]]
     ) -> int | None:
         """Append the lines of a page; return where they start, None where there are none."""
+        self._page_body = page_body(lines, self._body, self._fonts)
         tables = {table.start: table for table in find_tables(lines)}
         measures = measure_regions(lines)
         first: int | None = None
@@ -223,7 +224,9 @@ class _Composer:
         index = table.start
         first: int | None = None
         while index < table.end and len(lines[index].cells) == 1 and not lines[index].rows:
-            found = self._heading(lines, index, named, {}, stop=table.end)
+            found = None
+            if _heads_region(lines[index]) or index in named:
+                found = self._heading(lines, index, named, {}, stop=table.end)
             if found is not None:
                 start = self._write_heading(found)
                 index = found.end
@@ -252,8 +255,15 @@ class _Composer:
             return None
         above = _distance(lines, index - 1, index)
         below = _distance(lines, index, index + 1)
+        below_lines = lines[index + 1 : index + 3]
+        caption = any(is_units(other) for other in below_lines) and len(line.cells) == 1
         return heading_style(
-            line, body=self._body, fonts=self._fonts, space_above=above, space_below=below
+            line,
+            body=self._page_body,
+            fonts=self._fonts,
+            space_above=above,
+            space_below=below,
+            is_caption=caption and not is_units(line) and line.text[0].isupper(),
         )
 
     def _heading(
@@ -275,6 +285,9 @@ class _Composer:
         limit = len(lines) if stop is None else stop
         while end < limit and end - index < 4 and end not in named and self._wraps(lines, end, style, measures):
             end += 1
+        if end < limit and stop is None and end not in named:
+            if goes_on(lines[end - 1], lines[end], measures.get(lines[end].region)) and _same_type(lines[end - 1], lines[end]):
+                return None
         return _Found(end, style.rank, self._title(lines[index:end]))
 
     def _wraps(
@@ -302,6 +315,19 @@ class _Composer:
         for line in lines[1:]:
             title = self._mender.join(title, line.text)
         return title.replace(HYPHEN, "-")
+
+
+def _heads_region(line: Line) -> bool:
+    """Return whether a line stands at the left of its region or in the middle, not over a column."""
+    width = line.region_right - line.region_left
+    shift = (line.left + line.right - line.region_left - line.region_right) / 2
+    return line.left - line.region_left < 4 * line.size or abs(shift) < 0.06 * width
+
+
+def _same_type(line: Line, other: Line) -> bool:
+    """Return whether two lines are set in the same type at their seam."""
+    last, first = line.runs[-1], other.runs[0]
+    return last[0] == first[0] and abs(last[1] - first[1]) <= 2
 
 
 def _distance(lines: Sequence[Line], upper: int, lower: int) -> float:

@@ -20,6 +20,8 @@ Run = tuple[int, int, int]
 """Font, size in tenths of a point, characters."""
 
 _MAX_GAP = 1.0  # em
+_CURRENCY = frozenset("$€£¥")
+_TOUCH = 0.3  # em: a currency sign begins a cell, unless it touches what stands before it
 _MAX_BACK = 0.6  # em: kerning and overprinting move words a little to the left
 _SAME_LINE = 0.25  # em
 _SCRIPT_RAISE = 0.65  # em
@@ -50,7 +52,8 @@ def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[
     """
     fragments: list[Fragment] = []
     first = -1
-    lefts, rights, baselines, sizes = words.lefts, words.rights, words.baselines, words.sizes
+    texts, lefts, rights = words.texts, words.lefts, words.rights
+    baselines, sizes = words.baselines, words.sizes
     right = baseline = size = 0.0
     for index in range(len(words)):
         if left_out and index in left_out:
@@ -61,7 +64,7 @@ def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[
             shift = baselines[index] - baseline
             em = size if size > word_size else word_size
             if (
-                -_MAX_BACK * em < gap <= _MAX_GAP * em
+                -_MAX_BACK * em < gap <= (_MAX_GAP if texts[index] not in _CURRENCY else _TOUCH) * em
                 and (-_SAME_LINE * em <= shift <= _SAME_LINE * em or _is_script(shift, gap, size, word_size))
             ):
                 members.append(index)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spanwise.parsers.layout.page import Font
 from spanwise.parsers.layout.rows import Line
 
-__all__ = ["Body", "Style", "find_body", "heading_style", "rank_levels"]
+__all__ = ["Body", "Style", "find_body", "heading_style", "page_body", "rank_levels"]
 
 _NAMED = re.compile(
     r"(?P<kind>PART|Part|ITEM|Item|NOTE|Note|ARTICLE|Article|CHAPTER|Chapter|SECTION|Section"
@@ -29,8 +29,18 @@ _NAMED = re.compile(
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,3})\.?\)?\s+(?=[A-Z])")
 _STOPS = re.compile(r"(?:[a-z\d)][.;,]|[;,])\Z")
 _ABBREVIATION = re.compile(r"\b(?:Inc|Corp|Co|Ltd|U\.S|L\.P|N\.A|plc|No)\.\Z")
+_DATE_WORDS = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|for|the|as|of|at|and|or|in|to|through"
+    r"|three|six|nine|twelve|two|four|five|thirteen|fifty|weeks?|quarters?|months?|years?|fiscal"
+    r"|ended|ending|period|unaudited|audited|change|percent|versus|vs|total|thousands|millions"
+    r"|billions|dollars|amounts|note|notes|assets|liabilities)\b|\d+",
+    re.IGNORECASE,
+)
+"""What heads of columns are made of; a line of nothing else titles nothing."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
 _MAX_CHARS = 160
+_PROSE_CHARS = 60
 _THRESHOLD = 2.5
 
 
@@ -53,24 +63,51 @@ class Style:
 
 
 def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
-    """Return the type of most characters."""
+    """Return the type of most characters of a document."""
+    return _common_type((line for lines in pages for line in lines), fonts) or Body(
+        10.0, -1, bold=False, italic=False
+    )
+
+
+def page_body(lines: Sequence[Line], body: Body, fonts: Sequence[Font]) -> Body:
+    """Return the type that a page is set in, which is scaled in some files.
+
+    Args:
+        lines: Lines of the page.
+        body: Type of the document, which is that of the page where some of its prose is so.
+        fonts: Fonts of the document.
+    """
+    prose = [
+        line for line in lines if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
+    ]
+    like = sum(abs(line.size - body.size) <= 0.06 * body.size for line in prose)
+    if like >= 2:
+        return body
+    return _common_type(prose if len(prose) >= 2 else lines, fonts) or body
+
+
+def _common_type(lines: Iterable[Line], fonts: Sequence[Font]) -> Body | None:
     chars: Counter[tuple[int, int]] = Counter()
-    for lines in pages:
-        for line in lines:
-            for font, size, count in line.runs:
-                chars[font, size] += count
-    if not chars:
-        return Body(10.0, -1, bold=False, italic=False)
     sizes: Counter[int] = Counter()
-    for (_, size), count in chars.items():
-        sizes[size] += count
+    for line in lines:
+        for font, size, count in line.runs:
+            chars[font, size] += count
+            sizes[size] += count
+    if not sizes:
+        return None
     size = min(sizes, key=lambda s: (-sizes[s], s))
     font = min((f for f, s in chars if s == size), key=lambda f: (-chars[f, size], f))
     return Body(size / 10, font, bold=fonts[font].bold, italic=fonts[font].italic)
 
 
 def heading_style(
-    line: Line, *, body: Body, fonts: Sequence[Font], space_above: float, space_below: float
+    line: Line,
+    *,
+    body: Body,
+    fonts: Sequence[Font],
+    space_above: float,
+    space_below: float,
+    is_caption: bool,
 ) -> Style | None:
     """Return the style of a line that is a heading, None for others.
 
@@ -80,15 +117,18 @@ def heading_style(
         fonts: Fonts of the document.
         space_above: Distance to the baseline above, in sizes of the line; large at the top.
         space_below: Distance to the baseline below.
+        is_caption: Whether a line of units follows, as under the caption of a table.
     """
     text = line.text
     letters = sum(map(str.isalpha, text))
     if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
         return None
-    if _LEADERS.search(text):
+    if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
         return None
     named, numbered = _NAMED.match(text), _NUMBERED.match(text)
     score = _type_score(line, text, body, fonts)
+    if is_caption:
+        score += 2.0
     emphasis = score
     if named:
         score += 1.5
@@ -119,7 +159,7 @@ def _type_score(line: Line, text: str, body: Body, fonts: Sequence[Font]) -> flo
     elif italic >= 0.9 * total and not body.italic:
         score += 1.5
     elif foreign >= 0.9 * total and ratio >= 0.95:
-        score += 1
+        score += 2 if fonts[line.runs[0][0]].is_nameless else 1
     if text.isupper() and sum(map(str.isalpha, text)) >= 4:
         score += 1.5
     return score

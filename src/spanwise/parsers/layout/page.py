@@ -18,6 +18,8 @@ class Font:
     name: str
     bold: bool
     italic: bool
+    is_nameless: bool = False
+    """Whether its name says nothing: then another font than the body's is an emphasis."""
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from spanwise.parsers.layout.rows import Line, is_figure
 from spanwise.parsers.writer import table_line
 
-__all__ = ["Table", "find_tables", "table_rows"]
+__all__ = ["Table", "find_tables", "is_units", "table_rows"]
 
 _MAX_BETWEEN = 4  # lines without figures between two rows
 _MAX_ABOVE = 5  # lines of heads and caption
@@ -24,7 +24,11 @@ _WIDE_GAP = 3.2  # sizes from one baseline to the next: no longer the same table
 _CAPTION_GAP = 2.6
 _ALIGNED = 4.0  # points
 _TIGHT = 1.35  # sizes between the baselines of a cell that is wrapped
-_UNITS = re.compile(r"\(?(?:(?:\w+ )?in |amounts|dollars|\$|€|unaudited|audited)", re.IGNORECASE)
+_UNITS = re.compile(
+    r"\(?(?:(?:\w+ )?(?:dollars |amounts )?in (?:thousands|millions|billions|[$€£]|u\.?s\.? dollars)"
+    r"|amounts in|dollars in|[$€£] (?:in )?(?:thousands|millions|billions)|\(unaudited\))",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[a-z)][.;]\Z")
 
 
@@ -151,18 +155,26 @@ def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
         line, below = lines[start - 1], lines[start]
         if line.rows or not _follows(line, below, _CAPTION_GAP):
             break
-        if len(line.cells) == 1 and not _is_head(line, below):
+        if len(line.cells) == 1 and not _is_head(line):
             break
         start -= 1
     return start
 
 
-def _is_head(line: Line, below: Line) -> bool:
+def is_units(line: Line) -> bool:
+    """Return whether a line says what the figures of a table are counted in."""
+    text = line.text
+    return len(text) < 90 and _UNITS.match(text) is not None
+
+
+def _is_head(line: Line) -> bool:
     """Return whether a line above a row is a head, a line of units, or a caption."""
     text = line.text
-    if _UNITS.match(text) and len(text) < 90:
+    if is_units(line):
         return True
-    if len(text) > 100 or text[-1] in ".,;:" or text[0].islower():
+    if len(text) > 100 or text[-1] in ".;" or text[0].islower():
+        return False
+    if text[-1] in ",:" and len(text) > 60:
         return False
     return line.right - line.left < 0.7 * (line.region_right - line.region_left)
 
