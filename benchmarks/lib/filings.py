@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 __all__ = ["Evidence", "Rates", "Reading", "read_evidence", "score_evidence", "score_outline"]
 
@@ -128,7 +129,8 @@ def find_rows(text: str) -> list[tuple[str, list[str]]]:
             label, numbers = match[1], _NUMBER.findall(match[2])
         else:
             label, numbers = line, []
-    return rows
+    usual = median([len(numbers) for _, numbers in rows]) if rows else 0
+    return [row for row in rows if len(row[1]) <= 1.3 * usual]  # totals without a label run on
 
 
 def _is_row(label: str, numbers: Sequence[str]) -> bool:

@@ -3,8 +3,9 @@
 Rules
     1. A gutter is a place in the middle of the text that fewer fragments cross than stand on
        either side of it. What crosses it cuts the page into bands.
-    2. A band is read column by column only where both sides look like prose; a table, whose sides
-       are labels and figures, is read row by row.
+    2. A band is read column by column only where both sides look like prose, the more so where
+       their lines share no baselines; a table, whose sides are labels and figures, is read row
+       by row.
     3. Each column is looked at in the same way again: three columns are two in two.
 """
 
@@ -22,7 +23,9 @@ _MIN_SIDE = 4  # fragments on each side of a gutter
 _MAX_DEPTH = 3
 _BIN = 4.0  # points
 _PROSE_CHARS = 18
-_MIN_PROSE = 0.55  # share of fragments that look like prose
+_MIN_PROSE = 0.6  # share of characters in lines that look like prose
+_MIN_APART_PROSE = 0.3  # the same, where the lines of both sides stand on baselines of their own
+_MAX_SHARED = 0.4
 _MIN_FILL = 0.5  # of the width of a column, by its prose
 
 
@@ -106,20 +109,33 @@ def _sides(
     right = [fragment for fragment in band if fragment.left >= gutter]
     if len(left) + len(right) < len(band) or min(len(left), len(right)) < _MIN_SIDE:
         return None
-    if _is_prose(left) and _is_prose(right):
+    weakest = min(_prose_share(left), _prose_share(right))
+    if weakest >= _MIN_PROSE or (weakest >= _MIN_APART_PROSE and _stand_apart(left, right)):
         return left, right
     return None
 
 
-def _is_prose(side: Sequence[Fragment]) -> bool:
-    """Return whether most fragments of a column are lines of words that fill its width."""
+def _prose_share(side: Sequence[Fragment]) -> float:
+    """Return the share of a column's characters in lines of words that fill its width."""
     left = min(fragment.left for fragment in side)
     width = max(fragment.right for fragment in side) - left
     prose = [fragment for fragment in side if _is_words(fragment.text)]
-    if len(prose) < _MIN_PROSE * len(side) or len(prose) < 3:
-        return False
     filled = sum(fragment.right - fragment.left for fragment in prose)
-    return filled >= _MIN_FILL * width * len(prose)
+    if len(prose) < 3 or filled < _MIN_FILL * width * len(prose):
+        return 0.0
+    return sum(len(fragment.text) for fragment in prose) / sum(
+        len(fragment.text) for fragment in side
+    )
+
+
+def _stand_apart(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+    """Return whether the lines of two columns seldom share a baseline, as those of a table do."""
+    baselines = {round(fragment.baseline) for fragment in left}
+    shared = sum(
+        bool(baselines & {round(fragment.baseline) + step for step in (-1, 0, 1)})
+        for fragment in right
+    )
+    return shared <= _MAX_SHARED * len(right)
 
 
 def _is_words(text: str) -> bool:

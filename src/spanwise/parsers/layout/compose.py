@@ -251,7 +251,7 @@ class _Composer:
 
     def _style(self, lines: Sequence[Line], index: int) -> Style | None:
         line = lines[index]
-        if line.rows or len(line.cells) > 2:
+        if line.rows or len(line.cells) > 2 or is_units(line):
             return None
         above = _distance(lines, index - 1, index)
         below = _distance(lines, index, index + 1)
@@ -263,7 +263,7 @@ class _Composer:
             fonts=self._fonts,
             space_above=above,
             space_below=below,
-            is_caption=caption and not is_units(line) and line.text[0].isupper(),
+            is_caption=caption and _is_titled(line.text),
         )
 
     def _heading(
@@ -285,7 +285,7 @@ class _Composer:
         limit = len(lines) if stop is None else stop
         while end < limit and end - index < 4 and end not in named and self._wraps(lines, end, style, measures):
             end += 1
-        if end < limit and stop is None and end not in named:
+        if end < limit and stop is None and end not in named and not is_units(lines[end]):
             if goes_on(lines[end - 1], lines[end], measures.get(lines[end].region)) and _same_type(lines[end - 1], lines[end]):
                 return None
         return _Found(end, style.rank, self._title(lines[index:end]))
@@ -296,7 +296,7 @@ class _Composer:
         """Return whether a heading goes on with a line."""
         before, line = lines[end - 1], lines[end]
         following = self._style(lines, end)
-        if len(line.cells) > 1 or following is None and not line.text[0].islower():
+        if len(line.cells) > 1 or is_units(line) or following is None and not line.text[0].islower():
             return False
         if following is not None and following.rank[:4] != style.rank[:4]:
             return False
@@ -315,6 +315,13 @@ class _Composer:
         for line in lines[1:]:
             title = self._mender.join(title, line.text)
         return title.replace(HYPHEN, "-")
+
+
+def _is_titled(text: str) -> bool:
+    """Return whether the long words of a line begin with capitals, and no sentence ends it."""
+    words = [word for word in text.split() if len(word) >= 4]
+    capitals = sum(not word[0].islower() for word in words)
+    return text[-1] not in ".:;," and bool(words) and capitals >= 0.7 * len(words)
 
 
 def _heads_region(line: Line) -> bool:

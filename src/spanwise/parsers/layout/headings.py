@@ -63,9 +63,13 @@ class Style:
 
 
 def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
-    """Return the type of most characters of a document."""
-    return _common_type((line for lines in pages for line in lines), fonts) or Body(
-        10.0, -1, bold=False, italic=False
+    """Return the type of most prose of a document; of most characters where there is none."""
+    every = [line for lines in pages for line in lines]
+    prose = (line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= 40)
+    return (
+        _common_type(prose, fonts)
+        or _common_type(every, fonts)
+        or Body(10.0, -1, bold=False, italic=False)
     )
 
 
