@@ -23,6 +23,7 @@ from spanwise.parsers.layout.pages import lay_out
 from spanwise.parsers.layout.rows import Line
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.pdf_outline import read_outline
+from spanwise.parsers.pdf_rules import read_rules
 from spanwise.parsers.pdf_salvage import salvage_candidates
 from spanwise.parsers.pdf_words import FontTable, read_text, read_words
 from spanwise.parsers.titles import read_author, read_title
@@ -146,9 +147,9 @@ def _read_page(
 ) -> _PageLines:
     words, aside, turn = read_words(content, read_text(content), fonts)
     width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
-    return _PageLines(
-        lay_out(PageContent(width=width, height=height, words=words, rules=[]), aside=aside), height
-    )
+    rules = [] if turn else read_rules(page)
+    content_of_page = PageContent(width=width, height=height, words=words, rules=rules)
+    return _PageLines(lay_out(content_of_page, aside=aside), height)
 
 
 def _has_pictures(page: pdfium.FPDF_PAGE) -> bool:
