@@ -11,7 +11,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-__all__ = ["STYLES", "Source", "read_sources", "render"]
+__all__ = ["RUNNING", "STYLES", "Source", "read_reference", "read_sources", "render"]
 
 STYLES = ("larger fonts", "header and footer", "same size", "two columns")
 _HEADER, _FOOTER = "Spanwise, a working paper", "Draft of the season"
@@ -64,6 +64,35 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
         source.items += _items(tokens)
         sources.append(source)
     return sources
+
+
+_UNDERLINE = re.compile(r"(?m)^(?P<title>\S.*)\n(?P<rule>\*{3,}|={3,}|-{3,}|~{3,})$")
+_MARKUP = re.compile(r"[*`\"]")
+
+
+def read_reference(*, files: int = 6) -> list[Source]:
+    """Return topics of the Python language reference that have headings, dealt into files."""
+    from pydoc_data.topics import topics
+
+    sources = [Source(f"reference{number}") for number in range(files)]
+    held = [text for _, text in sorted(topics.items()) if len(_UNDERLINE.findall(text)) >= 2]
+    for number, text in enumerate(held):
+        sources[number % files].items += _reference_items(text)
+    return sources
+
+
+def _reference_items(text: str) -> Iterator[tuple[str, Any]]:
+    for block in re.split(r"\n\s*\n", text):
+        match = _UNDERLINE.match(block)
+        if match:
+            level = "*=-~".index(match["rule"][0]) + 1
+            yield "heading", (level, _ascii(match["title"]))
+        elif block[:1].isalpha():
+            yield "text", _ascii(block)
+
+
+def _ascii(text: str) -> str:
+    return " ".join(_MARKUP.sub("", text).encode("ascii", "replace").decode().split())
 
 
 def _items(tokens: Sequence[Token]) -> Iterator[tuple[str, Any]]:

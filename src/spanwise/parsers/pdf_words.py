@@ -29,7 +29,7 @@ _WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
 _HYPHENS = "\ufffe\x02\xad"
 _BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
 _PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
-_ITALIC = re.compile(r"italic|oblique|[-,_ ]it\b|(?<=[a-z])It\b")
+_ITALIC = re.compile(r"(?i:italic|oblique|[-,_ ]it\b)|(?<=[a-z])It\b")
 _NAMELESS = re.compile(r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE)
 _BOLD_WEIGHT = (650, 1000)
 """StemV times five is what pdfium calls weight; above 1000 it is nonsense."""

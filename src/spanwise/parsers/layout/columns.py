@@ -116,7 +116,13 @@ def _sides(
 
 
 def _prose_share(side: Sequence[Fragment]) -> float:
-    """Return the share of a column's characters in lines of words that fill its width."""
+    """Return the share of a column's characters in lines of words that fill its width.
+
+    Ruled tables are not counted.
+    """
+    side = [fragment for fragment in side if not fragment.rows]
+    if len(side) < 3:
+        return 0.0
     left = min(fragment.left for fragment in side)
     width = max(fragment.right for fragment in side) - left
     prose = [fragment for fragment in side if _is_words(fragment.text)]

@@ -124,6 +124,8 @@ def heading_style(
         is_caption: Whether a line of units follows, as under the caption of a table.
     """
     text = line.text
+    if not line.runs:
+        return None
     letters = sum(map(str.isalpha, text))
     if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
         return None
@@ -139,7 +141,8 @@ def heading_style(
     elif numbered:
         score += 1.0
     score += 0.5 * (space_above >= 1.6) + 0.5 * (space_below >= 1.45)
-    score += _word_score(text, named=named is not None)
+    stands_alone = space_above >= 1.6 and space_below >= 1.45 and len(text) <= 40
+    score += _word_score(text, named=named is not None, stands_alone=stands_alone)
     if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
         return None
     return Style(_rank(line, text, named, numbered, fonts), score)
@@ -169,11 +172,11 @@ def _type_score(line: Line, text: str, body: Body, fonts: Sequence[Font]) -> flo
     return score
 
 
-def _word_score(text: str, *, named: bool) -> float:
+def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
     score = 0.0
     if _STOPS.search(text) and not _ABBREVIATION.search(text):
         score -= 1.0 if named else 2.0
-    if text[0].islower() or text[0] in "•●▪■◦*(":
+    if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
         score -= 2
     if len(text) > 110:
         score -= 1

@@ -4,7 +4,7 @@ Rules
     1. Only the outermost lines of a page are looked at: those in its margins, and the first and
        the last one wherever they stand.
     2. A line recurs where the same text, digits aside, stands at the edge of four of the pages
-       around it; a bare number where it counts the pages: as many more as the pages are apart.
+       around it (of half the pages of a short document); a bare number where it counts the pages: as many more as the pages are apart.
     3. What is removed is kept: the number of the page becomes its label.
 """
 
@@ -71,6 +71,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
         places[edge.key, edge.at_top].append(edge.page)
         if edge.number is not None:
             counts[_offset(edge)].append(edge.page)
+    times = _TIMES if len(pages) >= 2 * _TIMES else max(2, len(pages) // 2)
     removed: list[set[int]] = [set() for _ in pages]
     labels: list[str | None] = [None] * len(pages)
     for edge in edges:
@@ -78,7 +79,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
             edge.number is not None and _around(counts[_offset(edge)], edge.page) >= _NUMBER_TIMES
         )
         has_words = any(map(str.isalpha, edge.key))
-        recurs = has_words and _around(places[edge.key, edge.at_top], edge.page) >= _TIMES
+        recurs = has_words and _around(places[edge.key, edge.at_top], edge.page) >= times
         if is_counted or recurs:
             removed[edge.page].add(edge.line)
         if is_counted or (recurs and edge.number is not None):
