@@ -225,7 +225,7 @@ class _Composer:
         first: int | None = None
         while index < table.end and len(lines[index].cells) == 1 and not lines[index].rows:
             found = None
-            if _heads_region(lines[index]) or index in named:
+            if index in named or self._may_head(lines, table, index):
                 found = self._heading(lines, index, named, {}, stop=table.end)
             if found is not None:
                 start = self._write_heading(found)
@@ -248,6 +248,17 @@ class _Composer:
             return self._end
         self.blocks.append(Block(start=first, end=self._end, kind="table"))
         return first
+
+    def _may_head(self, lines: Sequence[Line], table: Table, index: int) -> bool:
+        """Return whether a line above the rows of a table may be a heading, not a label in it.
+
+        Where one table follows another without a word between them, only a caption is one.
+        """
+        line = lines[index]
+        follows_table = bool(self.blocks) and self.blocks[-1].end == self._end and table.start > 0
+        if line.text[-1] == ":" or not _heads_region(line):
+            return False
+        return not follows_table or any(is_units(other) for other in lines[index + 1 : index + 3])
 
     def _style(self, lines: Sequence[Line], index: int) -> Style | None:
         line = lines[index]

@@ -178,7 +178,8 @@ def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
         score -= 1.0 if named else 2.0
     if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
         score -= 2
-    if len(text) > 110:
+    words = text.split()
+    if len(text) > 110 or (len(words) >= 8 and sum(word[0].islower() for word in words) > 0.6 * len(words)):
         score -= 1
     return score
 
