@@ -87,9 +87,7 @@ def score_evidence(evidence: Evidence, reading: Reading, rates: Rates, misses: l
     keys = [letters(line) for line in lines]
     for label, row in find_rows(evidence.text):
         places = [
-            at
-            for at, key in enumerate(keys)
-            if letters(label) in key and _holds(numbers[at], row)
+            at for at, key in enumerate(keys) if letters(label) in key and _holds(numbers[at], row)
         ]
         own = len(_NUMBER.findall(label))
         alone = any(len(numbers[at]) <= len(row) + own + 1 for at in places)
@@ -139,7 +137,9 @@ def _is_row(label: str, numbers: Sequence[str]) -> bool:
         return False
     if re.search(r"(?:ended|january|december|march|june|september|months|year)", label, re.I):
         return False
-    return any("," in n or "." in n or not (int(n) <= 31 or 1900 <= int(n) <= 2100) for n in numbers)
+    return any(
+        "," in n or "." in n or not (int(n) <= 31 or 1900 <= int(n) <= 2100) for n in numbers
+    )
 
 
 def _holds(numbers: Sequence[str], row: Sequence[str]) -> bool:
@@ -159,7 +159,11 @@ def find_titles(text: str) -> list[str]:
 
 
 def score_outline(
-    entries: Sequence[tuple[int, str]], reading: Reading, plain: Sequence[str], rates: Rates, name: str
+    entries: Sequence[tuple[int, str]],
+    reading: Reading,
+    plain: Sequence[str],
+    rates: Rates,
+    name: str,
 ) -> None:
     """Count the titles of an outline, where they stand on their page, that are headings there."""
     if reading.headings is None:

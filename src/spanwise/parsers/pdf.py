@@ -25,7 +25,7 @@ from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.pdf_outline import read_outline
 from spanwise.parsers.pdf_rules import read_rules
 from spanwise.parsers.pdf_salvage import salvage_candidates
-from spanwise.parsers.pdf_words import FontTable, read_text, read_words
+from spanwise.parsers.pdf_words import FontTable, read_words
 from spanwise.parsers.titles import read_author, read_title
 from spanwise.types import Page, Scalar
 
@@ -145,11 +145,15 @@ class _PageLines:
 def _read_page(
     page: pdfium.FPDF_PAGE, content: pdfium.FPDF_TEXTPAGE, fonts: FontTable
 ) -> _PageLines:
-    words, aside, turn = read_words(content, read_text(content), fonts)
     width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
-    rules = [] if turn else read_rules(page)
-    content_of_page = PageContent(width=width, height=height, words=words, rules=rules)
-    return _PageLines(lay_out(content_of_page, aside=aside), height)
+    if pdfium.FPDFPage_GetRotation(page) % 2:
+        width, height = height, width
+    found = read_words(content, size=(width, height), fonts=fonts)
+    if found.turn % 2:
+        width, height = height, width
+    rules = [] if found.turn else read_rules(page)
+    sheet = PageContent(width=width, height=height, words=found.words, rules=rules)
+    return _PageLines(lay_out(sheet, aside=found.aside), height)
 
 
 def _has_pictures(page: pdfium.FPDF_PAGE) -> bool:
@@ -174,7 +178,8 @@ def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tupl
     pages = []
     end = len(composed.text)
     for number in reversed(range(len(composed.starts))):
-        start = composed.starts[number] if composed.starts[number] is not None else end
+        found = composed.starts[number]
+        start = end if found is None else found
         label = document.get_page_label(number)
         if not label or label == str(number + 1):
             label = composed.labels[number]

@@ -16,6 +16,8 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import hypot
 
 import pypdfium2.raw as pdfium
@@ -23,14 +25,16 @@ import pypdfium2.raw as pdfium
 from spanwise.parsers.layout.flow import HYPHEN
 from spanwise.parsers.layout.page import Font, Words
 
-__all__ = ["FontTable", "read_text", "read_words"]
+__all__ = ["FontTable", "PageWords", "read_words"]
 
 _WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
 _HYPHENS = "\ufffe\x02\xad"
 _BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
 _PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
 _ITALIC = re.compile(r"(?i:italic|oblique|[-,_ ]it\b)|(?<=[a-z])It\b")
-_NAMELESS = re.compile(r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE)
+_NAMELESS = re.compile(
+    r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE
+)
 _BOLD_WEIGHT = (650, 1000)
 """StemV times five is what pdfium calls weight; above 1000 it is nonsense."""
 _FLAG_ITALIC = 1 << 6
@@ -54,8 +58,9 @@ class FontTable:
         return number
 
     def read(self, handle: object) -> int:
-        """Return the number of one of pdfium's fonts; that of a font without a name for None."""
-        return self.number(_read_font(handle) if handle else Font("", bold=False, italic=False))
+        """Return the number of one of pdfium's fonts; of one without a name for None."""
+        nothing = Font("", bold=False, italic=False, is_nameless=True)
+        return self.number(_read_font(handle) if handle else nothing)
 
 
 def _read_font(handle: object) -> Font:
@@ -75,7 +80,7 @@ def _read_font(handle: object) -> Font:
     return Font(name, bold=bold, italic=italic, is_nameless=nameless)
 
 
-def read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
+def _read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
     """Return the characters of a page, one for each place that pdfium counts."""
     count = pdfium.FPDFText_CountChars(content)
     if count <= 0:
@@ -95,29 +100,47 @@ def _character(content: pdfium.FPDF_TEXTPAGE, place: int) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What is written on a page."""
+
+    words: Words
+    """Those that run in the direction of most, in content order, as if it were to the right."""
+    aside: list[str]
+    """Those that run in another direction, in content order."""
+    turn: int
+    """Direction of `words`, in quarter turns to the left: 0 to 3."""
+
+
 def read_words(
-    content: pdfium.FPDF_TEXTPAGE, text: str, fonts: FontTable
-) -> tuple[Words, list[str], int]:
-    """Return the words of a page, those that run in another direction, and the turn.
+    content: pdfium.FPDF_TEXTPAGE, *, size: tuple[float, float], fonts: FontTable
+) -> PageWords:
+    """Return the words of a page.
 
     Args:
         content: The page's text, as pdfium holds it.
-        text: As `read_text` returns it.
+        size: Width and height of the page before any rotation, in points.
         fonts: Fonts of the document; new ones are added.
-
-    Returns:
-        Words in content order; words apart; and the direction of the words, in quarter turns to
-        the left, from 0 to 3.
     """
+    text = _read_text(content)
     reader = _WordReader(content, fonts)
     words, aside = reader.read(text)
-    if not aside or len(words) > len(aside):
-        return words, [word for _, word in aside], 0
-    turns = Counter(reader.turn(place) for place, _ in aside)
-    turn = turns.most_common(1)[0][0]
-    if not turn:
-        return words, [word for _, word in aside], 0
-    return (*reader.read_turned(text, turn), turn)
+    turn = 0
+    if len(aside) > len(words):
+        turns = Counter(reader.turn(place) for place, _ in aside)
+        turn = min(turns, key=lambda turn: (-turns[turn], turn))
+    if turn:
+        words, aside = reader.read_turned(text, turn, size)
+    return PageWords(words, [word for _, word in aside], turn)
+
+
+def _place_words(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each word with the places of its first and its last character."""
+    for match in _WORD.finditer(text):
+        word, start, last = match.group(), match.start(), match.end() - 1
+        if word[-1] in _HYPHENS and last > start:
+            word, last = word[:-1] + HYPHEN, last - 1
+        yield word, start, last
 
 
 class _WordReader:
@@ -136,13 +159,7 @@ class _WordReader:
         x, y, box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
         x_place, y_place, box_place = ctypes.byref(x), ctypes.byref(y), ctypes.byref(box)
         get_origin, get_box = pdfium.FPDFText_GetCharOrigin, pdfium.FPDFText_GetLooseCharBox
-        for match in _WORD.finditer(text):
-            start, end = match.span()
-            word = match.group()
-            last = end - 1
-            if word[-1] in _HYPHENS:
-                last = end - 2 if end - start > 1 else last
-                word = word[:-1] + HYPHEN
+        for word, start, last in _place_words(text):
             get_origin(content, start, x_place, y_place)
             get_box(content, last, box_place)
             height, left, right, baseline = box.top - box.bottom, x.value, box.right, y.value
@@ -151,6 +168,32 @@ class _WordReader:
                 continue
             font, factor = self._font(start, height)
             words.add(word, box=(left, max(left, right), baseline), size=factor * height, font=font)
+        return words, aside
+
+    def read_turned(
+        self, text: str, turn: int, size: tuple[float, float]
+    ) -> tuple[Words, list[tuple[int, str]]]:
+        """Return the words that run in a direction, as if they ran to the right, and the others."""
+        words = Words()
+        aside: list[tuple[int, str]] = []
+        x, y = ctypes.c_double(), ctypes.c_double()
+        sides = [ctypes.c_double() for _ in range(4)]
+        for word, start, last in _place_words(text):
+            if self.turn(start) != turn:
+                aside.append((start, word))
+                continue
+            pdfium.FPDFText_GetCharOrigin(self._content, start, ctypes.byref(x), ctypes.byref(y))
+            pdfium.FPDFText_GetCharBox(self._content, last, *map(ctypes.byref, sides))
+            left, right, bottom, top = (side.value for side in sides)
+            begin, baseline = _turned(x.value, y.value, turn, size)
+            end = max(_turned(left, bottom, turn, size)[0], _turned(right, top, turn, size)[0])
+            font, _ = self._font(start, 1.0)
+            words.add(
+                word,
+                box=(begin, max(begin, end), baseline),
+                size=max(self._size(start), 1.0),
+                font=font,
+            )
         return words, aside
 
     def _font(self, place: int, height: float) -> tuple[int, float]:
@@ -166,54 +209,29 @@ class _WordReader:
         return known
 
     def _size(self, place: int) -> float:
-        matrix = pdfium.FS_MATRIX()
-        if not pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix)):
-            return 0.0
-        return float(
-            pdfium.FPDFText_GetFontSize(self._content, place) * hypot(matrix.c, matrix.d)
-        )
+        matrix = self._matrix(place)
+        size = pdfium.FPDFText_GetFontSize(self._content, place)
+        return float(size * hypot(matrix.c, matrix.d))
 
     def turn(self, place: int) -> int:
         """Return the direction of a character, in quarter turns to the left."""
-        matrix = pdfium.FS_MATRIX()
-        if not pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix)):
-            return 0
+        matrix = self._matrix(place)
         if abs(matrix.a) >= abs(matrix.b):
             return 0 if matrix.a >= 0 else 2
         return 1 if matrix.b > 0 else 3
 
-    def read_turned(self, text: str, turn: int) -> tuple[Words, list[str]]:
-        """Return the words that run in a direction, as if they ran to the right, and the others."""
-        words = Words()
-        aside: list[str] = []
-        x, y = ctypes.c_double(), ctypes.c_double()
-        sides = [ctypes.c_double() for _ in range(4)]
-        places = [ctypes.byref(side) for side in sides]
-        for match in _WORD.finditer(text):
-            start, end = match.span()
-            word = match.group()
-            last = end - 1
-            if word[-1] in _HYPHENS:
-                last = end - 2 if end - start > 1 else last
-                word = word[:-1] + HYPHEN
-            if self.turn(start) != turn:
-                aside.append(word)
-                continue
-            pdfium.FPDFText_GetCharOrigin(self._content, start, ctypes.byref(x), ctypes.byref(y))
-            pdfium.FPDFText_GetCharBox(self._content, last, *places)
-            left, right, bottom, top = (side.value for side in sides)
-            if turn == 1:
-                box = (y.value, top, -x.value)
-            elif turn == 2:
-                box = (-x.value, -left, -y.value)
-            else:
-                box = (-y.value, -bottom, x.value)
-            text_object = pdfium.FPDFText_GetTextObject(self._content, start)
-            handle = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
-            words.add(
-                word,
-                box=(box[0], max(box[0], box[1]), box[2]),
-                size=max(self._size(start), 1.0),
-                font=self._fonts.read(handle),
-            )
-        return words, aside
+    def _matrix(self, place: int) -> pdfium.FS_MATRIX:
+        """Return the matrix of a character; zeros where it has none."""
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix))
+        return matrix
+
+
+def _turned(x: float, y: float, turn: int, size: tuple[float, float]) -> tuple[float, float]:
+    """Return where a point of a page lies when the page is turned back by quarter turns."""
+    width, height = size
+    if turn == 1:
+        return y, width - x
+    if turn == 2:
+        return width - x, height - y
+    return height - y, x

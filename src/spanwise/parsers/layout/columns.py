@@ -101,9 +101,7 @@ def _bands(fragments: Sequence[Fragment], gutter: float) -> list[list[Fragment]]
     return bands
 
 
-def _sides(
-    band: Sequence[Fragment], gutter: float
-) -> tuple[list[Fragment], list[Fragment]] | None:
+def _sides(band: Sequence[Fragment], gutter: float) -> tuple[list[Fragment], list[Fragment]] | None:
     """Return the two columns of a band, None where it is none of prose in columns."""
     left = [fragment for fragment in band if fragment.right <= gutter]
     right = [fragment for fragment in band if fragment.left >= gutter]

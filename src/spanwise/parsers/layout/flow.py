@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.parsers.layout.rows import Line
 
-__all__ = ["HYPHEN", "Mender", "Measure", "goes_on", "measure_regions"]
+__all__ = ["HYPHEN", "Measure", "Mender", "goes_on", "measure_regions"]
 
 HYPHEN = "\ufffe"
 """What stands at the end of a word that goes on in the next line."""
@@ -34,7 +34,12 @@ class Mender:
         """Return two lines as one."""
         if before.endswith(HYPHEN):
             return f"{before[:-1]}{self._mark(before[:-1], after)}{after}"
-        if before.endswith("-") and len(before) > 1 and before[-2].isalpha() and after[:1].islower():
+        if (
+            before.endswith("-")
+            and len(before) > 1
+            and before[-2].isalpha()
+            and after[:1].islower()
+        ):
             return f"{before[:-1]}{self._mark(before[:-1], after)}{after}"
         return f"{before} {after}"
 
@@ -52,9 +57,7 @@ class Mender:
         return compound or right[0].isdigit() or right[0].isupper()
 
 
-_BULLET = re.compile(
-    r"[•●▪■◦‣·○□☐☒☑✓*–—]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s|\(\w{1,4}\)\s"
-)
+_BULLET = re.compile(r"[•●▪■◦‣·○□☐☒☑✓*–—]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s|\(\w{1,4}\)\s")
 _ENDED = re.compile(r"[.:;!?]['\"”’)]*\Z")
 _PROSE_CHARS = 40
 _PITCH_SLACK = 1.2

@@ -51,7 +51,7 @@ def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[
         left_out: Indices of words that stand in ruled tables.
     """
     fragments: list[Fragment] = []
-    first = -1
+    members: list[int] = []
     texts, lefts, rights = words.texts, words.lefts, words.rights
     baselines, sizes = words.baselines, words.sizes
     right = baseline = size = 0.0
@@ -59,13 +59,15 @@ def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[
         if left_out and index in left_out:
             continue
         word_size = sizes[index]
-        if first >= 0:
+        if members:
             gap = lefts[index] - right
             shift = baselines[index] - baseline
             em = size if size > word_size else word_size
-            if (
-                -_MAX_BACK * em < gap <= (_MAX_GAP if texts[index] not in _CURRENCY else _TOUCH) * em
-                and (-_SAME_LINE * em <= shift <= _SAME_LINE * em or _is_script(shift, gap, size, word_size))
+            if -_MAX_BACK * em < gap <= (
+                _MAX_GAP if texts[index] not in _CURRENCY else _TOUCH
+            ) * em and (
+                -_SAME_LINE * em <= shift <= _SAME_LINE * em
+                or _is_script(shift, gap, size, word_size)
             ):
                 members.append(index)
                 right = rights[index] if rights[index] > right else right
@@ -73,10 +75,9 @@ def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[
                     baseline, size = baselines[index], word_size
                 continue
             fragments.append(_fragment(words, members, right))
-        first = index
         members = [index]
         right, baseline, size = rights[index], baselines[index], word_size
-    if first >= 0:
+    if members:
         fragments.append(_fragment(words, members, right))
     return fragments
 

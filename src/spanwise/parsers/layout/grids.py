@@ -152,9 +152,7 @@ def _is_cut(grid: _Grid, row: int, column: int, *, upright: bool) -> bool:
     )
 
 
-def _rows(
-    grid: _Grid, words: Words, cells: dict[tuple[int, int], list[int]]
-) -> list[str]:
+def _rows(grid: _Grid, words: Words, cells: dict[tuple[int, int], list[int]]) -> list[str]:
     rows = []
     for row in range(len(grid.ys) - 1):
         texts = [
@@ -170,10 +168,8 @@ def _cell_text(words: Words, members: Sequence[int]) -> str:
     text = ""
     for index in sorted(members, key=lambda index: _line_key(words, index)):
         word = words.texts[index]
-        if text.endswith(HYPHEN):
-            text = text[:-1] + word
-        else:
-            text = f"{text} {word}" if text else word
+        is_parted = not text or text.endswith(HYPHEN)
+        text = text.removesuffix(HYPHEN) + word if is_parted else f"{text} {word}"
     return text
 
 

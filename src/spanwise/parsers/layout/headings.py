@@ -179,13 +179,19 @@ def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
     if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
         score -= 2
     words = text.split()
-    if len(text) > 110 or (len(words) >= 8 and sum(word[0].islower() for word in words) > 0.6 * len(words)):
+    if len(text) > 110 or (
+        len(words) >= 8 and sum(word[0].islower() for word in words) > 0.6 * len(words)
+    ):
         score -= 1
     return score
 
 
 def _rank(
-    line: Line, text: str, named: re.Match[str] | None, numbered: re.Match[str] | None, fonts: Sequence[Font]
+    line: Line,
+    text: str,
+    named: re.Match[str] | None,
+    numbered: re.Match[str] | None,
+    fonts: Sequence[Font],
 ) -> tuple[float, ...]:
     """Return what headings are compared by: kind, size, capitals, bold, italics, number."""
     kind = named["kind"].lower() if named else ""

@@ -23,11 +23,14 @@ _FIGURE = re.compile(
     r"[$€£¥(+\-–—]{0,3}\s?\$?\s?\(?(?:\d[\d,.\s]*|\.\d+|[—–-]+)\s?[%)xX*]{0,3}(?:\s?\(\w{1,2}\))?"
     r"|N/?[AM]|nm|NM|\*+|[—–-]+|[$€£¥]"
 )
-_OPENS = re.compile(r"(?:[$€£¥]|US\$|C\$|A\$|[(\[])+")
+_SIGNS = "$€£¥("
+_MAX_SIGN_CHARS = 4  # "US$ ("
+_TOUCH = 0.35  # em
 _CLOSES = re.compile(r"[)%\]]+\**|%\)|pts?|bps")
 _MARKER = re.compile(
     r"[•●▪■◦‣·○□☐☒☑✓*\-–—§]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]"
-    r"|\d{1,2}(?:\.\d{1,2}){1,3}\.?|\(\w{1,4}\)|(?:Item|ITEM|Note|NOTE|PART|Part|Article|ARTICLE|Section|SECTION)\s*\w{1,4}[.:]?"
+    r"|\d{1,2}(?:\.\d{1,2}){1,3}\.?|\(\w{1,4}\)"
+    r"|(?i:item|note|part|article|section)\s*\w{1,4}[.:]?"
 )
 
 
@@ -55,11 +58,13 @@ class Line:
     bottom: float = 0.0
     region: int = 0
     """Number of its region on the page."""
+    text: str = field(init=False)
+    """Its cells joined by a space."""
 
-    @property
-    def text(self) -> str:
-        """Its cells joined by a space."""
-        return " ".join([cell.text for cell in self.cells])
+    def __post_init__(self) -> None:
+        """Join the cells once: the text is asked for often."""
+        cells = self.cells
+        self.text = cells[0].text if len(cells) == 1 else " ".join([cell.text for cell in cells])
 
     @property
     def left(self) -> float:
@@ -128,28 +133,30 @@ def _line(fragments: Sequence[Fragment], region: Region, number: int) -> Line:
 def _cells(fragments: Sequence[Fragment]) -> list[Cell]:
     cells: list[Cell] = []
     for fragment in fragments:
-        if cells:
+        if cells and _belongs(cells[-1], fragment, is_first=len(cells) == 1):
             last = cells[-1]
-            gap = fragment.left - last.right
-            if gap < 0.35 * fragment.size or _belongs(last.text, fragment.text, gap, fragment.size, first=len(cells) == 1):
-                separator = "" if _is_tight(last.text, fragment.text) else " "
-                last.text = f"{last.text}{separator}{fragment.text}"
-                last.right = max(last.right, fragment.right)
-                continue
-        cells.append(Cell(fragment.text, fragment.left, fragment.right))
+            separator = "" if _is_tight(last.text, fragment.text) else " "
+            last.text = f"{last.text}{separator}{fragment.text}"
+            last.right = max(last.right, fragment.right)
+        else:
+            cells.append(Cell(fragment.text, fragment.left, fragment.right))
     return cells
 
 
-def _belongs(before: str, after: str, gap: float, size: float, *, first: bool) -> bool:
-    if _OPENS.fullmatch(before) and after[0].isdigit() or (_OPENS.fullmatch(before) and is_figure(after)):
+def _belongs(cell: Cell, fragment: Fragment, *, is_first: bool) -> bool:
+    """Return whether a fragment belongs to the cell before it."""
+    before, after = cell.text, fragment.text
+    if fragment.left - cell.right < _TOUCH * fragment.size:
         return True
-    if _CLOSES.fullmatch(after) and before[-1].isdigit():
-        return True
-    if _OPENS.fullmatch(before[-1:]) and before[-1] in "$€£¥(" and is_figure(after):
-        return True
-    return first and _MARKER.fullmatch(before) is not None and not is_figure(after)
+    if _CLOSES.fullmatch(after):
+        return before[-1].isdigit()
+    if is_figure(after):
+        return before[-1] in _SIGNS and len(before) <= _MAX_SIGN_CHARS
+    return is_first and _MARKER.fullmatch(before) is not None
 
 
 def _is_tight(before: str, after: str) -> bool:
     """Return whether two parts of a figure are written without a space."""
-    return (before[-1] in "$€£¥(" and len(before) <= 4 and (after[0].isdigit() or after[0] in "(.—–-")) or _CLOSES.fullmatch(after) is not None
+    if _CLOSES.fullmatch(after):
+        return True
+    return before[-1] in _SIGNS and len(before) <= _MAX_SIGN_CHARS and is_figure(after)

@@ -4,7 +4,8 @@ Rules
     1. Only the outermost lines of a page are looked at: those in its margins, and the first and
        the last one wherever they stand.
     2. A line recurs where the same text, digits aside, stands at the edge of four of the pages
-       around it (of half the pages of a short document); a bare number where it counts the pages: as many more as the pages are apart.
+       around it (of half the pages of a short document); a bare number where it counts the pages:
+       it is as many more as they are apart.
     3. What is removed is kept: the number of the page becomes its label.
 """
 
@@ -52,7 +53,6 @@ class _Edge:
     key: str
     number: str | None
     at_top: bool
-    text: str
 
 
 def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> list[Running]:
@@ -84,9 +84,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
             removed[edge.page].add(edge.line)
         if is_counted or (recurs and edge.number is not None):
             labels[edge.page] = labels[edge.page] or edge.number
-    return [
-        Running(frozenset(lines), label) for lines, label in zip(removed, labels, strict=True)
-    ]
+    return [Running(frozenset(lines), label) for lines, label in zip(removed, labels, strict=True)]
 
 
 def _edges(page: int, lines: Sequence[Line], height: float) -> Iterator[_Edge]:
@@ -99,14 +97,12 @@ def _edges(page: int, lines: Sequence[Line], height: float) -> Iterator[_Edge]:
         line = lines[index]
         from_bottom = len(order) - 1 - rank
         top = rank < _EDGE_LINES and (line.baseline > (1 - _TOP) * height or not rank)
-        bottom = from_bottom < _EDGE_LINES and (
-            line.baseline < _BOTTOM * height or not from_bottom
-        )
+        bottom = from_bottom < _EDGE_LINES and (line.baseline < _BOTTOM * height or not from_bottom)
         if top or bottom:
             text = line.text
             if len(text) <= _MAX_CHARS:
                 key = _DIGITS.sub("#", text.casefold())
-                yield _Edge(page, index, key, _printed_number(line), top and not bottom, text)
+                yield _Edge(page, index, key, _printed_number(line), top and not bottom)
 
 
 def _printed_number(line: Line) -> str | None:

@@ -25,7 +25,7 @@ _CAPTION_GAP = 2.6
 _ALIGNED = 4.0  # points
 _TIGHT = 1.35  # sizes between the baselines of a cell that is wrapped
 _UNITS = re.compile(
-    r"\(?(?:(?:\w+ )?(?:dollars |amounts )?in (?:thousands|millions|billions|[$€£]|u\.?s\.? dollars)"
+    r"\(?(?:(?:\w+ )?(?:dollars |amounts )?in (?:thousands|millions|billions|[$€£]|u\.?s\.? d)"
     r"|amounts in|dollars in|[$€£] (?:in )?(?:thousands|millions|billions)|\(unaudited\))",
     re.IGNORECASE,
 )
@@ -100,7 +100,10 @@ def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
         elif _is_prose(line, column):
             break
         index += 1
-    while end < len(lines) and _continues(lines[end - 1], lines[end]):
+    row = lines[end - 1]
+    while (
+        end < len(lines) and _continued_cell(row, lines[end], lines[end - 1].baseline) is not None
+    ):
         end += 1
     return end
 
@@ -119,25 +122,6 @@ def _is_prose(line: Line, column: float) -> bool:
     return (long and line.right > column) or (
         line.right > column and _SENTENCE_END.search(line.text) is not None
     )
-
-
-def _continues(before: Line, line: Line) -> bool:
-    """Return whether a line is the rest of a label or of a cell in the line above it."""
-    if len(line.cells) != 1 or line.rows or not _follows(before, line, _TIGHT):
-        return False
-    if len(before.cells) < 2:
-        return False
-    if line.text[0].islower() and line.right < before.cells[1].left:
-        return True
-    return _cell_above(before, line) is not None
-
-
-def _cell_above(before: Line, line: Line) -> int | None:
-    """Return which cell of a row, after the first, a single cell below it goes on with."""
-    for index, cell in enumerate(before.cells[1:], start=1):
-        if abs(cell.left - line.left) < _ALIGNED and not is_figure(cell.text):
-            return index
-    return None
 
 
 def _is_table(lines: Sequence[Line], rows: Sequence[bool], start: int, end: int) -> bool:
@@ -182,22 +166,41 @@ def _is_head(line: Line) -> bool:
 def table_rows(lines: Sequence[Line]) -> list[str]:
     """Return one text a row, with wrapped labels and cells joined."""
     merged: list[list[str]] = []
-    last: Line | None = None
-    for index, line in enumerate(lines):
+    row: Line | None = None
+    baseline = 0.0
+    for line in lines:
         cells = [cell.text for cell in line.cells]
-        if last is not None and merged and _continues(last, line):
-            place = _cell_above(last, line) if not line.text[0].islower() else 0
-            if line.text[0].islower() and line.right >= last.cells[1].left:
-                place = _cell_above(last, line)
-            merged[-1][place or 0] += f" {cells[0]}"
-            last = Line(last.cells, line.baseline, line.size, line.runs, line.region_left, line.region_right, region=line.region)
-            continue
-        if last is not None and merged and _opens_label(last, line):
-            merged[-1] = [f"{merged[-1][0]} {cells[0]}", *cells[1:]]
+        place = _continued_cell(row, line, baseline) if row is not None else None
+        if place is not None:
+            merged[-1][place] += f" {cells[0]}"
         else:
-            merged.append(cells)
-        last = line
+            if row is not None and _opens_label(row, line):
+                merged[-1] = [f"{merged[-1][0]} {cells[0]}", *cells[1:]]
+            else:
+                merged.append(cells)
+            row = line
+        baseline = line.baseline
     return [table_line(cells) for cells in merged]
+
+
+def _continued_cell(row: Line, line: Line, baseline: float) -> int | None:
+    """Return which cell of a row a line goes on with, None where it is no rest of one.
+
+    Args:
+        row: The row above.
+        line: A line.
+        baseline: That of the last line of the row.
+    """
+    if len(line.cells) != 1 or len(row.cells) < 2 or line.rows or row.region != line.region:
+        return None
+    if not 0 <= baseline - line.baseline <= _TIGHT * max(row.size, line.size):
+        return None
+    if line.text[0].islower() and line.right < row.cells[1].left:
+        return 0
+    for index, cell in enumerate(row.cells[1:], start=1):
+        if abs(cell.left - line.left) < _ALIGNED and not is_figure(cell.text):
+            return index
+    return None
 
 
 def _opens_label(before: Line, line: Line) -> bool:
