@@ -28,6 +28,7 @@ from spanwise.parsers.layout.page import Font, Words
 __all__ = ["FontTable", "PageWords", "read_words"]
 
 _WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
+_HALF = re.compile("[\ud800-\udfff]")
 _HYPHENS = "\ufffe\x02\xad"
 _BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
 _PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
@@ -81,23 +82,23 @@ def _read_font(handle: object) -> Font:
 
 
 def _read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
-    """Return the characters of a page, one for each place that pdfium counts."""
+    """Return the characters of a page, one for each place that pdfium counts.
+
+    Characters outside the basic plane are in two halves where pdfium counts them so.
+    """
     count = pdfium.FPDFText_CountChars(content)
     if count <= 0:
         return ""
     size = 2 * count + 2  # a character outside the basic plane takes two places
     buffer = (ctypes.c_ushort * size)()
     written = pdfium.FPDFText_GetText(content, 0, count, buffer)
-    units = bytes(memoryview(buffer).cast("B")[: 2 * max(0, written - 1)])
-    text = units.decode("utf-16-le", "replace")
-    if len(text) != count:
-        text = "".join([_character(content, place) for place in range(count)])
-    return text
-
-
-def _character(content: pdfium.FPDF_TEXTPAGE, place: int) -> str:
-    code = pdfium.FPDFText_GetUnicode(content, place)
-    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    length = max(0, written - 1)
+    text = bytes(memoryview(buffer).cast("B")[: 2 * length]).decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    if length == count:  # a place holds half a character where it lies outside the basic plane
+        return "".join(map(chr, buffer[:length]))
+    return "".join([chr(pdfium.FPDFText_GetUnicode(content, place)) for place in range(count)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ def _place_words(text: str) -> Iterator[tuple[str, int, int]]:
         word, start, last = match.group(), match.start(), match.end() - 1
         if word[-1] in _HYPHENS and last > start:
             word, last = word[:-1] + HYPHEN, last - 1
+        if _HALF.search(word):
+            word = word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         yield word, start, last
 
 

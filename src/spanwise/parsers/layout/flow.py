@@ -32,16 +32,13 @@ class Mender:
 
     def join(self, before: str, after: str) -> str:
         """Return two lines as one."""
-        if before.endswith(HYPHEN):
-            return f"{before[:-1]}{self._mark(before[:-1], after)}{after}"
-        if (
-            before.endswith("-")
-            and len(before) > 1
-            and before[-2].isalpha()
-            and after[:1].islower()
-        ):
-            return f"{before[:-1]}{self._mark(before[:-1], after)}{after}"
-        return f"{before} {after}"
+        stem = before[:-1]
+        is_parted = before[-1] == HYPHEN
+        if not is_parted and not (before[-1] == "-" and stem[-1:].isalpha()):
+            return f"{before} {after}"
+        if is_parted or after[0].islower():
+            return f"{stem}{self._mark(stem, after)}{after}"
+        return f"{before}{after}"
 
     def _mark(self, before: str, after: str) -> str:
         left = _TAIL.search(before[-_MAX_WORD_CHARS:])
@@ -105,7 +102,7 @@ def goes_on(before: Line, line: Line, measure: Measure | None) -> bool:
     text = before.text
     if _BULLET.match(line.text):
         return False
-    if line.text[0].islower() and not _ENDED.search(text):
+    if text[-1] == HYPHEN or (line.text[0].islower() and not _ENDED.search(text)):
         return True
     if line.left > before.left + _INDENT * line.size and not _BULLET.match(text):
         return False

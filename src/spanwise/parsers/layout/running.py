@@ -6,7 +6,8 @@ Rules
     2. A line recurs where the same text, digits aside, stands at the edge of four of the pages
        around it (of half the pages of a short document); a bare number where it counts the pages:
        it is as many more as they are apart.
-    3. What is removed is kept: the number of the page becomes its label.
+    3. What is removed is kept: the number of the page becomes its label. A page of which no word
+       would be left loses nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from spanwise.parsers.layout.rows import Line
@@ -84,7 +85,21 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
             removed[edge.page].add(edge.line)
         if is_counted or (recurs and edge.number is not None):
             labels[edge.page] = labels[edge.page] or edge.number
-    return [Running(frozenset(lines), label) for lines, label in zip(removed, labels, strict=True)]
+    return [
+        Running(frozenset(gone if _leaves_words(lines, gone) else ()), label)
+        for lines, gone, label in zip(pages, removed, labels, strict=True)
+    ]
+
+
+def _leaves_words(lines: Sequence[Line], gone: Set[int]) -> bool:
+    """Return whether a page keeps some words, or had none beside what runs along."""
+    return not any(map(_has_letters, lines)) or any(
+        _has_letters(line) for index, line in enumerate(lines) if index not in gone
+    )
+
+
+def _has_letters(line: Line) -> bool:
+    return any(map(str.isalpha, line.text))
 
 
 def _edges(page: int, lines: Sequence[Line], height: float) -> Iterator[_Edge]:
