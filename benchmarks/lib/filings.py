@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,13 +51,13 @@ class Reading:
 class Rates:
     """Shares found so far."""
 
-    found: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
+    found: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    asked: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, name: str, found: float, asked: float) -> None:
         """Count so many of so many."""
-        self.found[name] += found  # type: ignore[assignment]
-        self.asked[name] += asked  # type: ignore[assignment]
+        self.found[name] += found
+        self.asked[name] += asked
 
     def rate(self, name: str) -> float | None:
         """Return the share, None where nothing was asked."""
@@ -66,7 +66,7 @@ class Rates:
 
 def read_evidence(folder: Path) -> list[Evidence]:
     """Return the evidence of a dataset with pages, each page and text once."""
-    found = {}
+    found: dict[Evidence, None] = {}
     with (folder / "queries.jsonl").open(encoding="utf-8") as stream:
         for row in map(json.loads, stream):
             for item in row["evidence"]:
@@ -159,11 +159,7 @@ def find_titles(text: str) -> list[str]:
 
 
 def score_outline(
-    entries: Sequence[tuple[int, str]],
-    reading: Reading,
-    plain: Sequence[str],
-    rates: Rates,
-    name: str,
+    entries: Sequence[tuple[int, str]], reading: Reading, plain: Sequence[str], rates: Rates
 ) -> None:
     """Count the titles of an outline, where they stand on their page, that are headings there."""
     if reading.headings is None:
@@ -176,4 +172,4 @@ def score_outline(
         if len(key) < 3 or key not in letters(plain[page]):
             continue
         keys = here.get(page, [])
-        rates.add(name, any(key in other and len(other) <= len(key) + 20 for other in keys), 1)
+        rates.add("outline", any(key in other and len(other) <= len(key) + 20 for other in keys), 1)

@@ -11,14 +11,14 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-__all__ = ["RUNNING", "STYLES", "Source", "read_reference", "read_sources", "render"]
+__all__ = ["RUNNING", "STYLES", "Rendered", "read_markdown", "read_reference", "render"]
 
 STYLES = ("larger fonts", "header and footer", "same size", "two columns")
 _HEADER, _FOOTER = "Spanwise, a working paper", "Draft of the season"
 
 
 @dataclass(slots=True)
-class Source:
+class Rendered:
     """What a rendered file holds, in reading order."""
 
     name: str
@@ -54,12 +54,12 @@ class Source:
         return "\n".join(parts)
 
 
-def read_sources(paths: Sequence[Path]) -> list[Source]:
+def read_markdown(paths: Sequence[Path]) -> list[Rendered]:
     """Return what some Markdown files hold; code and raw HTML are left out."""
     parser = MarkdownIt("commonmark").enable("table")
     sources = []
     for path in paths:
-        source = Source(path.stem)
+        source = Rendered(path.stem)
         tokens = parser.parse(path.read_text(encoding="utf-8"))
         source.items += _items(tokens)
         sources.append(source)
@@ -70,11 +70,11 @@ _UNDERLINE = re.compile(r"(?m)^(?P<title>\S.*)\n(?P<rule>\*{3,}|={3,}|-{3,}|~{3,
 _MARKUP = re.compile(r"[*`\"]")
 
 
-def read_reference(*, files: int = 6) -> list[Source]:
+def read_reference(*, files: int = 6) -> list[Rendered]:
     """Return topics of the Python language reference that have headings, dealt into files."""
     from pydoc_data.topics import topics
 
-    sources = [Source(f"reference{number}") for number in range(files)]
+    sources = [Rendered(f"reference{number}") for number in range(files)]
     held = [text for _, text in sorted(topics.items()) if len(_UNDERLINE.findall(text)) >= 2]
     for number, text in enumerate(held):
         sources[number % files].items += _reference_items(text)
@@ -131,7 +131,7 @@ def _plain(token: Token) -> str:
     return re.sub("[^\x20-\x7e\xa0-\xff–—‘’“”•…]", "?", text)
 
 
-def render(source: Source, path: Path, *, style: str) -> None:
+def render(source: Rendered, path: Path, *, style: str) -> None:
     """Write a PDF of a source in one of the styles; without tags and outline."""
     from reportlab.lib.pagesizes import A4
     from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
@@ -168,7 +168,7 @@ def _decorator(style: str) -> Callable[[Any, Any], None]:
 RUNNING = (_HEADER, _FOOTER, "Chapter of the year")
 
 
-def _flowables(source: Source, style: str, width: float) -> Iterator[Any]:
+def _flowables(source: Rendered, style: str, width: float) -> Iterator[Any]:
     from reportlab.lib import colors
     from reportlab.lib.enums import TA_JUSTIFY
     from reportlab.lib.styles import ParagraphStyle

@@ -29,7 +29,7 @@ from spanwise.parsers.pdf_words import FontTable, read_words
 from spanwise.parsers.titles import read_author, read_title
 from spanwise.types import Page, Scalar
 
-__all__ = ["parse_pdf"]
+__all__ = ["parse_pdf", "read_pdf"]
 
 _FEW_CHARS = 20
 """A page with less text, and with pictures, is taken for a scan."""
@@ -38,13 +38,21 @@ _GARBLED = re.compile("[\ue000-\uf8ff\ufffd]")
 
 
 def parse_pdf(source: Source) -> Parsed:
-    """Return the text of all pages, with the outline's headings where their text is found.
-
-    Every page but the last ends with a line end of ours; a page without text is empty.
+    """Return the text of all pages with its headings and tables; a page without text is empty.
 
     Raises:
         ParseError: "encrypted" where a password is needed to open it, "corrupt" where nothing can
             be saved, "too_large" with too many pages, "no_text" where no page holds text.
+    """
+    return read_pdf(source)[0]
+
+
+def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Composition]:
+    """Return as `parse_pdf`, with what was taken out of the pages.
+
+    Args:
+        source: The file.
+        with_outline: Whether the outline of the file, where it has one, ranks its headings.
     """
     warnings: list[str] = []
     document = _open(source, warnings)
@@ -53,12 +61,12 @@ def parse_pdf(source: Source) -> Parsed:
         raise source.error(
             "too_large", f"it has {count} pages, more than {source.max_pages}; raise max_pages"
         )
-    contents, fonts, scans = _read_pages(document, count, warnings)
+    sheets, fonts, scans = _read_pages(document, count, warnings)
     composed = compose(
-        [content.lines for content in contents],
-        heights=[content.height for content in contents],
+        [sheet.lines for sheet in sheets],
+        heights=[sheet.height for sheet in sheets],
         fonts=fonts.fonts,
-        outline=read_outline(document),
+        outline=read_outline(document) if with_outline else (),
     )
     text = composed.text
     if not text:
@@ -71,7 +79,7 @@ def parse_pdf(source: Source) -> Parsed:
     if garbled > _MAX_GARBLED * len(text):
         warnings.append(f"{garbled} of {len(text)} characters have no meaning in their font")
     properties = document.get_metadata_dict(skip_empty=True)
-    return Parsed(
+    parsed = Parsed(
         text=text,
         media_type="application/pdf",
         title=read_title(properties.get("Title", "")),
@@ -81,6 +89,7 @@ def parse_pdf(source: Source) -> Parsed:
         metadata=_read_metadata(properties),
         warnings=tuple(warnings),
     )
+    return parsed, composed
 
 
 def _open(source: Source, warnings: list[str]) -> pypdfium2.PdfDocument:
