@@ -59,10 +59,8 @@ def run(folder: Path, place: Path) -> None:
                 base._ingestor.add_document(document)
             base.optimise()
             reached[name] = _measure(base, questions, pages)
-        means = 100 * reached[name].mean(axis=0)
-        print(
-            f"| {name} | {means[0, 0]:.1f} / {means[1, 0]:.1f} | {means[0, 1]:.1f} / {means[1, 1]:.1f} |"
-        )
+        (near, near_chars), (far, far_chars) = 100 * reached[name].mean(axis=0)
+        print(f"| {name} | {near:.1f} / {far:.1f} | {near_chars:.1f} / {far_chars:.1f} |")
     difference = 100 * (reached["laid out"] - reached["plain text"])
     for at, budget in enumerate(BUDGETS):
         for column, what in enumerate(("pages reached", "their characters")):

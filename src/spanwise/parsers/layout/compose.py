@@ -22,7 +22,7 @@ from spanwise.parsers.layout.outline import OutlineEntry, find_entries
 from spanwise.parsers.layout.page import Font
 from spanwise.parsers.layout.rows import Line
 from spanwise.parsers.layout.running import Running, find_running
-from spanwise.parsers.layout.tables import Table, find_tables, table_rows
+from spanwise.parsers.layout.tables import Table, find_tables, stands_above, table_rows
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Block, Heading
 
@@ -31,6 +31,8 @@ __all__ = ["Composition", "compose"]
 _NOTE_MARK = re.compile(r"(?:\(?\d{1,2}\)?|[*†‡§]+|\([a-z]\)|[a-z]\))\s+\S")
 _NOTE_SIZE = 0.93  # of the body
 _NEAR = 1.4  # sizes between the baselines of lines that stand together
+_PROSE_CHARS = 60
+_INDENT = 0.8  # em
 _ENDS = ".:;!?"
 
 
@@ -187,7 +189,9 @@ class _Composer:
             above = lines[start - 1]
             goes_on_here = (
                 stop - start == 1
+                and len(line.text) < _PROSE_CHARS
                 and above.region == line.region
+                and line.left <= above.left + _INDENT * line.size
                 and 0 < above.baseline - line.baseline <= _NEAR * line.size
             )
         self.writer.separate(1 if goes_on_here else 2)
@@ -216,7 +220,7 @@ class _Composer:
         self.writer.separate(2)
         starts = []
         index = table.start
-        while index < table.end and len(lines[index].cells) == 1 and not lines[index].rows:
+        while index < table.end and stands_above(lines, index):
             found = None
             if headings.may_head_table(index, follows_table=follows):
                 found = headings.find(index, limit=table.end)

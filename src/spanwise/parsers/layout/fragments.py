@@ -4,11 +4,13 @@ Rules
     1. Words follow each other in content order; a fragment ends where the baseline changes, where
        the next word stands to the left, and where the gap is wider than an em.
     2. A raised or lowered word of smaller type that touches the word before it belongs to it.
-    3. A fragment keeps the runs of its type: (font, size in tenths of a point, characters).
+    3. A currency sign is written without a space before its figure.
+    4. A fragment keeps the runs of its type: (font, size in tenths of a point, characters).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +23,7 @@ Run = tuple[int, int, int]
 
 _MAX_GAP = 1.0  # em
 _CURRENCY = frozenset("$€£¥")
+_SIGN_GAP = re.compile(r"(?<=[$€£¥]) (?=[\d(])")
 _TOUCH = 0.3  # em: a currency sign begins a cell, unless it touches what stands before it
 _MAX_BACK = 0.6  # em: kerning and overprinting move words a little to the left
 _SAME_LINE = 0.25  # em
@@ -106,8 +109,11 @@ def _fragment(words: Words, members: Sequence[int], right: float) -> Fragment:
         for index in members
         if words.fonts[index] == main[0] and abs(round(10 * words.sizes[index]) - main[1]) <= 2
     )
+    text = " ".join([words.texts[index] for index in members])
+    if not _CURRENCY.isdisjoint(text):
+        text = _SIGN_GAP.sub("", text)
     return Fragment(
-        text=" ".join([words.texts[index] for index in members]),
+        text=text,
         left=words.lefts[members[0]],
         right=right,
         baseline=baseline,

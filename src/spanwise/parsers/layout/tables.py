@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from spanwise.parsers.layout.rows import Line, is_figure
 from spanwise.parsers.writer import table_line
 
-__all__ = ["Table", "find_tables", "is_units", "table_rows"]
+__all__ = ["Table", "find_tables", "is_units", "stands_above", "table_rows"]
 
 _MAX_BETWEEN = 4  # lines without figures between two rows
 _MAX_ABOVE = 5  # lines of heads and caption
@@ -201,6 +201,14 @@ def _continued_cell(row: Line, line: Line, baseline: float) -> int | None:
         if abs(cell.left - line.left) < _ALIGNED and not is_figure(cell.text):
             return index
     return None
+
+
+def stands_above(lines: Sequence[Line], index: int) -> bool:
+    """Return whether a line of a table is a head, a caption or the like, not part of a row."""
+    line = lines[index]
+    if len(line.cells) != 1 or line.rows:
+        return False
+    return index + 1 >= len(lines) or not _opens_label(line, lines[index + 1])
 
 
 def _opens_label(before: Line, line: Line) -> bool:
