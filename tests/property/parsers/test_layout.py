@@ -36,6 +36,10 @@ SHEETS = st.lists(
 )
 
 
+Written = tuple[list[tuple[list[str], int, int, float, int]], list[Rule]]
+"""Lines (words, x, y, size, font) and rules of a page."""
+
+
 def made(
     pages: list[Written],
 ) -> list[Sheet]:
