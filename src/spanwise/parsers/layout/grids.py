@@ -5,7 +5,9 @@ Rules
     2. Two fields of a grid without a rule between them are one cell, which spans both: its text
        stands at its first field, the others are empty.
     3. The words of a cell are read from its top to its bottom: a cell that is wrapped is one text.
-    4. A row without text is left out; a row of the grid is one line.
+    4. Rules around a table that has none between its columns make no grid: its rows are told by
+       their gaps (`tables`).
+    5. A row without text is left out; a row of the grid is one line.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from spanwise.parsers.layout.flow import HYPHEN
 from spanwise.parsers.layout.fragments import Fragment
@@ -22,6 +25,7 @@ from spanwise.parsers.writer import table_line
 __all__ = ["find_grids"]
 
 _TOUCH = 2.5  # points
+_WIDE_GAP = 1.8  # em
 _MAX_CELL_CHARS = 1500
 """A cell with more is a frame around the page, not a cell."""
 
@@ -49,6 +53,8 @@ def find_grids(words: Words, rules: Sequence[Rule]) -> tuple[list[Fragment], fro
         if grid is None:
             continue
         cells = _fill(grid, words, taken)
+        if any(_holds_columns(words, indices) for indices in cells.values()):
+            continue
         rows = _rows(grid, words, cells)
         if len(rows) >= 2 and max(map(len, rows)) <= _MAX_CELL_CHARS:
             members = [index for indices in cells.values() for index in indices]
@@ -171,6 +177,18 @@ def _cell_text(words: Words, members: Sequence[int]) -> str:
         is_parted = not text or text.endswith(HYPHEN)
         text = text.removesuffix(HYPHEN) + word if is_parted else f"{text} {word}"
     return text
+
+
+def _holds_columns(words: Words, members: Sequence[int]) -> bool:
+    """Return whether two lines of a cell have a wide gap: then rules frame a table without any."""
+    ordered = sorted(members, key=lambda index: _line_key(words, index))
+    lines = set()
+    for before, index in pairwise(ordered):
+        line = _line_key(words, index)[0]
+        is_apart = words.lefts[index] - words.rights[before] > _WIDE_GAP * words.sizes[index]
+        if is_apart and line == _line_key(words, before)[0]:
+            lines.add(line)
+    return len(lines) >= 2
 
 
 def _line_key(words: Words, index: int) -> tuple[int, float]:

@@ -40,7 +40,7 @@ _DATE_WORDS = re.compile(
 """What heads of columns are made of; a line of nothing else titles nothing."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
 _MAX_CHARS = 160
-_PROSE_CHARS = 60
+_PROSE_CHARS = 40
 _THRESHOLD = 2.5
 
 
@@ -65,7 +65,9 @@ class Style:
 def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
     """Return the type of most prose of a document; of most characters where there is none."""
     every = [line for lines in pages for line in lines]
-    prose = (line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= 40)
+    prose = (
+        line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
+    )
     return (
         _common_type(prose, fonts)
         or _common_type(every, fonts)
@@ -129,8 +131,6 @@ def heading_style(
     letters = sum(map(str.isalpha, text))
     if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
         return None
-    if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
-        return None
     named, numbered = _NAMED.match(text), _NUMBERED.match(text)
     score = _type_score(line, text, body, fonts)
     if is_caption:
@@ -144,6 +144,8 @@ def heading_style(
     stands_alone = space_above >= 1.6 and space_below >= 1.45 and len(text) <= 40
     score += _word_score(text, named=named is not None, stands_alone=stands_alone)
     if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
+        return None
+    if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
         return None
     return Style(_rank(line, text, named, numbered, fonts), score)
 
@@ -179,6 +181,8 @@ def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
     if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
         score -= 2
     words = text.split()
+    if text[-1] == ":" and len(words) >= 6:
+        score -= 1.5
     if len(text) > 110 or (
         len(words) >= 8 and sum(word[0].islower() for word in words) > 0.6 * len(words)
     ):

@@ -1,7 +1,8 @@
 """Fragments on one baseline, joined to lines with cells.
 
 Rules
-    1. A line holds the fragments whose baselines differ by less than a third of an em.
+    1. A line holds the fragments whose baselines differ by less than a third of an em; the raised
+       mark before a footnote belongs to it.
     2. Fragments further apart than an em are cells; a currency sign, a bracket and a percent sign
        belong to the figure they stand at.
     3. A bullet or number at the start of a line belongs to the text after it.
@@ -23,6 +24,8 @@ _FIGURE = re.compile(
     r"[$€£¥(+\-–—]{0,3}\s?\$?\s?\(?(?:\d[\d,.\s]*|\.\d+|[—–-]+)\s?[%)xX*]{0,3}(?:\s?\(\w{1,2}\))?"
     r"|N/?[AM]|nm|NM|\*+|[—–-]+|[$€£¥]"
 )
+_MAX_MARK_CHARS = 4
+_MARK_RAISE = 0.65  # em: the mark of a footnote may stand so much above its line
 _SIGNS = "$€£¥("
 _MAX_SIGN_CHARS = 4  # "US$ ("
 _TOUCH = 0.35  # em
@@ -104,7 +107,11 @@ def _on_line(first: Fragment, other: Fragment) -> bool:
     if first.rows or other.rows:
         return False
     smaller = first.size if first.size < other.size else other.size
-    return first.baseline - other.baseline <= _SAME_LINE * smaller
+    distance = first.baseline - other.baseline
+    if distance <= _SAME_LINE * smaller:
+        return True
+    is_mark = len(first.text) <= _MAX_MARK_CHARS and first.right <= other.left
+    return is_mark and distance <= _MARK_RAISE * other.size
 
 
 def _line(fragments: Sequence[Fragment], region: Region, number: int) -> Line:
