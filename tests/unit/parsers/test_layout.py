@@ -222,6 +222,15 @@ def test_numbers_that_do_not_count_the_pages_stay() -> None:
     assert compose_sheets(sheets).labels == (None, None, None)
 
 
+def test_heads_of_columns_stay_though_they_recur() -> None:
+    """Statements that follow each other have the same ones."""
+    sheets = []
+    for name in ("Income", "Assets", "Debt", "Cash", "Equity"):
+        sheet = Sheet().row("(in millions)", "2022", "2021", y=780)
+        sheets.append(sheet.row(name, "12", "14", y=768).row(f"Other {name}", "1", "2", y=756))
+    assert compose_sheets(sheets).text.count("(in millions) | 2022 | 2021") == 5
+
+
 def test_a_page_of_nothing_but_its_head_keeps_it() -> None:
     """No page loses all its words."""
     sheets = [Sheet().write("Left blank on purpose", y=780) for _ in range(5)]

@@ -6,7 +6,8 @@ Rules
     2. A line recurs where the same text, digits aside, stands at the edge of four of the pages
        around it (of half the pages of a short document); a bare number where it counts the pages:
        it is as many more as they are apart.
-    3. What is removed is kept: the number of the page becomes its label. A page of which no word
+    3. Heads of columns and lines of units stay, though statements in a row have the same ones.
+    4. What is removed is kept: the number of the page becomes its label. A page of which no word
        would be left loses nothing.
 """
 
@@ -34,6 +35,8 @@ _PAGE_NUMBER = re.compile(
     r"(?:\s+(?:of|/)\s+\d{1,4})?[-–—|•\])\s]*",
     re.IGNORECASE,
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
 _MAX_CHARS = 200
 
 
@@ -53,6 +56,9 @@ class _Edge:
     line: int
     key: str
     number: str | None
+    """Number that it shows at one of its ends, or alone."""
+    is_number: bool
+    """Whether it shows nothing else."""
     at_top: bool
 
 
@@ -81,9 +87,10 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
         )
         has_words = any(map(str.isalpha, edge.key))
         recurs = has_words and _around(places[edge.key, edge.at_top], edge.page) >= times
-        if is_counted or recurs:
+        is_gone = recurs or (is_counted and edge.is_number)
+        if is_gone:
             removed[edge.page].add(edge.line)
-        if is_counted or (recurs and edge.number is not None):
+        if is_gone and is_counted:
             labels[edge.page] = labels[edge.page] or edge.number
     return [
         Running(frozenset(gone if _leaves_words(lines, gone) else ()), label)
@@ -115,16 +122,24 @@ def _edges(page: int, lines: Sequence[Line], height: float) -> Iterator[_Edge]:
         bottom = from_bottom < _EDGE_LINES and (line.baseline < _BOTTOM * height or not from_bottom)
         if top or bottom:
             text = line.text
-            if len(text) <= _MAX_CHARS:
+            if len(text) <= _MAX_CHARS and not _is_table_head(line):
                 key = _DIGITS.sub("#", text.casefold())
-                yield _Edge(page, index, key, _printed_number(line), top and not bottom)
+                is_number = _PAGE_NUMBER.fullmatch(text) is not None
+                number = _printed_number(line)
+                yield _Edge(page, index, key, number, is_number, top and not bottom)
+
+
+def _is_table_head(line: Line) -> bool:
+    """Return whether a line heads columns: statements that follow each other have the same one."""
+    years = sum(_YEAR.fullmatch(cell.text) is not None for cell in line.cells)
+    return years >= 2 or _UNITS.search(line.text) is not None
 
 
 def _printed_number(line: Line) -> str | None:
     """Return the number of the page that a line shows at one of its ends, or alone."""
     for cell in (line.cells[0], line.cells[-1]):
         match = _PAGE_NUMBER.fullmatch(cell.text)
-        if match:
+        if match and not _YEAR.fullmatch(match[1]):
             return "".join(match[1].split())
     return None
 
