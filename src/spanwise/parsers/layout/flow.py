@@ -54,7 +54,9 @@ class Mender:
         return compound or right[0].isdigit() or right[0].isupper()
 
 
-_BULLET = re.compile(r"[•●▪■◦‣·○□☐☒☑✓*–—]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s|\(\w{1,4}\)\s")
+_BULLET = re.compile(
+    r"[•●▪■◦‣·○□☐☒☑✓*–—]\s|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s|[A-Z]\)\s|\(\w{1,4}\)\s"
+)
 _ENDED = re.compile(r"[.:;!?]['\"”’)]*\Z")
 _PROSE_CHARS = 40
 _PITCH_SLACK = 1.2

@@ -181,11 +181,10 @@ def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
     if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
         score -= 2
     words = text.split()
-    if text[-1] == ":" and len(words) >= 6:
+    small = sum(word[0].islower() for word in words) / len(words)
+    if text[-1] == ":" and len(words) >= 6 and small > 0.4:
         score -= 1.5
-    if len(text) > 110 or (
-        len(words) >= 8 and sum(word[0].islower() for word in words) > 0.6 * len(words)
-    ):
+    if len(text) > 110 or (len(words) >= 8 and small > 0.6):
         score -= 1
     return score
 
