@@ -20,6 +20,7 @@ from itertools import pairwise
 from spanwise.parsers.layout.flow import HYPHEN
 from spanwise.parsers.layout.fragments import Fragment
 from spanwise.parsers.layout.page import Rule, Words
+from spanwise.parsers.layout.rows import is_figure
 from spanwise.parsers.writer import table_line
 
 __all__ = ["find_grids"]
@@ -180,13 +181,16 @@ def _cell_text(words: Words, members: Sequence[int]) -> str:
 
 
 def _holds_columns(words: Words, members: Sequence[int]) -> bool:
-    """Return whether two lines of a cell have a wide gap: then rules frame a table without any."""
+    """Return whether two lines of a cell have a figure after a wide gap.
+
+    Then the rules frame a table that has none between its columns.
+    """
     ordered = sorted(members, key=lambda index: _line_key(words, index))
     lines = set()
     for before, index in pairwise(ordered):
         line = _line_key(words, index)[0]
         is_apart = words.lefts[index] - words.rights[before] > _WIDE_GAP * words.sizes[index]
-        if is_apart and line == _line_key(words, before)[0]:
+        if is_apart and is_figure(words.texts[index]) and line == _line_key(words, before)[0]:
             lines.add(line)
     return len(lines) >= 2
 
