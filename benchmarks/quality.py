@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from benchmarks import train
 from benchmarks.lib.baselines import Fusion, PlainBm25, Range
-from benchmarks.lib.datasets import DOCUMENT_SETS, TEXT_SETS, Dataset, Query, read_dataset
+from benchmarks.lib.datasets import (
+    DOCUMENT_SETS,
+    LANGUAGE_SETS,
+    TEXT_SETS,
+    Dataset,
+    Query,
+    read_dataset,
+)
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
@@ -33,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 class Measured:
-    """What one method reached on one set."""
+    """What one method reached on one set, or on the part of it in one language."""
 
     def __init__(self, search: Search, queries: Sequence[Query]) -> None:
         started = time.perf_counter()
@@ -52,9 +59,14 @@ class Measured:
             [[len(cut(ranges, b)) for ranges, b in zip(row, BUDGETS, strict=True)] for row in found]
         )
 
+    def __str__(self) -> str:
+        """Return recall, segments and time a search."""
+        low, high = self.segments.mean(axis=0)
+        return f"{cell(self)}  segments {low:.1f}/{high:.1f}  {self.seconds * 1000:.1f} ms"
+
 
 def spanwise_search(
-    searcher: Searcher, options: SegmentOptions, *, headers: bool = False
+    searcher: Searcher, options: SegmentOptions, *, headers: bool = False, abstain: bool = True
 ) -> Search:
     """Return a search for segments; the budget is for text alone unless headers are counted."""
 
@@ -62,7 +74,11 @@ def spanwise_search(
         result = searcher.search(
             query.text,
             options=SearchOptions(
-                budget_tokens=budget, segments=options, headers=headers, tokenizer="chars:4"
+                budget_tokens=budget,
+                segments=options,
+                headers=headers,
+                tokenizer="chars:4",
+                abstain=abstain,
             ),
             documents=query.scope,
         )
@@ -127,22 +143,29 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None, on
             for method, search in methods(base, dataset, out).items():
                 if only not in method:
                     continue
-                measured = Measured(search, dataset.queries)
-                table.setdefault(method, {})[name] = measured
-                segments = measured.segments.mean(axis=0)
-                print(
-                    f"{name:18s} {method:38s} {cell(measured)}  segments "
-                    f"{segments[0]:.1f}/{segments[1]:.1f}  {measured.seconds * 1000:.1f} ms",
-                    flush=True,
-                )
-    report = render(table, names)
+                for part, asked in parts(dataset).items():
+                    measured = Measured(search, asked)
+                    table.setdefault(method, {})[part] = measured
+                    print(f"{part:18s} {method:38s} {measured}", flush=True)
+    report = render(table)
     (out / "quality.md").write_text(report, encoding="utf-8")
     print(report)
 
 
-def render(table: dict[str, dict[str, Measured]], sets: Sequence[str]) -> str:
-    """Return the table, means over sets with evidence in characters, and paired differences."""
-    placed = [name for name in sets if name not in DOCUMENT_SETS] or sets
+def parts(dataset: Dataset) -> dict[str, list[Query]]:
+    """Return the queries of a set by name; those of a set in several languages by language."""
+    found: dict[str, list[Query]] = {}
+    for query in dataset.queries:
+        language = f" {query.language}" if dataset.name in LANGUAGE_SETS else ""
+        found.setdefault(dataset.name + language, []).append(query)
+    return found
+
+
+def render(table: dict[str, dict[str, Measured]]) -> str:
+    """Return the table, means over English sets with places of evidence, paired differences."""
+    sets = list(dict.fromkeys(name for found in table.values() for name in found))
+    others = {*DOCUMENT_SETS, *LANGUAGE_SETS}
+    placed = [name for name in sets if name.split()[0] not in others] or sets
     lines = [
         f"| recall % at 1,000/4,000 tokens | {' | '.join(sets)} | mean | segments |",
         "|---" * (len(sets) + 3) + "|",
@@ -175,7 +198,7 @@ def main() -> None:
     parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
     parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *DOCUMENT_SETS])
+    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *LANGUAGE_SETS, *DOCUMENT_SETS])
     parser.add_argument("--only", default="", help="methods whose name holds this")
     parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
     arguments = parser.parse_args()

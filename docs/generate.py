@@ -16,7 +16,9 @@ import click
 from spanwise import errors, options
 from spanwise.cli.failures import error_code
 from spanwise.cli.main import PROGRAM, cli
+from spanwise.config import KEYS
 from spanwise.errors import SpanwiseError
+from spanwise.types import reports
 
 DOCS = Path(__file__).resolve().parent
 WIDTH = 80
@@ -42,8 +44,31 @@ operating system says), `memory`, `interrupted` and `internal` are of the comman
 Progress, warnings and failures go to standard error, colours only to a terminal (`NO_COLOR` turns
 them off).
 
-Two environment variables count: `SPANWISE_KB` is the knowledge base where `--kb` is not given, and
+What is not said on the command line can be set: see [settings](#settings).
 `SPANWISE_TRACEBACK=1` shows the traceback of an error that should not happen.
+"""
+
+_SETTINGS_HEAD = """\
+
+## Settings
+
+An argument counts first, then an environment variable, then `spanwise.toml` of the project, then
+`spanwise.toml` of the user, then the default; `spanwise config` shows every value and where it came
+from. The file of the project is the nearest one from the working folder up to the root of its
+repository (`.git`); outside of a repository only the working folder counts. The file of the user is
+`~/.config/spanwise/spanwise.toml` (below `XDG_CONFIG_HOME` where that is set; below `APPDATA` on
+Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`. A file above the
+working folder that belongs to neither you, the owner of the working folder nor the administrator is
+an error. A knowledge base that a file names is looked for from the folder of that file; `~` is your
+home.
+
+What stands before the point is a table: `search.budget` is `budget` below `[search]`. A list in a
+variable has commas between its texts. What is not known, or of a wrong type, is an error that names
+the line. Secrets belong into no file, and `--allow-private` is said each time. The Python library
+reads neither files nor these variables: what it does depends on its arguments alone.
+
+| key | variable | default | meaning |
+|---|---|---|---|
 """
 
 _ERRORS_HEAD = """\
@@ -91,7 +116,16 @@ def cli_reference() -> str:
     for name, command in cli.commands.items():
         said = _help(command, PROGRAM, name)
         parts.append(f"\n## {PROGRAM} {name}\n\n```text\n{said}\n```\n")
-    return "".join(parts)
+    return "".join(parts) + _settings_table()
+
+
+def _settings_table() -> str:
+    """Return a row for each key."""
+    rows = []
+    for key in KEYS:
+        default = list(key.default) if isinstance(key.default, tuple) else key.default
+        rows.append(f"| `{key.name}` | `{key.variable}` | `{default!r}` | {key.meaning} |\n")
+    return _SETTINGS_HEAD + "".join(rows)
 
 
 def _field_rows(class_node: ast.ClassDef) -> list[str]:
@@ -109,11 +143,32 @@ def _field_rows(class_node: ast.ClassDef) -> list[str]:
     return rows
 
 
-def _preset_lines() -> list[str]:
-    lines = ["| preset | `segment_charge` | `irrelevant_chunk_penalty` |", "|---|---|---|"]
-    for name in ("precise", "balanced", "comprehensive"):
-        preset = options.SegmentOptions.preset(name)
-        lines.append(f"| `{name}` | {preset.segment_charge} | {preset.irrelevant_chunk_penalty} |")
+_PRESETS = {
+    "SegmentOptions": ("exact", ("segment_charge", "irrelevant_chunk_penalty")),
+    "PublishedOptions": (
+        "greedy",
+        (
+            "irrelevant_chunk_penalty",
+            "rank_decay",
+            "max_segment_chunks",
+            "budget_chunks",
+            "further_query_chunks",
+            "min_segment_value",
+            "document_ranks",
+        ),
+    ),
+}
+"""Method of a class of options, and the fields in which its presets differ."""
+
+
+def _preset_lines(class_name: str) -> list[str]:
+    method, fields = _PRESETS[class_name]
+    lines = ["| preset | " + " | ".join(f"`{name}`" for name in fields) + " |"]
+    lines.append("|---" * (len(fields) + 1) + "|")
+    for name in options.METHOD_PRESETS[method]:
+        preset = getattr(options, class_name).preset(name)
+        cells = [f"`{name}`", *(str(getattr(preset, field)) for field in fields)]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
@@ -127,13 +182,13 @@ def options_reference() -> str:
         lines += [f"## {node.name}", "", ast.get_docstring(node) or "", ""]
         lines += ["| field | type | default | meaning |", "|---|---|---|---|"]
         lines += [*_field_rows(node), ""]
-        if node.name == "SegmentOptions":
-            lines += [*_preset_lines(), ""]
+        if node.name in _PRESETS:
+            lines += [*_preset_lines(node.name), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def errors_reference() -> str:
-    """Return docs/errors.md: the tree, each kind with its code, and the codes of documents."""
+    """Return docs/errors.md: the tree, each kind with its code, codes of documents and findings."""
     source = inspect.getsource(errors)
     tree = inspect.cleandoc(errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
     lines = [
@@ -153,6 +208,11 @@ def errors_reference() -> str:
     lines += ["`DocumentError.code`, and `code` of each failure in an `IngestReport`.", ""]
     lines += ["| code | meaning |", "|---|---|"]
     lines += [f"| `{code}` | {said} |" for code, said in re.findall(r'"(\w+)",  # (.+)', source)]
+    lines += ["", "## Codes of findings", ""]
+    lines += ["`code` of each `CheckFinding`: what a check of a knowledge base found damaged.", ""]
+    lines += ["| code | meaning |", "|---|---|"]
+    found = inspect.getsource(reports).split("CheckCode = Literal[")[1].split("]")[0]
+    lines += [f"| `{code}` | {said} |" for code, said in re.findall(r'"(\w+)",  # (.+)', found)]
     return _ERRORS_HEAD + "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,7 @@ Range = tuple[str, int, int]
 _PLAIN_WORD = re.compile(r"[^\W_]+")
 _BREAK = re.compile(r"\n\n|\n|[.!?。！？।]\s?| ")
 _CANDIDATES = 200
+_PLAIN_CANDIDATES = 60
 
 
 def plain_terms(text: str) -> list[str]:
@@ -109,9 +110,10 @@ class PlainBm25:
         self._postings = _Postings.of(texts)
 
     def search(self, query: Query) -> list[Range]:
-        """Return ranges, best first."""
+        """Return ranges with a word of the question, best first."""
         scores = self._postings.scores(plain_terms(query.text))
-        return best_first(self._ranges, scores, query)
+        found = best_first(self._ranges, np.where(scores > 0, scores, -np.inf), query)
+        return found[:_PLAIN_CANDIDATES]
 
 
 class Fusion:

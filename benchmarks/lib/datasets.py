@@ -27,8 +27,12 @@ TEXT_SETS = (
     "squad_articles",
 )
 """Sets with evidence in characters, in the order of the tables."""
+LANGUAGE_SETS = ("xquad_multi",)
+"""Sets in several languages, reported language by language; none is trained on."""
 DOCUMENT_SETS = ("kgrag_sec10q",)
 """Sets of PDFs that name the documents of the evidence, not the place."""
+LANGUAGE_SETS = ("xquad_multi",)
+"""Sets in other languages than English."""
 NEVER_TRAINED = ("financebench_txt",)
 """Sets whose licence allows evaluation alone."""
 
@@ -42,6 +46,8 @@ class Query:
     evidence: dict[str, list[tuple[int, int]]]
     """Disjoint ranges of each document, in order."""
     scope: tuple[str, ...] | None
+    language: str = ""
+    """Where a set has several."""
 
     @property
     def evidence_chars(self) -> int:
@@ -82,10 +88,19 @@ def read_dataset(folder: Path, *, limit: int | None = None) -> Dataset:
         SourceDocument(str(row["doc_id"]), str(row["title"]), folder / str(row["path"]))
         for row in _rows(folder / "documents.jsonl")
     )
-    queries = [_query(row) for row in _rows(folder / "queries.jsonl") if row["evidence"]]
+    queries = [query for query in _queries(folder) if query.evidence]
     if limit is not None and len(queries) > limit:
         queries = [queries[at * len(queries) // limit] for at in range(limit)]
     return Dataset(folder.name, documents, tuple(queries))
+
+
+def read_unanswerable(folder: Path) -> tuple[Query, ...]:
+    """Return the queries of a dataset that its documents do not answer: those without evidence."""
+    return tuple(query for query in _queries(folder) if not query.evidence)
+
+
+def _queries(folder: Path) -> list[Query]:
+    return [_query(row) for row in _rows(folder / "queries.jsonl")]
 
 
 def _rows(path: Path) -> list[dict[str, object]]:
@@ -105,6 +120,7 @@ def _query(row: dict[str, object]) -> Query:
         text=str(row["query"]),
         evidence={document: merged(spans) for document, spans in ranges.items()},
         scope=tuple(row["scope"]) if row["scope"] else None,  # type: ignore[arg-type]
+        language=str((row.get("meta") or {}).get("lang", "")),  # type: ignore[attr-defined]
     )
 
 

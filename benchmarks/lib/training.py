@@ -16,7 +16,7 @@ from spanwise.core.features import FEATURES
 from spanwise.core.question import read_question
 from spanwise.core.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.query.weigh import search_terms, spread_shares, weigh
+from spanwise.query.weigh import Scope, search_terms, spread_shares, weigh
 
 Floats = NDArray[np.float64]
 
@@ -73,8 +73,7 @@ def examples(base: KnowledgeBase, queries: Iterable[Query]) -> list[Example]:
                 snapshot=snapshot,
                 embedder=searcher.embedder,
                 model=searcher.model,
-                where=None,
-                documents=query.scope,
+                scope=Scope(documents=query.scope),
             )
             if weighed is None:
                 continue

@@ -14,21 +14,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spanwise.core.beta import beta_relevance
+    from spanwise.core.chunks import split_chunks
+    from spanwise.core.headers import chunk_header
+    from spanwise.core.published import extract_published
+    from spanwise.core.render import render_segments
+    from spanwise.core.sections import split_sections
+    from spanwise.core.segments import chunk_values, extract_segments
     from spanwise.errors import SpanwiseError
+    from spanwise.explanation import Explanation
     from spanwise.filters import field, parse_filter
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.options import (
         ChunkOptions,
         FetchOptions,
+        HeaderOptions,
         ParseOptions,
+        PublishedOptions,
         SectionOptions,
         SegmentOptions,
     )
+    from spanwise.query.texts import ChunkWeights, weigh_chunks
     from spanwise.types import (
+        BackupReport,
+        CheckFinding,
+        CheckReport,
         Chunk,
         Citation,
         Document,
         DocumentRecord,
+        Excerpt,
+        ExcerptResult,
+        ExcerptSpan,
         IngestReport,
         SearchResult,
         Section,
@@ -36,32 +53,62 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BackupReport",
+    "CheckFinding",
+    "CheckReport",
     "Chunk",
     "ChunkOptions",
+    "ChunkWeights",
     "Citation",
     "Document",
     "DocumentRecord",
+    "Excerpt",
+    "ExcerptResult",
+    "ExcerptSpan",
+    "Explanation",
     "FetchOptions",
+    "HeaderOptions",
     "IngestReport",
     "KnowledgeBase",
     "ParseOptions",
+    "PublishedOptions",
     "SearchResult",
     "Section",
     "SectionOptions",
     "Segment",
     "SegmentOptions",
     "SpanwiseError",
+    "beta_relevance",
+    "chunk_header",
+    "chunk_values",
+    "extract_published",
+    "extract_segments",
     "field",
     "parse_filter",
+    "render_segments",
+    "split_chunks",
+    "split_sections",
+    "weigh_chunks",
 ]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "SpanwiseError": "errors",
+    "Explanation": "explanation",
     "field": "filters",
     "parse_filter": "filters",
     "KnowledgeBase": "knowledge_base",
+    "beta_relevance": "core.beta",
+    "chunk_header": "core.headers",
+    "chunk_values": "core.segments",
+    "extract_published": "core.published",
+    "extract_segments": "core.segments",
+    "render_segments": "core.render",
+    "split_chunks": "core.chunks",
+    "split_sections": "core.sections",
+    "weigh_chunks": "query.texts",
+    "ChunkWeights": "query.texts",
 }
 _OPTIONS = "Options"
 

@@ -6,7 +6,7 @@ question gives the same segments on one file or on a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
     from spanwise.filters import Filter
-    from spanwise.types import Chunk, Document, DocumentRecord, Page, Section
+    from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
 
 __all__ = [
     "DocumentEntry",
@@ -29,6 +31,7 @@ __all__ = [
     "Passages",
     "Scan",
     "ScanQuery",
+    "Searchable",
     "Snapshot",
     "Store",
     "Tokenizer",
@@ -83,12 +86,17 @@ class DocumentEntry:
     """Words of its title, file name and path: the field that routes a question to it."""
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
-    vectors: NDArray[np.float32] | None
+    vectors: NDArray[np.floating] | None
     """One row a chunk, of any length; None in a knowledge base without an embedder."""
+    language: str = ""
+    """Of its text (ISO 639-1), empty where it is not known: its terms are made in it."""
 
 
-class Snapshot(Protocol):
-    """One moment of a store: every call sees the same documents."""
+class Searchable(Protocol):
+    """Documents that can be searched and weighed: every call sees the same ones."""
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of living documents, ascending; "" for what is not known."""
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
@@ -104,7 +112,10 @@ class Snapshot(Protocol):
 
         The keyword score of chunk u is `sum over terms t of weight(t) * (impact(t, u) + title(t))`,
         `title(t)` 1 where the title words of its document hold t, `weight(t)` the inverse frequency
-        over all living chunks, or over document titles where no chunk holds t. Hits are the union
+        over all living chunks, or over document titles where no chunk holds t; of terms that stand
+        for one word (`query.words`), the chunks or titles of all are counted together, at most as
+        many as there are. Terms are those of `core.terms` in the language of the document; a
+        filter sees the metadata and that language (`filters.with_language`). Hits are the union
         of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
         `0.7 z(keyword) + 0.3 z(cosine)`; ties go to the older document, then the earlier chunk.
         Hits are ordered by document, then chunk.
@@ -123,6 +134,10 @@ class Snapshot(Protocol):
         vectors: NDArray[np.float32],
     ) -> Passages:
         """Return the raw material of some ranges; `vectors` (m, dimension) have unit length."""
+
+
+class Snapshot(Searchable, Protocol):
+    """One moment of a store."""
 
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document that a scan of this snapshot returned."""
@@ -147,6 +162,14 @@ class Store(Protocol):
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""
 
+    def record_settings(self, settings: Mapping[str, str]) -> None:
+        """Record settings in place of what was recorded under their names; the others stay.
+
+        Raises:
+            OptionError: If it names "dimension" or "reference_terms": what is stored depends on
+                them, and they are recorded once.
+        """
+
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
@@ -161,8 +184,17 @@ class Store(Protocol):
             StoreFullError: If the disk is full; nothing of the document was kept.
         """
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if there is one, in one transaction.
+
+        Args:
+            document_id: Its id.
+            record: What the caller knows of it; where that does not hold any more, because
+                another process replaced it, it stays. None to delete it whatever it is.
+
+        Returns:
+            Whether a document was deleted.
+        """
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
@@ -196,6 +228,31 @@ class Store(Protocol):
 
     def optimise(self) -> None:
         """Bring what is derived up to date and compact it."""
+
+    def check(self, *, repair: bool = False) -> CheckReport:
+        """Return what is wrong with what is stored and with what is derived of it.
+
+        Args:
+            repair: Whether to make anew what is derived; documents are never changed.
+
+        Raises:
+            StoreError: If it cannot be checked, or not be written for a repair.
+        """
+
+    def backup(
+        self, target: Path, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Copy everything as it is at one moment to a new folder, whole or not at all.
+
+        Args:
+            target: Folder to make.
+            on_progress: Called with the bytes copied and all bytes of the documents.
+
+        Raises:
+            OptionError: If the target cannot be such a folder.
+            StoreFullError: If its disk is full; nothing is left of the copy.
+            StoreError: If it cannot be written, or the store is not on disk.
+        """
 
     def close(self) -> None:
         """Release everything; a closed store raises StoreError."""

@@ -38,5 +38,7 @@ def make_embedder(name: str) -> Embedder:
     found = entry_points(group=_GROUP, name=vendor)
     if not found:
         known = ", ".join(sorted(entry.name for entry in entry_points(group=_GROUP)))
-        raise OptionError(f"embedder is {name!r}; no installed package offers it (known: {known})")
+        # Those of Spanwise itself are always registered: none at all is a broken installation.
+        hint = f"known: {known}" if known else "none is registered: install spanwise again"
+        raise OptionError(f"embedder is {name!r}; no installed package offers it ({hint})")
     return cast("Embedder", next(iter(found)).load()(model))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import environment, read_json, spanwise
+from tests.integration.commands import command, environment, read_json, spanwise
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
@@ -105,6 +105,25 @@ def test_search_as_json_holds_segments_context_and_locations(home: Path) -> None
     assert shown["text"] == best["text"]
 
 
+def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Path) -> None:
+    question = "Which bird lays the largest eggs?"
+    done = spanwise("search", question, folder=home)
+    assert (done.returncode, done.stderr) == (4, "")
+    assert done.stdout.startswith("Nothing in the knowledge base answers this question.\n")
+    result = read_json("search", question, folder=home, code=4)
+    assert (result["not_found"], result["weak_evidence"], result["segments"]) == (True, True, [])
+    assert 0 < result["evidence"] < 0.1
+    assert result["best_guess"]["text"]
+
+
+def test_segments_are_shown_all_the_same_under_a_line_that_says_weak(home: Path) -> None:
+    question = "Which bird lays the largest eggs?"
+    done = spanwise("search", question, "--no-abstain", folder=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("weak evidence: ")
+    assert "1st  " in done.stdout
+
+
 def test_search_for_a_model_writes_the_context_alone(home: Path) -> None:
     context = read_json("search", QUESTION, folder=home)["context"]
     assert spanwise("search", QUESTION, "--context", folder=home).stdout == context + "\n"
@@ -113,6 +132,19 @@ def test_search_for_a_model_writes_the_context_alone(home: Path) -> None:
 def test_search_in_some_documents_only(home: Path) -> None:
     result = read_json("search", QUESTION, "-d", "annual-report-2022.md", folder=home)
     assert {one["document_id"] for one in result["segments"]} == {"annual-report-2022.md"}
+
+
+def test_search_by_the_published_method_is_the_same_in_every_process(home: Path) -> None:
+    arguments = ["--query", "energy cost", "--method", "greedy", "--preset", "dsrag-balanced"]
+    first = spanwise("search", QUESTION, *arguments, "--json", folder=home)
+    second = spanwise(
+        "search", QUESTION, *arguments, "--json", folder=home, extra={"PYTHONHASHSEED": "7"}
+    )
+    assert first.stdout == second.stdout
+    result = json.loads(first.stdout)
+    assert result["queries"] == [QUESTION, "energy cost"]
+    assert result["segments"]
+    assert all(one["last_chunk"] - one["first_chunk"] <= 15 for one in result["segments"])
 
 
 def test_nothing_found_is_exit_code_4(home: Path) -> None:
@@ -133,6 +165,8 @@ def test_nothing_found_is_exit_code_4(home: Path) -> None:
         (["search", QUESTION, "--where", "colour = 1"], 2, "filter"),
         (["search", " "], 2, "query"),
         (["search", QUESTION, "--tokenizer", "nope"], 2, "option"),
+        (["search", QUESTION, "--method", "greedy", "--preset", "precise"], 2, "option"),
+        (["search", QUESTION, "--preset", "dsrag-balanced"], 2, "option"),
         (["list", "--where", "year >="], 2, "filter"),
         (["show", "nope.md"], 4, "document_not_found"),
         (["show", "handbook.md", "--start", "9", "--end", "4"], 2, "usage"),
@@ -251,6 +285,30 @@ def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "no-such-id")])
+def test_an_output_on_a_full_disk_is_one_line(home: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            command(*arguments), cwd=home, env=environment(), stdout=full,
+            stderr=subprocess.PIPE, encoding="utf-8", timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == (4 if "no-such-id" in arguments else 1)
+    assert done.stderr.startswith("spanwise: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs descriptors of POSIX")
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_an_output_that_is_closed_is_written_nowhere(home: Path, descriptor: int) -> None:
+    """As under a scheduler; an error does not go to the other stream."""
+    done = spanwise("list", folder=home, before=lambda: os.close(descriptor))
+    assert done.returncode == 0
+    assert done.stderr == ""
+    done = spanwise("show", "no-such-id", folder=home, before=lambda: os.close(descriptor))
+    assert (done.returncode, done.stdout) == (4, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")

@@ -92,7 +92,7 @@ def database(folder: Path) -> Iterator[sqlite3.Connection]:
         ("insert into chunk values (999 << 32, 0, 0, 1, 'x')", "chunks belong to no document"),
         ("update chunk set text = replace(text, 'part 0', 'part 9')", "was changed"),
         ("update chunk set tokens = tokens + 1", "chunks of left/1 were changed"),
-        ("update vector set data = zeroblob(length(data))", "of the reference|were changed"),
+        ("update vector set data = zeroblob(length(data))", "vectors, scales are not those"),
     ],
 )
 def test_a_damaged_document_is_found(folder: Path, statement: str, message: str) -> None:
@@ -118,5 +118,5 @@ def test_a_wrong_index_is_found(folder: Path, tmp_path: Path) -> None:
         connection.execute("insert into change select * from other.change")
     shutil.rmtree(folder / "index")
     shutil.copytree(other / "index", folder / "index")
-    with pytest.raises(AssertionError, match="reference"):
+    with pytest.raises(AssertionError, match="other numbers of chunks"):
         check_knowledge_base(folder, ALLOWED)

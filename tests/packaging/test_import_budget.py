@@ -29,6 +29,20 @@ HEAVY = {
 }
 """Everything that costs time; a part of the program loads what it needs of it, no more."""
 
+CALCULATING = {
+    "ChunkWeights",
+    "beta_relevance",
+    "chunk_header",
+    "chunk_values",
+    "extract_published",
+    "extract_segments",
+    "render_segments",
+    "split_chunks",
+    "split_sections",
+    "weigh_chunks",
+}
+"""Names of the pure functions, which work without a knowledge base, and of what they return."""
+
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
 
@@ -67,8 +81,14 @@ def test_import_of_the_package_loads_nothing_but_itself(tmp_path: Path) -> None:
     assert others == {"spanwise"}
 
 
+@pytest.mark.parametrize("name", sorted(CALCULATING))
+def test_a_pure_function_loads_what_it_calculates_with(name: str, tmp_path: Path) -> None:
+    loaded = loaded_by(f"from spanwise import {name}", folder=tmp_path)
+    assert loaded & HEAVY <= {"numpy", "Stemmer"}
+
+
 def test_options_and_filters_load_nothing_heavy(tmp_path: Path) -> None:
-    names = [name for name in spanwise.__all__ if name != "KnowledgeBase"]
+    names = sorted(set(spanwise.__all__) - {"KnowledgeBase"} - CALCULATING)
     loaded = loaded_by(f"from spanwise import {', '.join(names)}", folder=tmp_path)
     assert loaded & HEAVY == set()
 

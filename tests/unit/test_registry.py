@@ -20,3 +20,10 @@ def test_an_embedder_is_made_by_vendor_and_model() -> None:
 def test_an_unknown_vendor_names_those_there_are() -> None:
     with pytest.raises(OptionError, match="known: wordllama"):
         make_embedder("oracle:9")
+
+
+def test_where_none_is_registered_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation that was made before its entry points, or whose metadata is lost."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    with pytest.raises(OptionError, match="none is registered: install spanwise again"):
+        make_embedder("wordllama")

@@ -38,7 +38,8 @@ def knowledge_base_option(command: _Command) -> _Command:
         "--kb",
         metavar="FOLDER",
         type=click.Path(file_okay=False, readable=False),
-        help="Folder of the knowledge base. Without it SPANWISE_KB counts, then ./spanwise.kb.",
+        help="Folder of the knowledge base. Without it SPANWISE_KB counts, then spanwise.toml, "
+        "then ./spanwise.kb.",
     )(command)
 
 
@@ -66,8 +67,8 @@ def complete_document_ids(context: click.Context, _: click.Parameter, incomplete
     """Return the ids that begin so, for the completion of a shell; none if they cannot be read."""
     from spanwise.knowledge_base import KnowledgeBase
 
-    path = knowledge_base_path(context.params.get("kb"))
     try:
+        path = knowledge_base_path(context.params.get("kb"))
         with KnowledgeBase(path, create=False) as knowledge_base:
             records = knowledge_base.list()
     except SpanwiseError:

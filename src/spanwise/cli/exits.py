@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.OK: "all went well",
-    ExitCode.ERROR: "an error; nothing was answered",
+    ExitCode.ERROR: "an error, nothing was answered; or `doctor` found damage",
     ExitCode.USAGE: "an option, argument or filter is not usable",
     ExitCode.SOME_FAILED: "one document failed or more did; the others are in",
     ExitCode.NOTHING_FOUND: "nothing was found",

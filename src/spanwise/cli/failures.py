@@ -66,8 +66,9 @@ def describe_failure(error: BaseException) -> Failure:
         )
     if isinstance(error, click.ClickException):
         return _of_usage(error)
-    if isinstance(error, KeyboardInterrupt):
-        message = str(error) or "interrupted"
+    # A signal that comes while Python 3.11 makes a class is wrapped in a RuntimeError.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
+        message = (str(error) if isinstance(error, Interrupted) else "") or "interrupted"
         return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
     if isinstance(error, MemoryError):
         return Failure(

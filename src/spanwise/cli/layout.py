@@ -27,7 +27,10 @@ __all__ = [
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066\u2067]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
+_SECOND_COLUMN = "\0"  # stands behind a wide character while lines are folded; never in clean text
+_ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
 """Part of the longest line of a paragraph that its other lines, but the last, reach in prose."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
@@ -40,8 +43,15 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, clean, with runs of white space as one space."""
-    return clean(" ".join(text.split()))
+    """Return a text on one line, clean, with runs of white space as one space.
+
+    A text that is written from right to left is set apart, so that it does not draw the numbers
+    that stand after it on the line to its own left.
+    """
+    line = clean(" ".join(text.split()))
+    if _ISOLATE in line or _RIGHT_TO_LEFT.search(line) is None:
+        return line
+    return f"{_ISOLATE}{line}{_ISOLATE_END}"
 
 
 def count(number: int, noun: str) -> str:
@@ -76,10 +86,17 @@ def ordinal(rank: int) -> str:
     return str(place) + {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
 
 
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
 def columns(text: str) -> int:
-    """Return how many columns a text takes: two for each wide character of East Asia."""
-    wide = sum(1 for character in text if unicodedata.east_asian_width(character) in "WF")
-    return len(text) + wide
+    """Return how many columns a text takes: two a wide character of East Asia, none a mark."""
+    if text.isascii():
+        return len(text)
+    wide = sum(map(_is_wide, text))
+    marks = sum(1 for character in text if unicodedata.category(character) in ("Mn", "Me", "Cf"))
+    return len(text) + wide - marks
 
 
 def shortened(text: str, width: int) -> str:
@@ -88,7 +105,7 @@ def shortened(text: str, width: int) -> str:
         return text
     while text and columns(text) > width - 3:
         text = text[:-1]
-    return text.rstrip() + "..."
+    return text.rstrip() + "..." + (_ISOLATE_END if text.startswith(_ISOLATE) else "")
 
 
 def _is_prose(paragraph: Sequence[str]) -> bool:
@@ -108,7 +125,7 @@ class Page:
         self.width = min(shutil.get_terminal_size((80, 24)).columns, _MAX_WIDTH)
         self._coloured = self.stream.isatty() and wants_colour()
         encoding = (self.stream.encoding or "").lower().replace("-", "")
-        self._unicode = encoding.startswith("utf")
+        self.is_unicode = encoding.startswith("utf")
 
     def paint(self, text: str, *styles: str) -> str:
         """Return a text in colour, or as it is where colours are off."""
@@ -145,7 +162,7 @@ class Page:
         lines = [line.expandtabs(4).rstrip() for line in clean(text).strip("\n").split("\n")]
         for is_blank, group in groupby(lines, key=lambda line: not line):
             paragraph = list(group)
-            if is_blank or max(map(len, paragraph)) <= self.width:
+            if is_blank or max(map(columns, paragraph)) <= self.width:
                 parts = paragraph
             elif _is_prose(paragraph):
                 parts = self._fold(" ".join(paragraph), "")
@@ -166,18 +183,20 @@ class Page:
 
     def bar(self, fraction: float) -> str:
         """Return a bar of ten cells for a number in [0, 1]."""
-        full, empty = ("█", "░") if self._unicode else ("#", "-")
+        full, empty = ("█", "░") if self.is_unicode else ("#", "-")
         cells = round(min(max(fraction, 0.0), 1.0) * _BAR_CELLS)
         return full * cells + empty * (_BAR_CELLS - cells)
 
     def joined(self, parts: Iterable[str]) -> str:
         """Return the parts that are not empty with a dot between them."""
-        return (" · " if self._unicode else " | ").join(part for part in parts if part)
+        return (" · " if self.is_unicode else " | ").join(part for part in parts if part)
 
     def _fold(self, text: str, indent: str) -> list[str]:
-        return textwrap.wrap(
-            text,
-            self.width,
+        """Return lines no wider than the page; a wide character takes two columns."""
+        padded = "".join(one + _SECOND_COLUMN * _is_wide(one) for one in text)
+        lines = textwrap.wrap(
+            padded,
+            self.width - (padded != text),  # a line may end inside a wide character
             initial_indent=indent,
             subsequent_indent=indent,
             drop_whitespace=True,
@@ -185,3 +204,4 @@ class Page:
             expand_tabs=False,
             break_on_hyphens=False,
         )
+        return [line.replace(_SECOND_COLUMN, "") for line in lines]

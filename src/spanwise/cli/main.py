@@ -5,22 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 import click
 
 from spanwise.cli.commands.add import add
+from spanwise.cli.commands.backup import backup
 from spanwise.cli.commands.completion import completion
+from spanwise.cli.commands.config import config
+from spanwise.cli.commands.doctor import doctor
 from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.excerpts import excerpts
+from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.info import info
 from spanwise.cli.commands.search import search
+from spanwise.cli.commands.sync import sync
 from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import describe_failure
+from spanwise.cli.failures import Failure, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.log import drawn_warnings
+from spanwise.cli.settings import command_defaults
 from spanwise.cli.teaching import TeachingGroup
-from spanwise.config import COMPLETION_VARIABLE, completion_request, wants_traceback
+from spanwise.config import (
+    COMPLETION_VARIABLE,
+    completion_request,
+    read_settings,
+    wants_traceback,
+)
 
 __all__ = ["cli", "main", "run"]
 
@@ -44,21 +57,37 @@ def cli(context: click.Context) -> ExitCode:
     """Find the few contiguous segments of long documents that answer a question.
 
     Everything stays on this machine: no key, no download. Documents live in a knowledge base, a
-    folder that --kb names, or SPANWISE_KB, or ./spanwise.kb.
+    folder that --kb names, or SPANWISE_KB, or spanwise.toml, or else ./spanwise.kb.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+    else:
+        context.default_map = command_defaults(read_settings())
     return ExitCode.OK
 
 
-for _command in (add, search, list_documents, show, remove, info, completion):
+for _command in (
+    add,
+    sync,
+    search,
+    excerpts,
+    explain,
+    list_documents,
+    show,
+    remove,
+    info,
+    doctor,
+    backup,
+    config,
+    completion,
+):
     cli.add_command(_command)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line, without the program's name, and return its exit code."""
-    _prepare(sys.stdout)
-    _prepare(sys.stderr)
+    sys.stdout = _prepared(sys.stdout)
+    sys.stderr = _prepared(sys.stderr)
     try:
         with drawn_warnings():
             code = _complete() if completion_request() else _invoke(arguments)
@@ -102,25 +131,45 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _report(error: BaseException, *, as_json: bool) -> int:
     failure = describe_failure(error)
     try:
-        if as_json:
-            write_json(failure_document(failure), sys.stdout)
-            sys.stdout.flush()
-        else:
+        if not (as_json and _wrote_json(failure)):
             Page(sys.stderr).message(f"{PROGRAM}: ", failure.message, "red")
     except BrokenPipeError:
         return _after_broken_pipe()
     return failure.exit_code
 
 
-def _prepare(stream: TextIO) -> None:
-    """Let a stream write every text: what its encoding cannot say is escaped."""
+def _wrote_json(failure: Failure) -> bool:
+    """Write an error as JSON; return whether it could be, on a disk that is full it cannot."""
+    try:
+        write_json(failure_document(failure), sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        _discard_output()
+        return False
+    return True
+
+
+def _prepared(stream: TextIO | None) -> TextIO:
+    """Return a stream that writes every text, what its encoding cannot say escaped.
+
+    One that was closed before the program began writes nowhere.
+    """
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
+    return stream
 
 
-def _after_broken_pipe() -> int:
+def _discard_output() -> None:
     """Send what is still buffered nowhere, so that the interpreter ends without a word."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _after_broken_pipe() -> int:
+    _discard_output()
     return ExitCode.BROKEN_PIPE

@@ -1,13 +1,14 @@
-"""The progress bar of an ingest, on standard error, only where that is a terminal."""
+"""Progress bars, on standard error, only where that is a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
-from spanwise.cli.layout import count, duration
+from spanwise.cli.layout import count, duration, size
 from spanwise.config import wants_colour
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from spanwise.types import IngestProgress
 
-__all__ = ["IngestBar"]
+__all__ = ["IngestBar", "copy_bar"]
 
 
 class IngestBar(AbstractContextManager["IngestBar"]):
@@ -44,7 +45,7 @@ class IngestBar(AbstractContextManager["IngestBar"]):
 
     def on_document(self, progress: IngestProgress) -> None:
         """Draw how far the ingest has come."""
-        if progress.outcome != "failed":
+        if progress.outcome not in ("failed", "removed"):
             self.acknowledged += 1
         if self._progress is None or self._task is None:
             return
@@ -54,6 +55,22 @@ class IngestBar(AbstractContextManager["IngestBar"]):
             total=progress.bytes_total or None,
             said=_said(progress, max(time.monotonic() - self._started, 1e-9)),
         )
+
+
+@contextmanager
+def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """Give what draws how much is copied; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with _new_progress() as progress:
+        task = progress.add_task("copying", total=None, said="copying")
+
+        def draw(done: int, total: int) -> None:
+            said = f"{size(done)} of {size(total)}"
+            progress.update(task, completed=done, total=total, said=said)
+
+        yield draw
 
 
 def _said(progress: IngestProgress, seconds: float) -> str:

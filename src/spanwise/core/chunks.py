@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from math import inf
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from spanwise.errors import OptionError
 from spanwise.options import ChunkOptions
 from spanwise.types import Block, Section
 
-__all__ = ["ChunkSpan", "split_chunks"]
+__all__ = ["ChunkSpan", "chunk_lengths", "split_chunks"]
 
 _WINDOW_CHARS = 1 << 16
 _CHARS_PER_TOKEN = 8  # more than texts have on average; it only sizes the window
@@ -55,6 +56,10 @@ _COSTS = {
 _SHORT_REST_COST = 1.0
 
 
+_DENSE = frozenset(("ja", "ko", "zh"))
+"""Languages in which a character says what two letters or more say elsewhere."""
+
+
 class ChunkSpan(NamedTuple):
     """Range of one chunk, and the section it lies in."""
 
@@ -64,11 +69,27 @@ class ChunkSpan(NamedTuple):
     """Index into the sections of the document."""
 
 
+def chunk_lengths(options: ChunkOptions, *, language: str) -> ChunkOptions:
+    """Return the options for documents of a language: half as many characters where these say more.
+
+    Lengths in tokens stay what they are.
+    """
+    if options.unit == "tokens" or language not in _DENSE:
+        return options
+    return replace(
+        options,
+        target=max(1, options.target // 2),
+        max=max(1, options.max // 2),
+        paragraph_min=max(1, options.paragraph_min // 2),
+        block_max=max(1, options.block_max // 2),
+    )
+
+
 def split_chunks(
     text: str,
     sections: Sequence[Section],
     *,
-    options: ChunkOptions,
+    options: ChunkOptions | None = None,
     blocks: Sequence[Block] = (),
     count_tokens: CountTokens | None = None,
 ) -> list[ChunkSpan]:
@@ -77,7 +98,7 @@ def split_chunks(
     Args:
         text: Text of the document.
         sections: Its sections: in order, not empty, joined they cover the text.
-        options: Lengths and their unit.
+        options: Lengths and their unit; None for the default ones.
         blocks: Its tables and pieces of code, in order, disjoint.
         count_tokens: Number of tokens of each text; needed where the unit is the token. The
             length of a chunk is the sum over its sentences.
@@ -89,6 +110,7 @@ def split_chunks(
         OptionError: If the unit is the token and `count_tokens` is missing, or the sections do
             not partition the text.
     """
+    options = options or ChunkOptions()
     if options.unit == "tokens" and count_tokens is None:
         raise OptionError('chunk unit is "tokens" but count_tokens is None; give a token counter')
     if options.unit == "chars":

@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from spanwise.core.routing import Routing
     from spanwise.core.scan import PassageRange, Passages, Scan
 
-__all__ = ["FEATURES", "Rows", "candidate_rows", "feature_matrix", "lay_out"]
+__all__ = [
+    "FEATURES",
+    "FEATURE_GROUPS",
+    "Rows",
+    "candidate_rows",
+    "feature_matrix",
+    "keyword_scores",
+    "lay_out",
+]
 
 FEATURES = {
     "document": "document matches the question",
@@ -40,6 +48,19 @@ FEATURES = {
     "numbers": "asks for numbers and has them",
 }
 """Name of each feature, in order, and how it is called for people."""
+
+FEATURE_GROUPS = {
+    "document matches the question": ("document", "best_chunk"),
+    "title names it": ("title",),
+    "words and meaning here, and near": ("words", "words_near", "words_wide", "words_rare_here"),
+    "words of the question found here": ("coverage",),
+    "asks for numbers and has them": ("numbers",),
+}
+"""Features that say something to people only together, and how that is called.
+
+Scores smoothed at several widths are weighed against each other: one alone may count against a
+chunk although all of them speak for it.
+"""
 
 _TITLE_WORD = 0.15  # what a term counts in a passage whose document's title holds it
 _NARROW = np.array([0.3, 1.0, 0.3])
@@ -136,7 +157,7 @@ def feature_matrix(
     cosine *= 1 - KEYWORD_SHARE
     passage = KEYWORD_SHARE * z(text.residual, scan.body) + cosine
     local = KEYWORD_SHARE * _standardised(text.local) + cosine
-    fused_near = rows.smooth(fused(text.keyword, whole, scan), _NARROW)
+    fused_near = rows.smooth(fused(keyword_scores(scan, rows, passages), whole, scan), _NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],
@@ -151,9 +172,17 @@ def feature_matrix(
     return np.stack(columns, axis=1), fused_near
 
 
+def keyword_scores(scan: Scan, rows: Rows, passages: Passages) -> NDArray[np.float64]:
+    """Return the keyword score of all rows, text and title, (n,), summed in the order of terms."""
+    titles = scan.document_titles[rows.documents]
+    score = np.zeros(len(rows.chunks))
+    for t, weight in enumerate(keyword_weights(scan)):
+        score += weight * (passages.impacts[t].astype(np.float64) + titles[:, t])
+    return score
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _TextScores:
-    keyword: NDArray[np.float64]
     residual: NDArray[np.float64]
     local: NDArray[np.float64]
     coverage: NDArray[np.float64]
@@ -166,15 +195,14 @@ def _text_scores(
     weights: NDArray[np.float64],
     titles: NDArray[np.bool_],
 ) -> _TextScores:
-    """Return the keyword scores of all rows; sums run in the order of terms, always the same."""
+    """Return the other scores of words of all rows, summed in the order of terms."""
     n = len(rows.chunks)
-    keyword, residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n)
     possible = np.zeros(n)
     rare = inverse_frequencies(scan.document_terms, scan.document_chunks[:, None])
     for t, weight in enumerate(weights):
         impact = passages.impacts[t].astype(np.float64)
         keep = np.where(titles[:, t], _TITLE_WORD, 1.0)
-        keyword += weight * (impact + titles[:, t])
         if scan.term_chunks[t] == 0:  # no passage can hold it, with or without a title
             possible += float(np.log1p(scan.all_chunks))
             continue
@@ -183,7 +211,7 @@ def _text_scores(
         near = rows.smooth((impact > 0).astype(np.float64), np.ones(3)) > 0
         covered += weight * keep * near
         possible += weight * keep
-    return _TextScores(keyword, residual, local, covered / np.maximum(possible, 1e-9))
+    return _TextScores(residual, local, covered / np.maximum(possible, 1e-9))
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,7 +23,11 @@ _TITLE_SHARE = 0.6
 
 
 def chunk_header(
-    title: str, *, summary: str = "", section_path: Sequence[str] = (), options: HeaderOptions
+    title: str,
+    *,
+    summary: str = "",
+    section_path: Sequence[str] = (),
+    options: HeaderOptions | None = None,
 ) -> str:
     """Return the header of the chunks of one section.
 
@@ -31,12 +35,13 @@ def chunk_header(
         title: Title of the document; may be empty.
         summary: One sentence about the document; may be empty, left out if the options say so.
         section_path: Titles of the section and its ancestors, outermost first.
-        options: Greatest length.
+        options: Greatest length; None for the default.
 
     Returns:
         One to three lines without a final line break, at most `options.max_chars` long; empty
         where there is nothing to say.
     """
+    options = options or HeaderOptions()
     limit = options.max_chars
     title = _line(title)
     path = [line for line in map(_line, section_path) if line]

@@ -58,10 +58,6 @@ class MomentSums:
         self._sum += total
         self._squares += squares
 
-    def add_zeros(self, count: int) -> None:
-        """Add that many scores of 0."""
-        self._count += count
-
     def merge(self, other: MomentSums) -> None:
         """Add what another one has summed."""
         self._count += other._count

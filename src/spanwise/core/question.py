@@ -1,15 +1,24 @@
-"""A question, read once: its words, the terms it searches by, and what kind of question it is."""
+"""A question, read once: its words, the terms it searches by, and what kind of question it is.
+
+A word is looked for in each language that the documents are written in: its stems there are forms
+of one term, so that a word counts once, whatever languages a knowledge base holds.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.terms import content_words, is_number_question, word_terms, words
+from spanwise.core.languages import question_language
+from spanwise.core.number_questions import is_number_question
+from spanwise.core.stems import stem_language
+from spanwise.core.terms import content_words, word_terms, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,15 +44,38 @@ class Question:
     """What a question looks for."""
 
     text: str
+    """As asked."""
     words: tuple[str, ...]
-    """All words in order."""
+    """All words in order, composed (NFC)."""
     stems: tuple[str | None, ...]
     """The first term of each word that carries meaning, None for the others."""
     terms: tuple[str, ...]
-    """Distinct terms in order of first occurrence."""
+    """Distinct terms in order of first occurrence; of a word with several forms, the first."""
     asks_number: bool
     compares: bool
     """Whether it asks the same of several documents: over time, or one against another."""
+    other_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Of terms whose words have other stems in other languages: those, each of one term alone."""
+
+    uses: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How often the question holds each term."""
+    language: str = "en"
+    """Language whose stop words it was read with."""
+
+    def forms(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return all forms of the terms, and for each the place of its term among them.
+
+        The terms come first, in order. Where there are no other forms, no places.
+        """
+        added = [
+            (form, place)
+            for place, term in enumerate(self.terms)
+            for form in self.other_forms.get(term, ())
+        ]
+        if not added:
+            return self.terms, ()
+        forms = (*self.terms, *(form for form, _ in added))
+        return forms, (*range(len(self.terms)), *(place for _, place in added))
 
     def without(self, title_terms: frozenset[str]) -> str | None:
         """Return the question without the words that a title holds.
@@ -57,37 +89,74 @@ class Question:
         return " ".join(kept)
 
 
-def read_question(text: str) -> Question:
-    """Return a question with all its terms; `terms` is empty for a text without words."""
-    found = tuple(words(text))
-    telling = frozenset(content_words(text))
-    stems = tuple(word_terms(word)[0] if word in telling else None for word in found)
-    terms = dict.fromkeys(term for word in found if word in telling for term in word_terms(word))
-    return Question(
-        text=text,
-        words=found,
-        stems=stems,
-        terms=tuple(terms),
-        asks_number=is_number_question(text),
-        compares=_COMPARISON.search(text) is not None,
-    )
-
-
-def telling_terms(
-    text: str, terms: Sequence[str], weights: NDArray[np.float64], *, limit: int = MAX_TERMS
-) -> tuple[str, ...]:
-    """Return the `limit` terms that say most about a long text, in their order.
-
-    A term says more the rarer it is in the knowledge base and the more often the text holds it:
-    `weight * (1 + ln(count))`; ties go to the earlier term.
+def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
+    """Return a question with all its terms; `terms` is empty for a text without words.
 
     Args:
         text: The question.
-        terms: Its distinct terms.
-        weights: Weight of each; 0 for a term that nothing holds.
+        languages: Those of the documents that it is asked of; "" for one that is not known.
+    """
+    held = {stem_language(language) for language in languages or ("",)}
+    stemmers = sorted(held, key=lambda stemmer: (stemmer != "en", stemmer))
+    composed = unicodedata.normalize("NFC", text)  # as function words are
+    language = question_language(composed, languages)
+    found = tuple(words(composed))
+    telling = frozenset(content_words(composed, language=language))
+    known: dict[str, str] = {}  # the term that each form belongs to
+    uses: Counter[str] = Counter()
+    stems: list[str | None] = []
+    for word in found:
+        own = _terms(word, stemmers, known) if word in telling else []
+        uses.update(own)
+        stems.append(own[0] if own else None)
+    terms = tuple(uses)
+    others = (word for word in found if word not in telling)
+    uses.update(known[s] for w in others for s in word_terms(w, language=stemmers[0]) if s in known)
+    forms: dict[str, list[str]] = {term: [] for term in terms}
+    for form, term in known.items():
+        if form != term:
+            forms[term].append(form)
+    return Question(
+        text=text,
+        words=found,
+        stems=tuple(stems),
+        terms=terms,
+        asks_number=is_number_question(composed, language=language),
+        compares=_COMPARISON.search(text) is not None,
+        other_forms={term: tuple(other) for term, other in forms.items() if other},
+        uses=uses,
+        language=language,
+    )
+
+
+def _terms(word: str, languages: Sequence[str], known: dict[str, str]) -> list[str]:
+    """Return the terms of a word, and remember which forms belong to them.
+
+    A form that an earlier word has brings the later word to its term.
+    """
+    terms = []
+    for forms in zip(*(word_terms(word, language=name) for name in languages), strict=True):
+        term = next((known[form] for form in forms if form in known), forms[0])
+        for form in forms:
+            known.setdefault(form, term)
+        terms.append(term)
+    return terms
+
+
+def telling_terms(
+    question: Question, weights: NDArray[np.float64], *, limit: int = MAX_TERMS
+) -> tuple[str, ...]:
+    """Return the `limit` terms that say most about a long question, in their order.
+
+    A term says more the rarer it is in the knowledge base and the more often the question holds
+    it: `weight * (1 + ln(count))`; ties go to the earlier term.
+
+    Args:
+        question: The question.
+        weights: Weight of each of its terms; 0 for a term that nothing holds.
         limit: How many to return at most.
     """
-    counts = Counter(term for word in words(text) for term in word_terms(word))
-    value = weights * (1 + np.log([max(counts[term], 1) for term in terms]))
+    uses = np.array([question.uses[term] for term in question.terms])
+    value = weights * (1 + np.log(uses))
     best = np.sort(np.argsort(-value, kind="stable")[:limit])
-    return tuple(terms[i] for i in best)
+    return tuple(question.terms[i] for i in best)

@@ -65,11 +65,15 @@ class RelevanceModel:
                 f"a relevance of {relevance!r} is asked for; it must be in [0, {top:.2f}], the "
                 "highest that the model can tell"
             )
-        at = int(np.searchsorted(self.table[1], relevance, side="left"))
-        if at == 0:
-            return 0.0
-        low, high = self.table[:, at - 1], self.table[:, at]
-        return float(low[0] + (high[0] - low[0]) * (relevance - low[1]) / (high[1] - low[1]))
+        return float(self.shares_at(np.array([relevance]))[0])
+
+    def shares_at(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the smallest share with each relevance; above the table's top that of the top."""
+        wanted = np.minimum(relevance, self.table[1, -1])
+        at = np.maximum(np.searchsorted(self.table[1], wanted, side="left"), 1)
+        (low, least), (high, most) = self.table[:, at - 1], self.table[:, at]
+        rise = np.where(most > least, most - least, 1.0)  # a table may begin with a flat run of 0
+        return np.asarray(low + (high - low) * (wanted - least) / rise)
 
     @classmethod
     def from_json(cls, text: str, *, features: Sequence[str]) -> RelevanceModel:

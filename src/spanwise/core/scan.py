@@ -18,6 +18,9 @@ class ScanQuery:
 
     terms: tuple[str, ...]
     """Distinct terms (`core.terms`), possibly none."""
+    words: tuple[int, ...] = ()
+    """Which word of the question each term stands for; terms of one word weigh what it weighs,
+    counted as often as they are together. Empty where each stands for a word of its own."""
     vector: NDArray[np.float32] | None
     """Of unit length; None for keywords alone."""
     hits: int = 400

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IMPACT_STEP",
+    "MAX_IMPACT",
     "document_scores",
     "inverse_frequencies",
     "quantised_impacts",
@@ -24,7 +25,9 @@ __all__ = [
 _K1 = 1.2
 _B = 0.75
 _DOCUMENT_B = 0.3
-IMPACT_STEP = (_K1 + 1) / 255
+MAX_IMPACT = _K1 + 1
+"""What the saturation of one term comes near to, however often a chunk holds it."""
+IMPACT_STEP = MAX_IMPACT / 255
 """What one unit of a quantised impact is worth."""
 
 

@@ -40,13 +40,13 @@ class _Outline(NamedTuple):
 
 
 def split_sections(
-    document: Document, *, options: SectionOptions, embed: Embed | None = None
+    document: Document, *, options: SectionOptions | None = None, embed: Embed | None = None
 ) -> tuple[Section, ...]:
     """Return the sections of a document, in order; joined, they are its text.
 
     Args:
         document: The document; where it has no headings, they are looked for in the text.
-        options: Lengths between which long sections are cut.
+        options: Lengths between which long sections are cut; None for the default ones.
         embed: Vectors to find changes of topic by; None for terms, which are as good and faster.
 
     Returns:
@@ -59,6 +59,7 @@ def split_sections(
     text = document.text
     if not text:
         return ()
+    options = options or SectionOptions()
     headings = document.headings or find_headings(text)
     outlines = _merge_short(_outlines(text, headings), _is_child)
     outlines = _merge_short(outlines, _is_sibling)

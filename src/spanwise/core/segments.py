@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spanwise.core.knapsack import TooMuchWorkError, best_path
+from spanwise.core.nesting import NumbersByDocument, by_document
 from spanwise.core.prices import (
     Chain,
     ChainPricer,
@@ -129,8 +130,8 @@ def chunk_values(
 
 # One argument for each term of the problem: a class for them would only repeat them.
 def extract_segments(  # noqa: PLR0913
-    values: Sequence[Floats],
-    lengths_tokens: Sequence[Integers],
+    values: NumbersByDocument,
+    lengths_tokens: NumbersByDocument,
     *,
     budget_tokens: int,
     segment_charge: float = 0.0,
@@ -142,9 +143,9 @@ def extract_segments(  # noqa: PLR0913
     """Return the runs worth most together inside a token budget.
 
     Args:
-        values: Chunk values of each document, finite. Their sizes together, times one more than
-            the number of required chunks, stay below 5e8.
-        lengths_tokens: Lengths of the same chunks in tokens, >= 1.
+        values: Chunk values of each document, or of one document in a flat list; finite. Their
+            sizes together, times one more than the number of required chunks, stay below 5e8.
+        lengths_tokens: Lengths of the same chunks in tokens, >= 1; limits count what these do.
         budget_tokens: Tokens of all runs, a header each, at most; >= 0.
         segment_charge: What each run costs, >= 0.
         min_segment_value: What each run must be worth before the charge, >= 0.
@@ -159,7 +160,7 @@ def extract_segments(  # noqa: PLR0913
     Raises:
         OptionError: If arguments do not match or are out of range.
     """
-    chunks = _Chunks.joined(values, lengths_tokens)
+    chunks = _Chunks.joined(by_document(values), by_document(lengths_tokens))
     _check_limits(
         budget_tokens=budget_tokens,
         header_tokens=header_tokens,
@@ -253,7 +254,8 @@ class _Chunks:
                 "a value is not finite or too large; values must be finite, of a size below "
                 f"{(1 << _WORTH_BITS) / _UNITS!r}"
             )
-        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *lengths_tokens])
+        filled = [array for array in lengths_tokens if len(array)]
+        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *filled])
         if tokens.dtype.kind not in "iu" or (len(tokens) and tokens.min() < 1):
             raise OptionError("a length is not a whole number of at least 1; count tokens")
         if len(tokens) and int(tokens.max()) >= _MAX_TOKENS // len(tokens):

@@ -3,7 +3,7 @@
 Rules:
     A sentence ends after its stop, what closes with it (quotes, brackets) and the spaces after it.
     After a Latin stop there must be a space, and what follows must not start with a small letter.
-    Chinese and Japanese stops need no space.
+    The stops of Chinese, Japanese, Khmer and Burmese need no space.
     Abbreviations, initials and the numbers of clauses ("1. Term") end no sentence.
 """
 
@@ -16,15 +16,17 @@ from spanwise.core.lines import LINE_BREAKS, is_joined
 
 __all__ = ["CLOSERS", "STOPS", "sentence_ends"]
 
-STOPS = ".!?…؟۔।॥。！？｡"
+STOPS = ".!?…؟۔।॥։።፧။។៕。！？｡"
 """Characters that end a sentence."""
 
 CLOSERS = "\"'”’»)\\]」』）】》〉*_"
 """What may stand between a stop and the end of its sentence, as the inside of a character class."""
 
+_UNSPACED_STOPS = "。！？｡။។៕"
+
 _END = re.compile(
     f"[{STOPS}]{{1,8}}+[{CLOSERS}]{{0,8}}+"  # bounded: a line of points must not cost its square
-    f"(?:[^\\S{LINE_BREAKS}]++|(?<=[。！？｡])|(?<=[。！？｡][”’」』）】》〉]))"
+    f"(?:[^\\S{LINE_BREAKS}]++|(?<=[{_UNSPACED_STOPS}])|(?<=[{_UNSPACED_STOPS}][”’」』）】》〉]))"
     "(?=\\S)"
 )
 

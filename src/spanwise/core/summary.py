@@ -17,6 +17,7 @@ from math import log1p
 
 from spanwise.core.ends import CELLS, LINE, grade_of, place_of, text_ends
 from spanwise.core.sentences import CLOSERS, STOPS
+from spanwise.core.terms import MARKS
 
 __all__ = ["clip", "extract_title", "summarise"]
 
@@ -34,7 +35,7 @@ _ENOUGH_WORDS = 6
 _MIN_WORDS_SHARE = 0.35  # of the characters of a sentence; less is numbers, names or code
 _DATA_FACTOR = 0.1
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}]){{3,}}")
 
 
 def clip(text: str, *, max_chars: int) -> str:

@@ -1,28 +1,65 @@
 """Text to terms: what the keyword index counts and what a question is matched by.
 
 Rules:
-    A word is a run of letters and digits, or a number with its separators ("1,577.0").
+    A word is a run of letters and digits with the marks on them, or a number with its separators
+    ("1,577.0").
     A word with parts ("FY2018", "DiffExecutor") gives itself and its parts.
-    Words are lower-cased and stemmed (Snowball); runs of Chinese, Japanese, Korean or Thai give
+    Words are composed, lower-cased and stemmed in the language of their document; what readers
+    do not type (vowel signs of Arabic and Hebrew) is left out, and the digits of
+    all scripts are the same. Runs of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese give
     bigrams.
     The index keeps every term; a question drops its stop words unless nothing else is left.
+Terms alone are normalised, never texts: places in a text stay what they are.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 
-import Stemmer
+from spanwise.core.language_traits import FUNCTION_WORDS
+from spanwise.core.stems import stem, stems_version
 
-__all__ = ["content_words", "is_number_question", "text_terms", "word_terms", "words"]
+__all__ = [
+    "MARKS",
+    "content_words",
+    "terms_version",
+    "text_terms",
+    "word_terms",
+    "words",
+]
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\WA-Za-z\d_]+")
+_VERSION = 2  # of the rules above; a change makes indexes anew
+
+
+def _marks() -> str:
+    """Return all characters that are part of the letter before them, but for signs and emoji."""
+    return "".join(
+        character
+        for character in map(chr, range(0x300, 0xFE00))
+        if unicodedata.category(character) in ("Mn", "Mc") and not "\u20d0" <= character <= "\u20ff"
+    )
+
+
+_NON_JOINER = "\u200c"
+_JOINERS = f"{_NON_JOINER}\u200d"  # how letters of one word are drawn
+MARKS = _marks()
+"""Inside of a character class."""
+_WORD = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[{MARKS}{_JOINERS}]+[^\W_]*)*")
+_PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\WA-Za-z\d_]|[{MARKS}\u200c])+")
+_CAPITALS = re.compile("[A-Z\u00c0-\u00d6\u00d8-\u00deĀ-Ž]+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
+_COMPATIBLE = re.compile("[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc\uff00-\uffef]")
+"""Ligatures, shaped Arabic letters, wide and narrow letters: other ways to write the same."""
+_NOT_TYPED = re.compile("[\u200d\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+                        "\u0610-\u061a\u0640\u064b-\u0652\u0670]")  # fmt: skip
 _UNSPACED = re.compile(
-    "[\u0e00-\u0e7f\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
 )
+_LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
 _MAX_WORD_CHARS = 64  # longer runs are data, not words; their first characters identify them
 
 _STOP_WORDS = frozenset(
@@ -35,12 +72,11 @@ _STOP_WORDS = frozenset(
     what when where which while who whom whose why will with would you your yours yourself
     yourselves""".split()
 )
-_NUMBER_QUESTION = re.compile(
-    r"\b(how (much|many)|what (percent|percentage|amount|number|ratio|rate|proportion|share)"
-    r"|percent|percentage|ratio|average|total|amount|margin|growth|change in|usd|\$|million|billion"
-    r"|thousand)\b|[%$€£]",
-    re.IGNORECASE,
-)
+
+
+def terms_version() -> str:
+    """Return what changes when a text may give other terms; an index of another one is old."""
+    return f"{_VERSION}/{stems_version()}"
 
 
 def words(text: str) -> list[str]:
@@ -48,59 +84,73 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-@lru_cache(maxsize=1)
-def _stemmer() -> Stemmer.Stemmer:
-    stemmer = Stemmer.Stemmer("english")
-    stemmer.maxCacheSize = 0  # `word_terms` caches whole words
-    return stemmer
+def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:
+    """Return the terms of one word: its stem, and the stems of its parts where it has several.
+
+    Args:
+        word: One of `words`.
+        language: Of the text it stands in (ISO 639-1), or that it is looked for in; one without a
+            stemmer, or "", is treated as English. It changes stems, never their number.
+    """
+    if not word.isascii():
+        word = _composed(word)
+        if _UNSPACED.search(word):
+            return _unspaced_terms(word.replace(_NON_JOINER, ""), language)
+    return _spaced_terms(word[:_MAX_WORD_CHARS], language) if word else ()
+
+
+def _composed(word: str) -> str:
+    """Return a word with one way of writing each letter, and without what people do not type."""
+    if _COMPATIBLE.search(word):
+        word = unicodedata.normalize("NFKC", word)
+    word = _NOT_TYPED.sub("", unicodedata.normalize("NFC", word)).strip(_NON_JOINER)
+    return "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in word
+    )
 
 
 @lru_cache(maxsize=200_000)
-def word_terms(word: str) -> tuple[str, ...]:
-    """Return the terms of one word: its stem, and the stems of its parts where it has several."""
-    word = word[:_MAX_WORD_CHARS]
-    if _UNSPACED.search(word):
-        return _unspaced_terms(word)
-    lower = word.lower()
-    if lower[0].isdigit() and not lower.isalnum():
-        return (lower,)
-    stems: list[str] = [_stemmer().stemWord(lower)]
+def _spaced_terms(word: str, language: str) -> tuple[str, ...]:
+    if word[0].isdigit() and not word.isalnum() and _NUMBER.fullmatch(word):
+        return (word,)
+    found = [word]
     if not (word.islower() or word.isdigit() or (word.istitle() and word.isalpha())):
-        parts = _PARTS.findall(word)
+        parts = [] if _CAPITALS.fullmatch(word) else _PARTS.findall(word)
         if len(parts) > 1:
-            stems += _stemmer().stemWords([part.lower() for part in parts])
-    return tuple(stems)
+            found += parts
+    return tuple(stem(found, language=language))
 
 
-def _unspaced_terms(word: str) -> tuple[str, ...]:
+def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
     """Return bigrams of the runs without spaces, and the terms of what stands between."""
     terms: list[str] = []
     last = 0
     for run in _UNSPACED.finditer(word):
         if run.start() > last:
-            terms += word_terms(word[last : run.start()])
-        text = run.group()
-        terms += [text] if len(text) == 1 else [text[i : i + 2] for i in range(len(text) - 1)]
+            terms += _spaced_terms(word[last : run.start()][:_MAX_WORD_CHARS], language)
+        letters = _LETTER.findall(run.group())
+        terms += [first + second for first, second in pairwise(letters)] or letters
         last = run.end()
     if last < len(word):
-        terms += word_terms(word[last:])
+        terms += _spaced_terms(word[last:][:_MAX_WORD_CHARS], language)
     return tuple(terms)
 
 
-def text_terms(text: str) -> list[str]:
-    """Return all terms of a text in order, repetitions included."""
+def text_terms(text: str, *, language: str = "") -> list[str]:
+    """Return all terms of a text in order, repetitions included; `language` as `word_terms`."""
     terms: list[str] = []
     for word in _WORD.findall(text):
-        terms += word_terms(word)
+        terms += word_terms(word, language=language)
     return terms
 
 
-def content_words(question: str) -> list[str]:
-    """Return the words of a question that carry meaning: no stop words, or all if none is left."""
+def content_words(question: str, *, language: str = "en") -> list[str]:
+    """Return the words of a question that carry meaning: no stop words, or all if none is left.
+
+    Args:
+        question: The question.
+        language: That it is asked in.
+    """
+    stop_words = _STOP_WORDS if language == "en" else FUNCTION_WORDS.get(language, frozenset())
     found = words(question)
-    return [word for word in found if word.lower() not in _STOP_WORDS] or found
-
-
-def is_number_question(question: str) -> bool:
-    """Return whether a question asks for a number."""
-    return _NUMBER_QUESTION.search(question) is not None
+    return [word for word in found if word.lower() not in stop_words] or found

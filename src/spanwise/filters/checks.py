@@ -23,7 +23,7 @@ from spanwise.filters.tree import (
 )
 from spanwise.types import Scalar
 
-__all__ = ["check_filter", "known_fields", "matches"]
+__all__ = ["check_filter", "known_fields", "matches", "with_language"]
 
 _COMPARE: Mapping[Operator, Callable[[Scalar, Scalar], bool]] = {
     "=": operator.eq,
@@ -59,6 +59,14 @@ def _leaf_matches(leaf: Comparison | Membership | Exists, value: Scalar) -> bool
     if kind != leaf.kind:
         return leaf.operator == "!="
     return _COMPARE[leaf.operator](value, leaf.value)
+
+
+def with_language(metadata: Mapping[str, Scalar], language: str) -> Mapping[str, Scalar]:
+    """Return the fields that filters see of a document: its metadata, and its language if known.
+
+    Metadata with that name stays what it is.
+    """
+    return {"language": language, **metadata} if language else metadata
 
 
 def known_fields(metadata: Iterable[Mapping[str, Scalar]]) -> dict[str, frozenset[Kind]]:

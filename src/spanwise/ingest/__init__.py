@@ -1,7 +1,17 @@
 """From sources to stored documents."""
 
-from spanwise.ingest.pipeline import Ingestor
+from spanwise.ingest.given import given_document
+from spanwise.ingest.pipeline import IngestJob, Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sources import find_sources
+from spanwise.ingest.sync import look_into, sync_folder
 
-__all__ = ["Ingestor", "Preparer", "find_sources"]
+__all__ = [
+    "IngestJob",
+    "Ingestor",
+    "Preparer",
+    "find_sources",
+    "given_document",
+    "look_into",
+    "sync_folder",
+]

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.chunks import split_chunks
+from spanwise.core.chunks import chunk_lengths, split_chunks
 from spanwise.core.headers import chunk_header
+from spanwise.core.languages import document_language
 from spanwise.core.render import frame
 from spanwise.core.sections import split_sections
 from spanwise.core.summary import summarise
 from spanwise.core.titles import document_title, title_words
+from spanwise.core.vectors import unit_rows
 from spanwise.errors import ParseError
 from spanwise.options import HeaderOptions
 from spanwise.ports import DocumentEntry
@@ -61,10 +63,11 @@ class Preparer:
                 source=document.source or document.id,
                 code="no_text",
             )
+        language = document_language(document.text, metadata=document.metadata)
         title = document_title(document)
         summary = summarise(document.text)
         sections = self._headed(document, title=title, summary=summary)
-        chunks = self._chunks(document, sections)
+        chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
         return DocumentEntry(
             document=document,
             title=title,
@@ -73,6 +76,7 @@ class Preparer:
             sections=sections,
             chunks=chunks,
             vectors=self._vectors([chunk.text for chunk in chunks], known),
+            language=language,
         )
 
     def _headed(self, document: Document, *, title: str, summary: str) -> tuple[Section, ...]:
@@ -96,17 +100,20 @@ class Preparer:
             )
             for section in sections
         ]
+        counts = self.tokenizer.count([part for parts in frames for part in parts])
         return tuple(
-            replace(section, header_tokens=tokens)
-            for section, tokens in zip(sections, self.tokenizer.count(frames), strict=True)
+            replace(section, header_tokens=before + after)
+            for section, before, after in zip(sections, counts[::2], counts[1::2], strict=True)
         )
 
-    def _chunks(self, document: Document, sections: Sequence[Section]) -> tuple[Chunk, ...]:
+    def _chunks(
+        self, document: Document, sections: Sequence[Section], options: ChunkOptions
+    ) -> tuple[Chunk, ...]:
         spans = split_chunks(
             document.text,
             sections,
             blocks=document.blocks,
-            options=self.chunks,
+            options=options,
             count_tokens=self.tokenizer.count,
         )
         texts = [document.text[span.start : span.end] for span in spans]
@@ -126,15 +133,15 @@ class Preparer:
 
     def _vectors(
         self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]]
-    ) -> NDArray[np.float32] | None:
-        """Return one vector a text; what is known is not embedded again."""
+    ) -> NDArray[np.float16] | None:
+        """Return one vector a text, as it is stored; what is known is not embedded again."""
         if self.embedder is None:
             return None
-        vectors = np.zeros((len(texts), self.embedder.dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.embedder.dimension), dtype=np.float16)
         new = [at for at, text in enumerate(texts) if text not in known]
         for start in range(0, len(new), _EMBED_BATCH):
             batch = new[start : start + _EMBED_BATCH]
-            vectors[batch] = self.embedder.embed([texts[at] for at in batch])
+            vectors[batch] = unit_rows(self.embedder.embed([texts[at] for at in batch]))
         for at, text in enumerate(texts):
             if text in known:
                 vectors[at] = known[text]

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.parsers.walk import name_to_id, walk
+from spanwise.parsers.walk import Unread, name_to_id, walk
 
-__all__ = ["Source", "file_hash", "find_sources", "is_url"]
+__all__ = ["Source", "file_hash", "files_of", "find_sources", "is_url", "root_of"]
 
-_HASH_BLOCK = 1 << 20
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -77,9 +76,10 @@ def _sources_of(
         return
     path = Path(name)
     if _is_folder(path):
-        yield from _files_of(path, include=include, exclude=exclude)
+        for _, source in files_of(path, include=include, exclude=exclude):
+            yield source
     else:
-        yield _file(path, document_id=name_to_id(path.name), root=path)
+        yield _file(path, document_id=name_to_id(path.name), root=None)
 
 
 def _is_folder(path: Path) -> bool:
@@ -89,17 +89,33 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _files_of(
-    folder: Path, *, include: Sequence[str], exclude: Sequence[str]
-) -> Iterator[Source | DocumentError]:
+def files_of(
+    folder: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> Iterator[tuple[str, Source | DocumentError]]:
+    """Yield the files of a folder with their ids, and what cannot be read, ordered by id.
+
+    The id of a folder that cannot be read is what the ids of its files would begin with, before a
+    slash; it is empty for the folder itself.
+
+    Raises:
+        OptionError: If a pattern cannot be read.
+    """
+    root = root_of(folder)
     for found in walk(folder, include=include, exclude=exclude):
-        if isinstance(found, DocumentError):
-            yield found
+        if isinstance(found, Unread):
+            yield found.document_id, found.error
         else:
-            yield _file(found.path, document_id=found.document_id, root=folder)
+            source = _file(found.path, document_id=found.document_id, root=root)
+            yield found.document_id, source
 
 
-def _file(path: Path, *, document_id: str, root: Path) -> Source | DocumentError:
+def root_of(path: Path) -> str:
+    """Return what a document records as its source root: absolute, without links."""
+    return name_to_id(str(path.resolve()))
+
+
+def _file(path: Path, *, document_id: str, root: str | None) -> Source | DocumentError:
+    """Return a file that is there; its root is the file itself where none is given."""
     location = name_to_id(str(path))
     try:
         size = path.stat().st_size
@@ -113,7 +129,7 @@ def _file(path: Path, *, document_id: str, root: Path) -> Source | DocumentError
     return Source(
         document_id=document_id,
         location=location,
-        root=name_to_id(str(root.resolve())),
+        root=root_of(path) if root is None else root,
         path=path,
         bytes=size,
     )
@@ -125,15 +141,12 @@ def file_hash(path: Path) -> str:
     Raises:
         FetchError: If it cannot be read.
     """
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(_HASH_BLOCK):
-                digest.update(block)
+        with path.open("rb", buffering=0) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise FetchError(
             f"{path}: {error.strerror or error}; check its permissions",
             source=str(path),
             code="unreadable",
         ) from error
-    return digest.hexdigest()

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
+from typing import Literal
 
 from spanwise.errors import OptionError
 from spanwise.types import Scalar
 
-__all__ = ["checked_id", "checked_list", "checked_metadata", "checked_text", "checked_title"]
+__all__ = [
+    "checked_id",
+    "checked_list",
+    "checked_media_type",
+    "checked_metadata",
+    "checked_path",
+    "checked_text",
+    "checked_title",
+]
 
 _MAX_ID_CHARS = 1_000
 _NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
@@ -31,6 +41,30 @@ def checked_id(document_id: str) -> str:
     return document_id
 
 
+def checked_path(path: str | Path) -> Path:
+    """Return the folder of a knowledge base.
+
+    Raises:
+        OptionError: If it is no path, empty, or has a zero byte.
+    """
+    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
+        raise OptionError(f"the path of the knowledge base is {path!r}; name a folder")
+    return Path(path)
+
+
+def checked_media_type(
+    media_type: Literal["text/plain", "text/markdown"],
+) -> Literal["text/plain", "text/markdown"]:
+    """Return a media type that a given text may have.
+
+    Raises:
+        OptionError: If it is another one.
+    """
+    if media_type not in ("text/plain", "text/markdown"):
+        raise OptionError(f'media_type is {media_type!r}; give "text/plain" or "text/markdown"')
+    return media_type
+
+
 def checked_title(title: str) -> str:
     """Return a title that can be stored.
 
@@ -46,11 +80,14 @@ def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
     """Return texts that are given one by one.
 
     Raises:
-        OptionError: If they are one text, whose characters would be taken for them.
+        OptionError: If they are one text, whose characters would be taken for them, or no texts.
     """
     if isinstance(values, str):
         raise OptionError(f"{name} is the text {values!r}; give a list of texts")
-    return tuple(values)
+    given = tuple(values) if isinstance(values, Iterable) else (values,)
+    if not all(isinstance(value, str) for value in given):
+        raise OptionError(f"{name} is {values!r}; give a list of texts")
+    return given
 
 
 def checked_text(text: str, document_id: str) -> str:
@@ -82,6 +119,8 @@ def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar]
         OptionError: If a name is no text, a value no text, finite number or boolean, or either
             has half a character (a lone surrogate).
     """
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise OptionError(f"metadata is {metadata!r}; give a mapping of names to values")
     checked = dict(metadata or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not name:

@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
-from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
-from spanwise.filters import known_fields, parse_filter
+from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.knowledge_base.asking import asked, filter_of, within
 from spanwise.knowledge_base.checks import (
     checked_id,
     checked_list,
+    checked_media_type,
     checked_metadata,
+    checked_path,
     checked_text,
     checked_title,
 )
-from spanwise.knowledge_base.settings import NO_EMBEDDER, settle, wanted_settings
+from spanwise.knowledge_base.information import information
+from spanwise.knowledge_base.opening import open_embedder, open_store
+from spanwise.knowledge_base.settings import settle, wanted_settings
+from spanwise.knowledge_base.writing import copy_to, make_ingestor
 from spanwise.options import (
     ChunkOptions,
+    ExcerptOptions,
     FetchOptions,
     ParseOptions,
-    SearchOptions,
+    PublishedOptions,
     SectionOptions,
     SegmentOptions,
 )
-from spanwise.providers.tokens import make_tokenizer
 from spanwise.query import Searcher, shipped_model
-from spanwise.registry import make_embedder
-from spanwise.types import Document, KnowledgeBaseInfo, Scalar
 
 if TYPE_CHECKING:
     from spanwise.core.relevance import RelevanceModel
+    from spanwise.explanation import Explanation
     from spanwise.filters import Filter
     from spanwise.ingest import Ingestor
-    from spanwise.ports import Embedder, Listener, Store
+    from spanwise.knowledge_base.asking import SearchArguments
+    from spanwise.ports import Embedder, Listener
     from spanwise.types import (
+        BackupReport,
+        CheckReport,
         Chunk,
+        Document,
         DocumentRecord,
+        ExcerptResult,
         IngestProgress,
         IngestReport,
+        KnowledgeBaseInfo,
+        Scalar,
         SearchResult,
         Section,
     )
 
 __all__ = ["KnowledgeBase"]
-
-_MEMORY = ":memory:"
 
 
 class KnowledgeBase:
@@ -92,7 +98,7 @@ class KnowledgeBase:
             EmbedderMismatchError: If its vectors were made by another embedder.
             OptionError: If it was made with other options than those given.
         """
-        self._path = Path(path)
+        self._path = checked_path(path)
         self._folder = self._path.absolute()  # where it lies when the working folder changes
         self._parse = parse or ParseOptions()
         self._fetch = fetch or FetchOptions()
@@ -101,7 +107,7 @@ class KnowledgeBase:
         wanted = wanted_settings(
             embedder=embedder, tokenizer=tokenizer, sections=sections, chunks=chunks
         )
-        self._store = _open_store(path, create=create)
+        self._store = open_store(path, create=create)
         try:
             self._settings = settle(self._store, wanted)
         except BaseException:
@@ -124,7 +130,8 @@ class KnowledgeBase:
             include: Patterns of file names to take from folders, such as "*.pdf"; all when empty.
             exclude: Patterns of file names to leave out.
             replace: Whether a document may take the place of one that came from elsewhere.
-            metadata: Fields that every document gets beside its own.
+            metadata: Fields that every document gets beside its own, in place of those that were
+                given before; None to keep these.
             on_document: Called after each document.
 
         Returns:
@@ -138,21 +145,72 @@ class KnowledgeBase:
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
-        from spanwise.ingest import find_sources
+        from spanwise.ingest import IngestJob, find_sources
 
-        fields = checked_metadata(metadata)
-        found = list(
-            find_sources(
-                sources,
-                include=checked_list("include", include),
-                exclude=checked_list("exclude", exclude),
-            )
-        )
-        return self._ingestor.add_sources(
-            found,
-            metadata=fields,
+        job = IngestJob(
+            sources=tuple(
+                find_sources(
+                    sources,
+                    include=checked_list("include", include),
+                    exclude=checked_list("exclude", exclude),
+                )
+            ),
+            metadata=None if metadata is None else checked_metadata(metadata),
             replace_other=replace,
             on_document=on_document,
+        )
+        return self._ingestor.carry_out(job)
+
+    def sync(  # noqa: PLR0913 - options are keywords, each with a default
+        self,
+        folder: str | Path,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        metadata: Mapping[str, Scalar] | None = None,
+        replace: bool = False,
+        allow_empty: bool = False,
+        dry_run: bool = False,
+        on_document: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestReport:
+        """Add, replace and remove, so that the documents that came from a folder equal it.
+
+        Documents from elsewhere are left alone. After an interruption the same call goes on where
+        it stopped. Removals come last. A file that cannot be read or parsed now, and everything
+        below a subfolder that cannot be listed, keeps what is stored, and is reported as failed.
+
+        Args:
+            folder: The folder; however it is spelled, it is known by its real, absolute path.
+            include: As `add`. Documents of files that are not taken any more are removed.
+            exclude: As `add`.
+            metadata: As `add`.
+            replace: As `add`.
+            allow_empty: Whether all documents of the folder may be removed, if nothing is taken.
+            dry_run: Whether nothing is changed, and the report says what would be; what cannot be
+                parsed is not known then.
+            on_document: Called after each document.
+
+        Raises:
+            FetchError: If there is no such folder, or it cannot be listed; nothing was changed.
+            OptionError: As `add`; or if nothing is taken, and `allow_empty` is False.
+            StoreError: If the knowledge base cannot be written.
+        """
+        from spanwise.ingest import IngestJob, look_into, sync_folder
+
+        return sync_folder(
+            look_into(
+                folder,
+                include=checked_list("include", include),
+                exclude=checked_list("exclude", exclude),
+            ),
+            ingestor=self._ingestor,
+            job=IngestJob(
+                metadata=None if metadata is None else checked_metadata(metadata),
+                replace_other=replace,
+                on_document=on_document,
+            ),
+            allow_empty=allow_empty,
+            dry_run=dry_run,
         )
 
     def add_text(
@@ -161,6 +219,7 @@ class KnowledgeBase:
         *,
         document_id: str,
         title: str = "",
+        media_type: Literal["text/plain", "text/markdown"] = "text/plain",
         metadata: Mapping[str, Scalar] | None = None,
         replace: bool = False,
     ) -> IngestReport:
@@ -169,21 +228,24 @@ class KnowledgeBase:
         Args:
             text: The document.
             document_id: Its id.
-            title: Its title; the words of its id where it is empty.
+            title: Its title; where it is empty, that of the front matter, or the words of its id.
+            media_type: "text/markdown" to read headings, tables and front matter in it.
             metadata: Fields to filter by.
             replace: Whether it may take the place of a document that came from a file or URL.
 
         Raises:
-            OptionError: If the text, its id, title or metadata cannot be stored.
+            OptionError: If the text, its id, title, media type or metadata cannot be stored.
             ParseError: If the text is empty.
             ConflictError: If the id belongs to a document from a file or URL.
         """
-        document = Document(
-            id=checked_id(document_id),
-            text=checked_text(text, document_id),
+        from spanwise.ingest import given_document
+
+        document = given_document(
+            checked_text(text, document_id),
+            document_id=checked_id(document_id),
             title=checked_title(title),
+            media_type=checked_media_type(media_type),
             metadata=checked_metadata(metadata),
-            content_hash=hashlib.sha256(text.encode("utf-8")).hexdigest(),
         )
         return self._ingestor.add_document(document, replace_other=replace)
 
@@ -192,41 +254,113 @@ class KnowledgeBase:
         question: str,
         *,
         budget_tokens: int = 4_000,
-        preset: str = "balanced",
+        preset: str | None = None,
         documents: Sequence[str] | None = None,
         where: Filter | str | None = None,
-        segment_options: SegmentOptions | None = None,
+        segment_options: SegmentOptions | PublishedOptions | None = None,
         headers: bool = True,
         tokenizer: str | None = None,
+        queries: Sequence[str] = (),
+        method: str = "exact",
+        abstain: bool = True,
     ) -> SearchResult:
         """Return the few contiguous segments that answer a question, inside a token budget.
 
         Args:
             question: What is asked, in any words.
             budget_tokens: Most tokens of `result.context`, headers included.
-            preset: "precise", "balanced" or "comprehensive": from scattered to contiguous.
+            preset: "precise", "balanced" or "comprehensive": from scattered to contiguous; of
+                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". When None
+                the balanced one.
             documents: Ids of the documents to search; all when None.
             where: Filter on metadata, as a tree or as text: 'year >= 2018 and company = "3M"'.
-            segment_options: In place of a preset.
+            segment_options: In place of a preset; of method "greedy" `PublishedOptions`.
             headers: Whether each segment stands under its header in the context.
             tokenizer: Whose tokens are counted; that of the knowledge base when None.
+            queries: Further searches for the same question; what any of them finds counts.
+            method: "exact", or "greedy" as published.
+            abstain: Whether nothing is found where there is hardly any evidence; never by method
+                "greedy".
 
         Raises:
-            QueryError: If the question is empty.
+            QueryError: If the question or a query is empty, or there are too many.
             OptionError: If an option is out of range, or the budget holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
-        if documents is not None:
-            documents = checked_list("documents", documents)
-        options = SearchOptions(
-            budget_tokens=budget_tokens,
-            segments=segment_options or SegmentOptions.preset(preset),
-            headers=headers,
-            tokenizer=tokenizer,
-        )
         return self._searcher.search(
-            question, options=options, where=_filter(where), documents=documents
+            question,
+            **asked(
+                budget_tokens=budget_tokens,
+                preset=preset,
+                documents=documents,
+                where=where,
+                segment_options=segment_options,
+                headers=headers,
+                tokenizer=tokenizer,
+                queries=queries,
+                method=method,
+                abstain=abstain,
+            ),
+        )
+
+    def explain(self, question: str, **arguments: Unpack[SearchArguments]) -> Explanation:
+        """Return what `search` returns, and why: scores, values and decisions, chunk by chunk.
+
+        Takes what `search` takes and raises what it raises. `to_html()` of what is returned is a
+        page that draws it, with sliders.
+        """
+        return self._searcher.explain(question, **asked(**arguments))
+
+    def excerpts(  # noqa: PLR0913 - options are keywords, each with a default
+        self,
+        question: str,
+        *,
+        excerpts: int = 3,
+        excerpt_tokens: int = 1_000,
+        queries: Sequence[str] = (),
+        preset: str = "balanced",
+        documents: Sequence[str] | None = None,
+        where: Filter | str | None = None,
+        segment_options: SegmentOptions | None = None,
+        headers: bool = True,
+        tokenizer: str | None = None,
+        abstain: bool = True,
+    ) -> ExcerptResult:
+        """Return a number of texts of a given size around what answers a question.
+
+        Each excerpt is text of one document: evidence that is chosen as `search` does, and text
+        between and around it until the tokens are spent. No text comes twice.
+
+        Args:
+            question: What is asked, in any words.
+            excerpts: How many, at most; fewer where the documents hold no more evidence.
+            excerpt_tokens: Most tokens of each, headers included.
+            queries: Further searches for the same question; what any of them finds counts.
+            preset: As `search`: how contiguous the evidence inside an excerpt is.
+            documents: Ids of the documents to search; all when None.
+            where: Filter on metadata, as `search`.
+            segment_options: In place of a preset.
+            headers: Whether document and sections stand above the text.
+            tokenizer: Whose tokens are counted; that of the knowledge base when None.
+            abstain: Whether nothing is found where there is hardly any evidence.
+
+        Raises:
+            OptionError: As `search`; or if an excerpt has no room for a relevant chunk.
+            FilterError: If the filter does not fit the fields of the documents.
+            DocumentNotFoundError: If `documents` names one that does not exist.
+        """
+        return self._searcher.excerpts(
+            question,
+            options=ExcerptOptions(
+                excerpts=excerpts,
+                excerpt_tokens=excerpt_tokens,
+                segments=segment_options or SegmentOptions.preset(preset),
+                headers=headers,
+                tokenizer=tokenizer,
+                abstain=abstain,
+            ),
+            **within(queries=queries, documents=documents, where=where),
         )
 
     def list(self, where: Filter | str | None = None) -> list[DocumentRecord]:
@@ -235,7 +369,7 @@ class KnowledgeBase:
         Raises:
             FilterError: If the filter does not fit the fields of the documents.
         """
-        return self._store.list_records(_filter(where))
+        return self._store.list_records(filter_of(where))
 
     def get(self, document_id: str) -> Document:
         """Return a document with its text.
@@ -272,21 +406,47 @@ class KnowledgeBase:
 
     def info(self) -> KnowledgeBaseInfo:
         """Return what the knowledge base holds and how it was made."""
-        records = self._store.list_records()
-        return KnowledgeBaseInfo(
-            path=str(self._path),
-            documents=len(records),
-            chunks=sum(record.chunks for record in records),
-            chars=sum(record.chars for record in records),
-            tokens=sum(record.tokens for record in records),
-            bytes_on_disk=_size(self._folder),
+        return information(
+            self._store.list_records(),
+            path=self._path,
+            folder=self._folder,
             settings=self._settings.recorded,
-            fields=_fields(records),
         )
 
     def optimise(self) -> None:
         """Bring the index up to date and compact it; searches are right without, and slower."""
         self._store.optimise()
+
+    def check(self, *, repair: bool = False) -> CheckReport:
+        """Return what is damaged: documents against what was stored, the index against them.
+
+        Searches and writers go on meanwhile.
+
+        Args:
+            repair: Whether to make anew what is derived. A damaged document is never changed; its
+                finding says what to do.
+
+        Raises:
+            StoreError: If the index is being written for minutes, or a repair cannot be written.
+        """
+        return self._store.check(repair=repair)
+
+    def backup(
+        self, path: str | Path, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> BackupReport:
+        """Copy the knowledge base to a new folder, as it is at one moment, while it is in use.
+
+        Args:
+            path: Folder to make. It appears under this name when it is whole and safe on the disk.
+            on_progress: Called with the bytes of the documents copied so far, and all of them.
+
+        Raises:
+            OptionError: If the path is there already, is inside of the knowledge base, or the
+                folder that it is to lie in is missing.
+            StoreFullError: If its disk is full; nothing is left of the copy.
+            StoreError: If it cannot be written, or the knowledge base is in memory.
+        """
+        return copy_to(path, self._store, on_progress=on_progress)
 
     def close(self) -> None:
         """Release everything."""
@@ -312,41 +472,16 @@ class KnowledgeBase:
 
     @cached_property
     def _embedder(self) -> Embedder | None:
-        settings = self._settings
-        if settings.embedder == NO_EMBEDDER:
-            return None
-        if self._given_embedder is not None:
-            return self._given_embedder
-        try:
-            embedder = make_embedder(settings.embedder)
-        except OptionError as error:
-            raise EmbedderMismatchError(
-                f"{self._path} holds vectors of {settings.embedder!r}, which no installed package "
-                "offers; install that package, or open it with `embedder=` and the object"
-            ) from error
-        if embedder.version != settings.embedder_version:
-            raise EmbedderMismatchError(
-                f"{self._path} holds vectors of {settings.embedder} version "
-                f"{settings.embedder_version}, and version {embedder.version} is installed; "
-                "install that version, or add the documents to a new knowledge base"
-            )
-        return embedder
+        return open_embedder(self._settings, given=self._given_embedder, path=self._path)
 
     @cached_property
     def _ingestor(self) -> Ingestor:
-        from spanwise.ingest import Ingestor, Preparer  # a search never needs them
-
-        return Ingestor(
-            store=self._store,
-            preparer=Preparer(
-                tokenizer=make_tokenizer(self._settings.tokenizer),
-                embedder=self._embedder,
-                sections=self._settings.sections,
-                chunks=self._settings.chunks,
-            ),
+        return make_ingestor(
+            self._store,
+            settings=self._settings,
+            embedder=lambda: self._embedder,
             parse=self._parse,
             fetch=self._fetch,
-            workers=min(4, os.cpu_count() or 1),
         )
 
     def searcher(self, model: RelevanceModel) -> Searcher:
@@ -362,34 +497,3 @@ class KnowledgeBase:
     @cached_property
     def _searcher(self) -> Searcher:
         return self.searcher(shipped_model())
-
-
-def _open_store(path: str | Path, *, create: bool) -> Store:
-    """Return the store of a path; imported here, so that importing Spanwise stays light."""
-    if str(path) == _MEMORY:
-        from spanwise.stores.memory import MemoryStore
-
-        return MemoryStore()
-    from spanwise.stores.embedded import open_embedded
-
-    return open_embedded(Path(path).absolute(), create=create)
-
-
-def _filter(where: Filter | str | None) -> Filter | None:
-    return parse_filter(where) if isinstance(where, str) else where
-
-
-def _size(path: Path) -> int:
-    """Return the bytes of all files below a folder; 0 where there is none."""
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with suppress(FileNotFoundError):  # the index is compacted meanwhile
-                total += Path(folder, name).stat().st_size
-    return total
-
-
-def _fields(records: Sequence[DocumentRecord]) -> dict[str, tuple[str, ...]]:
-    """Return the metadata fields with the kinds of their values."""
-    fields = known_fields(record.metadata for record in records)
-    return {name: tuple(sorted(kinds)) for name, kinds in fields.items()}

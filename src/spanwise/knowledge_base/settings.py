@@ -106,6 +106,11 @@ def _embedder_settings(embedder: str | Embedder | None) -> dict[str, str]:
     if embedder is None:
         return {"embedder": NO_EMBEDDER, "embedder_version": "", "dimension": "0"}
     made = make_embedder(embedder) if isinstance(embedder, str) else embedder
+    if not all(hasattr(made, part) for part in ("name", "version", "dimension", "embed")):
+        raise OptionError(
+            f"embedder is {embedder!r}; give a name, None, or an object with name, version, "
+            "dimension and embed"
+        )
     return {
         "embedder": made.name,
         "embedder_version": made.version,

@@ -208,7 +208,7 @@ class _Backend(httpcore.NetworkBackend):
                     self._url,
                     "refused",
                     f"{host} is {address}, an address inside a private network or this machine; "
-                    "set allow_private to fetch it",
+                    "allow it (allow_private=True, --allow-private) to fetch it",
                 )
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
         for address in addresses:

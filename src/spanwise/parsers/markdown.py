@@ -11,6 +11,7 @@ Rules
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 from markdown_it import MarkdownIt
@@ -21,7 +22,7 @@ from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
 from spanwise.types import Block, Heading, Scalar
 
-__all__ = ["parse_markdown"]
+__all__ = ["parse_markdown", "read_markdown"]
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _FENCE = re.compile(r"---[ \t]*")
@@ -42,9 +43,14 @@ def parse_markdown(source: Source) -> Parsed:
         ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
     """
     decoded = decode_text(source)
-    lines = _Lines(decoded.text)
+    return replace(read_markdown(decoded.text), warnings=decoded.warnings)
+
+
+def read_markdown(text: str) -> Parsed:
+    """Return a text as it stands, with its headings, tables and code, as `parse_markdown`."""
+    lines = _Lines(text)
     fields, matter = _read_front_matter(lines)
-    visible = "\n" * matter + decoded.text[lines.starts[matter] :]
+    visible = "\n" * matter + text[lines.starts[matter] :]
     tokens = _block_rules().parse(visible)
     metadata: dict[str, Scalar] = {}
     if "author" in fields:
@@ -52,13 +58,12 @@ def parse_markdown(source: Source) -> Parsed:
     if "date" in fields and (day := iso_date(fields["date"])):
         metadata["date"] = day
     return Parsed(
-        text=decoded.text,
+        text=text,
         media_type="text/markdown",
         title=fields.get("title", ""),
         headings=_find_headings(tokens, lines),
         blocks=_find_blocks(tokens, lines),
         metadata=metadata,
-        warnings=decoded.warnings,
     )
 
 

@@ -22,10 +22,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote_to_bytes
 
 from spanwise.errors import FetchError, OptionError
 
-__all__ = ["FoundFile", "name_to_id", "walk"]
+__all__ = ["FoundFile", "Unread", "name_to_id", "names_of_id", "walk"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -42,9 +43,21 @@ class FoundFile:
     """POSIX path relative to the root; the name, for a root that is a file itself."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """File or folder that cannot be read."""
+
+    document_id: str
+    """As that of a file; what is below a folder would have ids that begin with it and a slash.
+
+    Empty for the root itself.
+    """
+    error: FetchError
+
+
 def walk(
     root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> Iterator[FoundFile | FetchError]:
+) -> Iterator[FoundFile | Unread]:
     """Yield the regular files below a folder, ordered by id; a file itself where root is one.
 
     Symbolic links are followed, but each real file comes once, under its own path where that is
@@ -71,14 +84,15 @@ def walk(
     for identifier, path in names:
         found = search.found[path]
         if isinstance(found, FetchError):
-            yield found
+            yield Unread(document_id=identifier, error=found)
         elif identifier == last:
-            yield FetchError(
+            error = FetchError(
                 f"{identifier}: two files have this id, because their names are not valid UTF-8; "
                 "rename one",
                 source=identifier,
                 code="conflict",
             )
+            yield Unread(document_id=identifier, error=error)
         else:
             yield FoundFile(path=found, document_id=identifier)
             last = identifier
@@ -101,6 +115,14 @@ def name_to_id(name: str) -> str:
         return name
     escaped = name.replace("%", "%25")
     return _SURROGATE.sub(lambda match: f"%{ord(match.group()) & 0xFF:02X}", escaped)
+
+
+def names_of_id(identifier: str) -> tuple[str, ...]:
+    """Return the names that `name_to_id` gives an id for: itself, and one with bytes if any."""
+    name = unquote_to_bytes(identifier).decode("utf-8", "surrogateescape")
+    if name == identifier or name_to_id(name) != identifier:
+        return (identifier,)
+    return identifier, name
 
 
 @dataclass(frozen=True, slots=True)

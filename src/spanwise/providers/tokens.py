@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
@@ -75,12 +76,17 @@ class VocabularyTokenizer:
         ]
 
 
+@lru_cache(maxsize=8)
 def make_tokenizer(name: str) -> Tokenizer:
     """Return the tokenizer of that name: a vocabulary, a model that uses one, or "chars:4".
+
+    Loaded once; reading a vocabulary takes longer than a search.
 
     Raises:
         OptionError: If there is none of that name.
     """
+    if not isinstance(name, str):
+        raise OptionError(f'tokenizer is {name!r}; give a name, such as "o200k_base"')
     characters = _CHARACTERS.fullmatch(name)
     if characters is not None:
         return CharacterTokenizer(float(characters.group(1)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spanwise.core.relevance import RelevanceModel
     from spanwise.options import SearchOptions
-    from spanwise.query.weigh import Weighed
+    from spanwise.query.evidence import Evidence
     from spanwise.types import Segment
 
 __all__ = ["Extractor"]
@@ -26,100 +26,126 @@ __all__ = ["Extractor"]
 class Extractor:
     """Chooses segments among the weighed chunks, so that they fit with their headers."""
 
-    weighed: Weighed
+    evidence: Evidence
     model: RelevanceModel
     options: SearchOptions
-    lengths: NDArray[np.int64]
     presenter: Presenter
+    is_one_document: bool = False
+    """Whether one document alone was asked; it is given whole where it fits."""
 
     def extract(self) -> tuple[list[Segment], Segment | None]:
-        """Return the segments in reading order, or none and the best chunk as a guess.
+        """Return the segments in reading order, or none and the best chunk as a guess."""
+        segments, header_tokens = self.fit()
+        if segments:
+            return segments, None
+        self._check_limits(header_tokens)
+        return [], self.presenter.segments([self.guess()])[0]
+
+    def fit(self) -> tuple[list[Segment], int]:
+        """Return the segments in reading order, and the tokens of a header with which they fit.
 
         Headers differ from section to section, so that their length is known only when the
         segments are chosen: they are chosen again with the mean of what was found until they fit.
         """
-        best = int(np.argmax(self.weighed.shares))
-        relevance = self.model.relevance(self.weighed.shares)
-        guess = self._located(self._run_of(best), relevance)
-        header_tokens = self.presenter.overhead(guess)
+        header_tokens = self.presenter.overhead(self.guess())
+        whole = self._whole()
+        if whole:
+            return whole, header_tokens
         while True:
-            runs = [self._located(run, relevance) for run in self._runs(best, header_tokens)]
+            runs = [self.located(run) for run in self.runs(header_tokens)]
             segments = self.presenter.segments(runs)
             total = sum(segment.tokens for segment in segments)
             if total <= self.options.budget_tokens:
-                break
+                return segments, header_tokens
             extra = total - sum(run.tokens for run in runs)
             header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
-        if segments:
-            return segments, None
-        self._check_limits(header_tokens)
-        return [], self.presenter.segments([guess])[0]
 
-    def _runs(self, best: int, header_tokens: int) -> tuple[Run, ...]:
-        """Return the runs worth most, of the ranges that were read."""
+    def _whole(self) -> list[Segment]:
+        """Return the document that was asked as one segment, nothing where it does not fit."""
+        evidence, longest = self.evidence, self.options.segments.max_segment_tokens
+        tokens, values = int(evidence.lengths.sum()), self.values()
+        span = evidence.ranges[0]
+        is_all = len(evidence.ranges) == 1 and span.start == 0
+        limit = self.options.budget_tokens if longest is None else longest
+        if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
+            return []
+        if self.presenter.record(span.handle).chunks != span.end:
+            return []
+        value = float(values.sum())
+        run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)
+        segments = self.presenter.segments([self.located(run)])
+        return segments if segments[0].tokens <= self.options.budget_tokens else []
+
+    def runs(self, header_tokens: int) -> tuple[Run, ...]:
+        """Return the runs worth most; each query that found evidence gets some of the budget."""
         options = self.options.segments
-        values = self._values()
-        edges = self.weighed.rows.starts[1:]
-        is_worth = values[best] > 0 and values[best] >= options.min_segment_value
+        values = self.values()
+        edges = self.evidence.starts[1:]
         return extract_segments(
             np.split(values, edges),
-            np.split(self.lengths, edges),
+            np.split(self.evidence.lengths, edges),
             budget_tokens=self.options.budget_tokens,
             segment_charge=options.segment_charge,
             min_segment_value=options.min_segment_value,
             max_segment_tokens=options.max_segment_tokens,
             header_tokens=header_tokens,
-            required=[self._place(best)] if is_worth else [],
+            required=[
+                self.evidence.place(row)
+                for row in dict.fromkeys(self.evidence.best_rows())
+                if values[row] > 0 and values[row] >= options.min_segment_value
+            ],
         ).runs
 
-    def _values(self) -> NDArray[np.float64]:
+    def guess(self) -> Located:
+        """Return the best chunk."""
+        return self.located(self._run_of(int(np.argmax(self.evidence.shares))))
+
+    def values(self) -> NDArray[np.float64]:
+        """Return what each chunk adds to a segment, in share, (n,)."""
         options = self.options.segments
         return chunk_values(
-            self.weighed.shares,
-            self.lengths,
+            self.evidence.shares,
+            self.evidence.lengths,
             penalty_share=self.model.share_at(options.irrelevant_chunk_penalty),
             reference_length_tokens=options.reference_length,
         )
 
-    def _place(self, row: int) -> tuple[int, int]:
-        """Return the range of a row and its position in it."""
-        starts = self.weighed.rows.starts
-        at = int(np.searchsorted(starts, row, side="right")) - 1
-        return at, row - int(starts[at])
-
     def _run_of(self, row: int) -> Run:
-        at, position = self._place(row)
+        at, position = self.evidence.place(row)
         return Run(
             document=at,
             start=position,
             end=position + 1,
-            value=float(self.weighed.shares[row]),
-            tokens=int(self.lengths[row]),
+            value=float(self.evidence.shares[row]),
+            tokens=int(self.evidence.lengths[row]),
         )
 
-    def _located(self, run: Run, relevance: NDArray[np.float64]) -> Located:
+    def located(self, run: Run) -> Located:
         """Return where a run of a range stands in its document."""
-        span = self.weighed.ranges[run.document]
-        first = int(self.weighed.rows.starts[run.document])
-        inside = relevance[first + run.start : first + run.end]
-        best = int(np.argmax(inside))
+        evidence = self.evidence
+        span = evidence.ranges[run.document]
+        first = int(evidence.starts[run.document])
+        rows = np.arange(first + run.start, first + run.end)
+        relevance = evidence.relevance[rows]
         return Located(
             handle=span.handle,
             start=span.start + run.start,
             end=span.start + run.end,
-            best=span.start + run.start + best,
+            best=span.start + run.start + int(np.argmax(relevance)),
             value=run.value,
-            relevance=float(inside[best]),
+            relevances=tuple(relevance.tolist()),
             tokens=run.tokens,
+            queries=evidence.served(rows, least=self.options.segments.segment_charge),
+            copies=evidence.copies(rows),
         )
 
     def _check_limits(self, header_tokens: int) -> None:
         """Raise if chunks are worth taking and none of them fits into the limits."""
         options = self.options.segments
-        worth = self._values() > max(options.min_segment_value, 0.0)
+        worth = self.values() > max(options.min_segment_value, 0.0)
         if not worth.any():
             return
-        shortest, longest = int(self.lengths[worth].min()), options.max_segment_tokens
+        shortest, longest = int(self.evidence.lengths[worth].min()), options.max_segment_tokens
         if longest is not None and shortest > longest:
             raise OptionError(
                 f"max_segment_tokens is {longest}; the shortest relevant chunk has {shortest}"

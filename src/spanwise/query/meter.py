@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.ports import PassageRange, Passages, Snapshot, Tokenizer
+    from spanwise.ports import PassageRange, Snapshot, Tokenizer
     from spanwise.types import Section
 
 __all__ = ["Meter", "make_meter"]
 
+_COPIES = ' also_in="1600 documents"'
+_LONGER_TAG = "_99_99"
 _BLANKS = re.compile(r"[ \t]{2}\Z")
 
 
@@ -38,15 +40,23 @@ class Meter:
     """None where the stored counts are those of this reader."""
     separator_tokens: int = 1
     """Of the blank line between two segments."""
+    copies_tokens: int = 8
+    """Of what names copies in the line that opens a segment, at most."""
+    longer_tag_tokens: int = 4
+    """Of a number behind the tag where a segment opens and closes, at most."""
 
     def chunks(
-        self, passages: Passages, ranges: Sequence[PassageRange], snapshot: Snapshot
+        self,
+        tokens: NDArray[np.int64],
+        chars: NDArray[np.int64],
+        ranges: Sequence[PassageRange],
+        snapshot: Snapshot,
     ) -> NDArray[np.int64]:
-        """Return the length of each chunk of some ranges, in their order."""
+        """Return the length of each chunk of some ranges, given stored tokens and characters."""
         if self.tokenizer is None:
-            return passages.tokens
+            return tokens
         if isinstance(self.tokenizer, CharacterTokenizer):
-            return np.maximum(1, np.ceil(passages.chars / self.tokenizer.chars).astype(np.int64))
+            return np.maximum(1, np.ceil(chars / self.tokenizer.chars).astype(np.int64))
         texts = [
             chunk.text
             for span in ranges
@@ -64,11 +74,11 @@ class Meter:
             return 0
         return sum(_BLANKS.search(text) is not None for text in texts[:-1])
 
-    def header(self, section: Section, frame: Callable[[], str]) -> int:
+    def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
         """Return what a segment headed by a section costs besides its text."""
-        return (
-            section.header_tokens if self.tokenizer is None else self.tokenizer.count([frame()])[0]
-        )
+        if self.tokenizer is None:
+            return section.header_tokens
+        return sum(self.tokenizer.count(frame()))
 
 
 def make_meter(asked: str | None, stored: str) -> Meter:
@@ -78,11 +88,13 @@ def make_meter(asked: str | None, stored: str) -> Meter:
         OptionError: If there is no such tokenizer.
     """
     if asked is None or asked == stored:
-        return Meter(None, _separator_tokens(stored))
+        return Meter(None, *_fixed_tokens(stored))
     tokenizer = make_tokenizer(asked)
-    return Meter(None if tokenizer.name == stored else tokenizer, _separator_tokens(tokenizer.name))
+    return Meter(None if tokenizer.name == stored else tokenizer, *_fixed_tokens(tokenizer.name))
 
 
-def _separator_tokens(name: str) -> int:
-    """Return the tokens of a blank line, which is one token of every vocabulary."""
-    return make_tokenizer(name).count([SEPARATOR])[0] if name.startswith("chars:") else 1
+def _fixed_tokens(name: str) -> list[int]:
+    """Return what a reader's `Meter` holds besides it; no vocabulary is loaded, they agree."""
+    if not name.startswith("chars:"):
+        return [1, 8, 4]
+    return make_tokenizer(name).count([SEPARATOR, _COPIES, _LONGER_TAG])

@@ -12,24 +12,32 @@ from spanwise.core.features import FEATURES
 from spanwise.core.question import read_question
 from spanwise.core.relevance import RelevanceModel
 from spanwise.errors import QueryError
+from spanwise.providers.tokens import make_tokenizer
+from spanwise.query.evidence import gather
+from spanwise.query.excerpts import Excerpter, Excerpts
+from spanwise.query.explain import explain_search
 from spanwise.query.extract import Extractor
+from spanwise.query.greedy import extract_greedy
+from spanwise.query.judge import judge
 from spanwise.query.meter import make_meter
 from spanwise.query.present import Presenter
-from spanwise.query.weigh import search_terms, weigh
-from spanwise.types import SearchResult
+from spanwise.query.weigh import Scope
+from spanwise.types import ExcerptResult, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.core.question import Question
+    from spanwise.explanation import Explanation
     from spanwise.filters import Filter
-    from spanwise.options import SearchOptions
-    from spanwise.ports import Embedder, Listener, Store
+    from spanwise.options import ExcerptOptions, SearchOptions
+    from spanwise.ports import Embedder, Listener, Snapshot, Store
     from spanwise.types import Segment
 
 __all__ = ["Searcher", "shipped_model"]
 
 _COMPARISON_CHARGE = 1 / 3
+_MAX_QUERIES = 16
 
 
 @lru_cache(maxsize=1)
@@ -70,60 +78,162 @@ class Searcher:
         self,
         text: str,
         *,
+        queries: Sequence[str] = (),
         options: SearchOptions,
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
     ) -> SearchResult:
-        """Return the segments that answer a question.
+        """Return the segments that answer a question, searched by itself and by further queries.
 
         Raises:
-            QueryError: If the question is empty.
+            QueryError: If the question or a query is empty, or there are too many.
             OptionError: If the budget, or a segment, holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
-        asked = _read(text)
-        steps = _Steps(self.listener)
-        meter = make_meter(options.tokenizer, self.tokenizer)
         with self.store.snapshot() as snapshot:
-            question = replace(asked, terms=search_terms(asked, snapshot))
-            weighed = weigh(
-                question,
+            asked = _read_all([text, *queries], snapshot)
+            return self._found(
+                asked, snapshot, options=options, scope=Scope(where=where, documents=documents)
+            )[0]
+
+    def explain(
+        self,
+        text: str,
+        *,
+        queries: Sequence[str] = (),
+        options: SearchOptions,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Explanation:
+        """Return what `search` returns, and why, chunk by chunk.
+
+        Raises:
+            SpanwiseError: As `search`.
+        """
+        with self.store.snapshot() as snapshot:
+            asked = _read_all([text, *queries], snapshot)
+            result, extractor = self._found(
+                asked, snapshot, options=options, scope=Scope(where=where, documents=documents)
+            )
+            return explain_search(result, extractor=extractor, options=options)
+
+    def excerpts(
+        self,
+        text: str,
+        *,
+        queries: Sequence[str] = (),
+        options: ExcerptOptions,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> ExcerptResult:
+        """Return texts of a given size around what answers a question.
+
+        Raises:
+            OptionError: If no excerpt has room for a relevant chunk under its header.
+            SpanwiseError: As `search`.
+        """
+        steps = _Steps(self.listener)
+        found = Excerpts()
+        with self.store.snapshot() as snapshot:
+            asked = _read_all([text, *queries], snapshot)
+            evidence = gather(
+                asked,
                 snapshot=snapshot,
                 embedder=self.embedder,
                 model=self.model,
-                where=where,
-                documents=documents,
+                meter=make_meter(options.tokenizer, self.tokenizer),
+                scope=Scope(where=where, documents=documents),
             )
-            steps.done("weigh", terms=len(question.terms))
-            segments: list[Segment] = []
-            guess, context = None, ""
-            if weighed is not None:
-                extractor = Extractor(
-                    weighed=weighed,
+            steps.done("weigh", queries=len(asked))
+            judgement = judge(evidence, model=self.model, embedder=self.embedder)
+            if evidence is not None:
+                excerpter = Excerpter(
+                    evidence,
                     model=self.model,
-                    options=_options_for(question, options),
-                    lengths=meter.chunks(weighed.passages, weighed.ranges, snapshot),
-                    presenter=Presenter(snapshot, meter, options.headers),
+                    options=options,
+                    snapshot=snapshot,
+                    tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
                 )
+                refuses = judgement.is_missing and options.abstain
+                found = excerpter.guess() if refuses else excerpter.make()
+        steps.done("excerpts", excerpts=len(found.excerpts), tokens=found.tokens)
+        searched = asked if evidence is None else evidence.questions
+        return ExcerptResult(
+            question=asked[0].text,
+            queries=tuple(question.text for question in asked),
+            excerpts=found.excerpts,
+            context=found.context,
+            tokens=found.tokens,
+            excerpt_tokens=options.excerpt_tokens,
+            candidates=0 if evidence is None else evidence.candidates,
+            evidence=judgement.evidence,
+            weak_evidence=judgement.is_weak,
+            best_guess=found.best_guess,
+            warnings=_warnings(asked, searched, self.embedder) + found.warnings,
+            seconds=steps.seconds,
+        )
+
+    def _found(
+        self,
+        asked: Sequence[Question],
+        snapshot: Snapshot,
+        *,
+        options: SearchOptions,
+        scope: Scope,
+    ) -> tuple[SearchResult, Extractor | None]:
+        """Return the result of a search, and what chose it; None where there was nothing."""
+        steps = _Steps(self.listener)
+        meter = make_meter(options.tokenizer, self.tokenizer)
+        segments: list[Segment] = []
+        left_out: tuple[str, ...] = ()
+        extractor, guess, context = None, None, ""
+        evidence = gather(
+            asked,
+            snapshot=snapshot,
+            embedder=self.embedder,
+            model=self.model,
+            meter=meter,
+            scope=scope,
+        )
+        steps.done("weigh", queries=len(asked))
+        judgement = judge(evidence, model=self.model, embedder=self.embedder)
+        if evidence is not None:
+            extractor = Extractor(
+                evidence=evidence,
+                model=self.model,
+                options=_options_for(asked, options),
+                presenter=Presenter(snapshot, meter, options.headers),
+                is_one_document=len(set(scope.documents or ())) == 1,
+            )
+            if options.published is not None:
+                segments, guess, left_out = extract_greedy(extractor, options.published)
+            elif judgement.is_missing and options.abstain:
+                guess = extractor.presenter.segments([extractor.guess()])[0]
+            else:
                 segments, guess = extractor.extract()
-                context = extractor.presenter.context(segments)
+            context = extractor.presenter.context(segments)
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
-        return SearchResult(
-            question=text,
+        searched = asked if evidence is None else evidence.questions
+        result = SearchResult(
+            question=asked[0].text,
+            queries=tuple(question.text for question in asked),
             segments=tuple(segments),
             context=context,
             tokens=tokens,
             budget_tokens=options.budget_tokens,
-            candidates=0 if weighed is None else len(weighed.candidates),
+            candidates=0 if evidence is None else evidence.candidates,
+            evidence=judgement.evidence,
+            weak_evidence=judgement.is_weak,
             best_guess=guess,
-            warnings=_warnings(asked.terms, question.terms, self.embedder),
+            warnings=(*_warnings(asked, searched, self.embedder), *left_out),
             seconds=steps.seconds,
         )
+        return result, extractor
 
 
-def _read(text: str) -> Question:
+def _read(text: str, languages: Sequence[str]) -> Question:
     """Return a question that can be searched for."""
     if not isinstance(text, str):
         raise QueryError(f"the question is {text!r}; give one text")
@@ -131,15 +241,26 @@ def _read(text: str) -> Question:
         raise QueryError(
             f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
         )
-    question = read_question(text)
+    question = read_question(text, languages=languages)
     if not question.terms:
         raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
     return question
 
 
-def _options_for(question: Question, options: SearchOptions) -> SearchOptions:
+def _read_all(texts: Sequence[str], snapshot: Snapshot) -> tuple[Question, ...]:
+    """Return the queries that can be searched for, each once, in the languages of the documents."""
+    if len(texts) > _MAX_QUERIES:
+        raise QueryError(
+            f"{len(texts)} queries are given, the question among them; give at most {_MAX_QUERIES}"
+        )
+    languages = snapshot.languages()
+    questions = [_read(text, languages) for text in texts]
+    return tuple({question.text: question for question in questions}.values())
+
+
+def _options_for(questions: Sequence[Question], options: SearchOptions) -> SearchOptions:
     """Return the options of a question: one that compares wants a place in each document."""
-    if not question.compares:
+    if not any(question.compares for question in questions):
         return options
     segments = options.segments
     charge = segments.segment_charge * _COMPARISON_CHARGE
@@ -147,15 +268,15 @@ def _options_for(question: Question, options: SearchOptions) -> SearchOptions:
 
 
 def _warnings(
-    asked: Sequence[str], searched: Sequence[str], embedder: Embedder | None
+    asked: Sequence[Question], searched: Sequence[Question], embedder: Embedder | None
 ) -> tuple[str, ...]:
     """Return what a search did without, for people."""
-    warnings = []
-    if len(searched) < len(asked):
-        warnings.append(
-            f"the question has {len(asked)} different words; "
-            f"it was searched by the {len(searched)} most telling ones"
-        )
+    warnings = [
+        f"the question has {len(whole.terms)} different words; "
+        f"it was searched by the {len(part.terms)} most telling ones"
+        for whole, part in zip(asked, searched, strict=True)
+        if len(part.terms) < len(whole.terms)
+    ]
     if embedder is None:
         warnings.append("searched by keywords alone: this knowledge base has no embedder")
     return tuple(warnings)

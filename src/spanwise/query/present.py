@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spanwise.core.headers import chunk_header
-from spanwise.core.render import fence_tag, frame, render_context, render_segment
+from spanwise.core.render import fence_tag, frame, render_context, render_segments
 from spanwise.options import HeaderOptions
 from spanwise.types import Citation, Segment
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord, Page, Section
 
 __all__ = ["Located", "Presenter"]
-
-_LONGER_TAG_TOKENS = 4  # "_2" in the line that opens and in the line that closes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,14 @@ class Located:
     best: int
     """Its most relevant chunk: the segment is headed and cited by the section of that one."""
     value: float
-    relevance: float
+    relevances: tuple[float, ...]
+    """Of its chunks."""
     tokens: int
     """Of its text."""
+    queries: tuple[int, ...]
+    """Those it holds evidence for."""
+    copies: tuple[int, ...]
+    """Handles of documents with nearly the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Presenter:
         ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
         segments = [self._segment(run, rank=rank[run.handle, run.start]) for run in ordered]
         if self.headers and _fence(segments) != fence_tag([]):
-            return [replace(s, tokens=s.tokens + _LONGER_TAG_TOKENS) for s in segments]
+            return [replace(s, tokens=s.tokens + self.meter.longer_tag_tokens) for s in segments]
         return segments
 
     def overhead(self, run: Located) -> int:
@@ -74,18 +77,11 @@ class Presenter:
         """Return the segments as a language model reads them."""
         if not self.headers:
             return render_context([segment.text for segment in segments])
-        tag = _fence(segments)
-        return render_context(
-            [
-                render_segment(
-                    tag,
-                    number=number,
-                    citation=segment.citation,
-                    header=segment.header,
-                    text=segment.text,
-                )
-                for number, segment in enumerate(segments, start=1)
-            ]
+        return render_segments(
+            [segment.text for segment in segments],
+            citations=[segment.citation for segment in segments],
+            headers=[segment.header for segment in segments],
+            also_in=[len(segment.also_in) for segment in segments],
         )
 
     def _segment(self, run: Located, *, rank: int) -> Segment:
@@ -98,6 +94,7 @@ class Presenter:
         extra = self.meter.separator_tokens
         if self.headers:
             extra = self.meter.header(section, lambda: frame(citation, header))
+            extra += self.meter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,
             start=start,
@@ -107,14 +104,17 @@ class Presenter:
             text="".join(texts),
             header=header,
             tokens=run.tokens + self.meter.seams(texts) + extra,
-            relevance=run.relevance,
+            relevance=max(run.relevances),
             value=run.value,
             rank=rank,
             citation=citation,
+            relevances=run.relevances,
+            queries=run.queries,
+            also_in=tuple(sorted(self.record(copy).id for copy in run.copies)),
         )
 
     def _header(self, handle: int, section: Section) -> str:
-        record = self._record(handle)
+        record = self.record(handle)
         return chunk_header(
             record.title,
             summary=record.summary,
@@ -123,7 +123,7 @@ class Presenter:
         )
 
     def _citation(self, handle: int, section: Section, *, start: int, end: int) -> Citation:
-        record = self._record(handle)
+        record = self.record(handle)
         return Citation(
             document_id=record.id,
             title=record.title,
@@ -134,7 +134,8 @@ class Presenter:
             source=record.source,
         )
 
-    def _record(self, handle: int) -> DocumentRecord:
+    def record(self, handle: int) -> DocumentRecord:
+        """Return what is known of a document."""
         if handle not in self._records:
             self._records[handle] = self.snapshot.record(handle)
         return self._records[handle]

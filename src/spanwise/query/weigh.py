@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.features import candidate_rows, feature_matrix, lay_out
+from spanwise.core.forms import word_counts, word_passages, word_scan
 from spanwise.core.question import MAX_TERMS, telling_terms
 from spanwise.core.relevance import hedge, shares_of, spread_over_documents
 from spanwise.core.routing import chosen_ranges, route
@@ -24,17 +25,28 @@ if TYPE_CHECKING:
     from spanwise.core.relevance import RelevanceModel
     from spanwise.core.scan import PassageRange, Passages, Scan
     from spanwise.filters import Filter
-    from spanwise.ports import Embedder, Snapshot
+    from spanwise.ports import Embedder, Searchable
 
-__all__ = ["Weighed", "search_terms", "spread_shares", "weigh"]
+__all__ = ["Scope", "Weighed", "search_terms", "spread_shares", "weigh"]
 
 _MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What is searched of a knowledge base."""
+
+    where: Filter | None = None
+    """None for no filter."""
+    documents: Sequence[str] | None = None
+    """Ids; None for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
     """The chunks that were read for a question, n rows, and the candidates among them, c."""
 
+    scan: Scan
     ranges: tuple[PassageRange, ...]
     rows: Rows
     passages: Passages
@@ -46,23 +58,24 @@ class Weighed:
     """Of all rows, 0 where a chunk is no candidate, (n,)."""
 
 
-def search_terms(question: Question, snapshot: Snapshot) -> tuple[str, ...]:
+def search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
     """Return the terms to search by: all, or the most telling ones of a long question."""
     if len(question.terms) <= MAX_TERMS:
         return question.terms
-    holders, chunks = snapshot.term_counts(question.terms)
+    forms, words = question.forms()
+    counts, chunks = snapshot.term_counts(forms)
+    holders = word_counts(counts, words, most=chunks)[: len(question.terms)]
     weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
-    return telling_terms(question.text, question.terms, weights)
+    return telling_terms(question, weights)
 
 
 def weigh(
     question: Question,
     *,
-    snapshot: Snapshot,
+    snapshot: Searchable,
     embedder: Embedder | None,
     model: RelevanceModel,
-    where: Filter | None,
-    documents: Sequence[str] | None,
+    scope: Scope,
 ) -> Weighed | None:
     """Return the weighed chunks of a question, or None where nothing in scope could hold evidence.
 
@@ -73,9 +86,13 @@ def weigh(
         DocumentNotFoundError: If `documents` names one that does not exist.
     """
     vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
+    forms, words = question.forms()
     scan = snapshot.scan(
-        ScanQuery(terms=question.terms, vector=vector), where=where, documents=documents
+        ScanQuery(terms=forms, words=words, vector=vector),
+        where=scope.where,
+        documents=scope.documents,
     )
+    scan = word_scan(scan, words)
     routing = route(scan)
     chosen = chosen_ranges(scan, routing)
     if not chosen:
@@ -83,7 +100,7 @@ def weigh(
     ranges = tuple(span for _, span in chosen)
     rows = lay_out(chosen)
     vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
-    passages = snapshot.passages(ranges, terms=question.terms, vectors=vectors)
+    passages = word_passages(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
     features, fused_near = feature_matrix(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
@@ -94,6 +111,7 @@ def weigh(
         scores, rows.documents[candidates], compares=question.compares
     )
     return Weighed(
+        scan=scan,
         ranges=ranges,
         rows=rows,
         passages=passages,

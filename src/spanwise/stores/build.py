@@ -12,6 +12,7 @@ from spanwise.core.columns import digit_share
 from spanwise.core.scores import quantised_impacts
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import quantise_rows
+from spanwise.stores.lists import Lists, count_documents, merge_lists
 from spanwise.stores.part import Part, Postings, term_hashes
 
 if TYPE_CHECKING:
@@ -19,15 +20,34 @@ if TYPE_CHECKING:
 
     from spanwise.stores.truth import StoredDocument
 
-__all__ = ["Vocabulary", "build_part", "count_documents", "in_pieces"]
+__all__ = ["Vocabulary", "build_part", "in_pieces"]
 
 _MAX_RUNS = 100_000  # some 20 MB
+_MAX_RUN_CHARS = 64  # longer ones do not come again: text of languages without spaces, data
 _BLOCK_ROWS = 2_048  # intermediate results of one block stay small
+_RUN_ROWS = 10_000  # chunks whose postings are made at once
 _ROW_BITS = 32
 _ROW_MASK = (1 << _ROW_BITS) - 1
 
 
-class Vocabulary(dict[str, tuple[int, ...]]):
+class _Runs(dict[str, tuple[int, ...]]):
+    """Runs of characters without white space in one language, and the ids of their terms."""
+
+    def __init__(self, language: str, ids: dict[str, int]) -> None:
+        super().__init__()
+        self._language = language
+        self._ids = ids
+
+    def __missing__(self, run: str) -> tuple[int, ...]:
+        ids = self._ids
+        terms = text_terms(run, language=self._language)
+        found = tuple([ids.setdefault(term, len(ids)) for term in terms])
+        if len(run) <= _MAX_RUN_CHARS:
+            self[run] = found
+        return found
+
+
+class Vocabulary:
     """Runs of characters without white space and the ids of their terms, learnt as they come.
 
     No word crosses white space, so the terms of a text are those of its runs, and most runs have
@@ -36,19 +56,20 @@ class Vocabulary(dict[str, tuple[int, ...]]):
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        super().__init__()
+        self._runs: dict[str, _Runs] = {}
         self._ids: dict[str, int] = {}
         self._hashes = np.empty(0, dtype=np.uint64)
 
-    def __missing__(self, run: str) -> tuple[int, ...]:
-        ids = self._ids
-        found = tuple([ids.setdefault(term, len(ids)) for term in text_terms(run)])
-        self[run] = found
-        return found
+    def __len__(self) -> int:
+        """Return how many runs are known."""
+        return sum(map(len, self._runs.values()))
 
-    def count(self, text: str) -> Iterator[int]:
-        """Return the ids of all terms of a text in order."""
-        return chain.from_iterable(map(self.__getitem__, text.split()))
+    def count(self, text: str, *, language: str) -> Iterator[int]:
+        """Return the ids of all terms of a text in order, in the language of its document."""
+        runs = self._runs.get(language)
+        if runs is None:
+            runs = self._runs[language] = _Runs(language, self._ids)
+        return chain.from_iterable(map(runs.__getitem__, text.split()))
 
     def rank(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Return the hashes of some ids in ascending order, each once, and the place of each id.
@@ -70,7 +91,7 @@ class Vocabulary(dict[str, tuple[int, ...]]):
     def forget_many(self) -> None:
         """Begin anew where so much was learnt that it takes memory; not while ids are in use."""
         if len(self) > _MAX_RUNS:
-            self.clear()
+            self._runs.clear()
             self._ids.clear()
             self._hashes = self._hashes[:0]
 
@@ -106,7 +127,6 @@ def build_part(
         dimension: Of the vectors; 0 for none.
         reference_terms: Fixed length of `core.scores.quantised_impacts`.
     """
-    vocabulary.forget_many()
     texts = [text for document in documents for text in document.texts]
     counts = np.array([len(document.texts) for document in documents], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(counts)))
@@ -120,7 +140,12 @@ def build_part(
         digits=np.array([round(digit_share(text) * 255) for text in texts], dtype=np.uint8),
         chars=np.array([len(text) for text in texts], dtype=np.uint32),
         tokens=np.array([n for document in documents for n in document.tokens], dtype=np.uint32),
-        body=_body_postings(texts, starts, vocabulary, reference_terms=reference_terms),
+        body=_body_postings(
+            [(text, document.language) for document in documents for text in document.texts],
+            starts,
+            vocabulary,
+            reference_terms=reference_terms,
+        ),
         title_terms=title_terms,
         title_ends=title_ends,
         title_documents=title_documents,
@@ -145,16 +170,21 @@ def _quantised(
 
 
 def _count_terms(
-    texts: Sequence[str], vocabulary: Vocabulary
+    texts: Sequence[tuple[str, str]], vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the term ids of all texts, one text after the other, and the length of each text."""
+    """Return the term ids of all texts, one text after the other, and the length of each text.
+
+    Args:
+        texts: Texts of chunks, each with the language of its document.
+        vocabulary: What was learnt before.
+    """
     pieces: list[NDArray[np.int64]] = []
     lengths: list[int] = []
     for first in range(0, len(texts), _BLOCK_ROWS):
         ids: list[int] = []
         before = 0
-        for text in texts[first : first + _BLOCK_ROWS]:
-            ids.extend(vocabulary.count(text))
+        for text, language in texts[first : first + _BLOCK_ROWS]:
+            ids.extend(vocabulary.count(text, language=language))
             lengths.append(len(ids) - before)
             before = len(ids)
         pieces.append(np.array(ids, dtype=np.int64))
@@ -165,12 +195,38 @@ def _count_terms(
 
 
 def _body_postings(
-    texts: Sequence[str],
+    texts: Sequence[tuple[str, str]],
     starts: NDArray[np.int64],
     vocabulary: Vocabulary,
     *,
     reference_terms: float,
 ) -> Postings:
+    """Return the postings of all texts, made of runs of them: a document may be huge."""
+    firsts = range(0, max(1, len(texts)), _RUN_ROWS)
+    runs = [texts[first : first + _RUN_ROWS] for first in firsts]
+    lists = [_body_lists(run, vocabulary, reference_terms=reference_terms) for run in runs]
+    targets = [
+        np.arange(first, first + len(run), dtype=np.int64)
+        for first, run in zip(firsts, runs, strict=True)
+    ]
+    body = lists[0] if len(lists) == 1 else merge_lists(lists, targets)
+    document_ends, documents, chunks = count_documents(body.ends, body.entries, starts)
+    return Postings(
+        terms=body.terms,
+        ends=body.ends,
+        rows=body.entries,
+        impacts=body.values,
+        document_ends=document_ends,
+        documents=documents,
+        chunks=chunks,
+    )
+
+
+def _body_lists(
+    texts: Sequence[tuple[str, str]], vocabulary: Vocabulary, *, reference_terms: float
+) -> Lists:
+    """Return which texts hold each term, and the impact of each."""
+    vocabulary.forget_many()
     ids, lengths = _count_terms(texts, vocabulary)
     terms, keys = vocabulary.rank(ids)
     keys <<= _ROW_BITS
@@ -180,16 +236,11 @@ def _body_postings(
     frequencies = np.diff(firsts, append=len(keys))
     keys = keys[firsts]
     rows = keys & _ROW_MASK
-    ends = np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1))
-    document_ends, documents, chunks = count_documents(ends, rows, starts)
-    return Postings(
+    return Lists(
         terms=terms,
-        ends=ends,
-        rows=rows.astype(np.uint32),
-        impacts=quantised_impacts(frequencies, lengths[rows], reference_terms=reference_terms),
-        document_ends=document_ends,
-        documents=documents,
-        chunks=chunks,
+        ends=np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1)),
+        entries=rows.astype(np.uint32),
+        values=quantised_impacts(frequencies, lengths[rows], reference_terms=reference_terms),
     )
 
 
@@ -200,31 +251,12 @@ def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
-def count_documents(
-    ends: NDArray[np.int64], rows: NDArray[np.integer], starts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return postings of documents made of postings of rows: ends, documents, chunks.
-
-    Args:
-        ends: Of the postings, (H + 1,).
-        rows: Ascending for each term, (P,).
-        starts: First row of each document and one past the last row, (d + 1,).
-    """
-    ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
-    first = np.ones(len(ordinals), dtype=bool)
-    first[1:] = ordinals[1:] != ordinals[:-1]
-    first[ends[:-1][ends[:-1] < len(first)]] = True  # a new term starts a new run
-    places = np.flatnonzero(first)
-    chunks = np.diff(places, append=len(ordinals)).astype(np.uint32)
-    return np.searchsorted(places, ends), ordinals[places], chunks
-
-
 def _title_postings(
     documents: Sequence[StoredDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
     held: dict[str, list[int]] = {}
     for ordinal, document in enumerate(documents):
-        for term in dict.fromkeys(text_terms(document.title_words)):
+        for term in dict.fromkeys(text_terms(document.title_words, language=document.language)):
             held.setdefault(term, []).append(ordinal)
     hashes = term_hashes(list(held))
     order = np.argsort(hashes)

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
-from spanwise.stores.schema import migrate
+from spanwise.stores.schema import migrate, require_version
 
 __all__ = ["BUSY_TIMEOUT_SECONDS", "ConnectionPool", "translated_errors"]
 
@@ -127,12 +127,15 @@ class ConnectionPool:
         """Open a first connection, make or migrate the tables.
 
         Raises:
-            FormatError: If the file is not ours or of a newer version.
+            FormatError: If the file is not ours or of a newer version, or of an older one and
+                cannot be written.
         """
         with self.lend() as connection:
             if self.writable:
                 _set_journal(connection, self._path)
                 migrate(connection, self._path)
+            else:
+                require_version(connection, self._path)
 
     @property
     def closed(self) -> bool:

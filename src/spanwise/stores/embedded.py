@@ -30,14 +30,16 @@ from spanwise.errors import (
 )
 from spanwise.filters import Filter
 from spanwise.stores import truth
+from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool
-from spanwise.stores.entries import check_entry
+from spanwise.stores.doctor import check_store
+from spanwise.stores.entries import check_changeable, check_entry
 from spanwise.stores.index import Index
 from spanwise.stores.passages import find_positions, read_passages
 from spanwise.stores.scan import count_terms, scan_view
 from spanwise.stores.view import View
-from spanwise.types import Chunk, Document, DocumentRecord, Page, Section
+from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +69,7 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     database = path / _TRUTH_NAME
     try:
         if database.exists():
-            _check_emptied(path)
+            _check_database_file(path)
         else:
             _make_folder(path, create=create)
         writable = os.access(path, os.W_OK) and (
@@ -86,19 +88,30 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     return EmbeddedStore(path, pool)
 
 
-def _check_emptied(path: Path) -> None:
-    """Refuse a database that lost its content; an empty one without an index was never filled.
+def _check_database_file(path: Path) -> None:
+    """Refuse what is no file, and a database that lost its content.
+
+    An empty one was never filled, unless there is what only a filled one leaves. That is looked
+    at first: another process may be filling the database meanwhile.
 
     Raises:
-        FormatError: If the database is empty and its index is not.
+        FormatError: If it is so.
     """
     database, index = path / _TRUTH_NAME, path / _INDEX_NAME
-    if database.stat().st_size or not index.is_dir() or not any(index.iterdir()):
-        return
-    # Looked at again: another process may have filled both between the two looks.
-    if not database.stat().st_size:
+    log = database.with_name(database.name + "-wal")
+    if not database.is_file():
         raise FormatError(
-            f"{database} is empty, but {index} is not: the documents are lost or elsewhere; "
+            f"{database} is no file; a knowledge base keeps its documents in it: name another "
+            "folder, or restore it from a backup"
+        )
+    left = None
+    if log.exists() and log.stat().st_size:
+        left = log
+    elif index.is_dir() and any(index.iterdir()):
+        left = index
+    if left is not None and not database.stat().st_size:
+        raise FormatError(
+            f"{database} is empty, but {left} is not: the documents are lost or elsewhere; "
             f"restore it from a backup, or delete {path} and add them again"
         )
 
@@ -137,6 +150,10 @@ class EmbeddedSnapshot:
         self._view = view
         self._columns = columns
         self._dimension = dimension
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of living documents, ascending; "" for what is not known."""
+        return truth.read_languages(self._connection)
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
@@ -242,6 +259,16 @@ class EmbeddedStore:
             truth.add_settings(connection, settings)
             return truth.read_settings(connection)
 
+    def record_settings(self, settings: Mapping[str, str]) -> None:
+        """Record settings in place of what was recorded under their names.
+
+        Raises:
+            OptionError: If one of them is recorded once.
+        """
+        check_changeable(settings)
+        with self._writing() as connection:
+            truth.change_settings(connection, settings)
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Open a write transaction; it is committed at the end, or nothing of it is kept."""
@@ -277,7 +304,8 @@ class EmbeddedStore:
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks)
             self._unfollowed_rows += len(entry.chunks)
-        self._follow()
+        if len(entry.chunks) < _FLUSH_ROWS:  # a huge one is indexed when the caller let go of it
+            self._follow()
         return "replaced" if replaced else "added"
 
     def _follow(self) -> None:
@@ -297,13 +325,14 @@ class EmbeddedStore:
                 self._unflushed_rows -= rows
                 self._next_flush_rows = _FLUSH_ROWS
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._writing() as connection:
             found = truth.find_document(connection, document_id)
-            if found is not None:
-                truth.delete_rows(connection, found[0])
-        return found is not None
+            if found is None or record not in (None, truth.read_record(connection, found[0])):
+                return False
+            truth.delete_rows(connection, found[0])
+        return True
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -389,6 +418,28 @@ class EmbeddedStore:
         self._index.optimise()
         with self._pool.lend() as connection:
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
+
+    def check(self, *, repair: bool = False) -> CheckReport:
+        """Return what is wrong with the knowledge base; make anew what is derived, if asked.
+
+        Raises:
+            StoreError: If the index, or the folder for a repair, cannot be written.
+        """
+        if repair:
+            self._check_writable()
+        return check_store(self._index, path=self._path, repair=repair)
+
+    def backup(self, target: Path, *, on_progress: Progress | None = None) -> None:
+        """Copy the knowledge base of one moment to a new folder, while it is in use.
+
+        Raises:
+            OptionError: If the target is there already, is inside of the knowledge base, or its
+                parent is missing.
+            StoreFullError: If the disk of the target is full; nothing is left of the copy.
+            StoreError: If it cannot be written for another reason; nothing is left of the copy.
+        """
+        database = self._path / _TRUTH_NAME
+        back_up(self._index, database, target, on_progress=on_progress)
 
     def close(self) -> None:
         """Write what is pending and release everything; a closed store raises StoreError."""

@@ -1,7 +1,8 @@
-"""What a store refuses before it writes: entries that do not fit together."""
+"""What a store refuses before it writes: entries that do not fit together, settings that stay."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,23 @@ if TYPE_CHECKING:
     from spanwise.ports import DocumentEntry
     from spanwise.types import Document
 
-__all__ = ["check_entry"]
+__all__ = ["check_changeable", "check_entry"]
+
+_FIXED_SETTINGS = ("dimension", "reference_terms")
+
+
+def check_changeable(settings: Mapping[str, str]) -> None:
+    """Refuse settings that are recorded once.
+
+    Raises:
+        OptionError: If vectors and scores that may be stored already depend on one of them.
+    """
+    for name in _FIXED_SETTINGS:
+        if name in settings:
+            raise OptionError(
+                f"the setting {name!r} cannot be changed to {settings[name]!r}: what is stored "
+                "depends on it; add the documents to a new knowledge base"
+            )
 
 
 def check_entry(entry: DocumentEntry, *, dimension: int) -> None:

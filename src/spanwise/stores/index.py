@@ -197,6 +197,16 @@ class Index:
             StoreFullError: If the disk is full.
             StoreError: If the index cannot be written for another reason.
         """
+        with self.locked():
+            flush_pending(self, compact=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of whoever writes the index.
+
+        Raises:
+            StoreBusyError, StoreFullError, StoreError: As `optimise`.
+        """
         try:
             with flush_lock(self.folder, wait_seconds=_OPTIMISE_SECONDS) as held:
                 if not held:
@@ -204,7 +214,7 @@ class Index:
                         f"another process has been writing {self.folder} for more than "
                         f"{_OPTIMISE_SECONDS:.0f} seconds; wait for it, or stop it"
                     )
-                flush_pending(self, compact=True)
+                yield
         except OSError as error:
             kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
             raise kind(
@@ -236,7 +246,7 @@ class Index:
                     if not allow_large:
                         raise _BehindError
                     _logger.warning("the index lacks %d chunks: they are read into memory", rows)
-                built = self._build(connection, living.numbers[view.missing], rows=_PIECE_ROWS)
+                built = self.build(connection, living.numbers[view.missing], rows=_PIECE_ROWS)
                 view = _located(living, disk, _compacted((*self._delta, *built), living))
             self._keep(view, disk)
             return view
@@ -268,10 +278,10 @@ class Index:
             kept = np.concatenate([s.part.numbers[s.kept] for s in found] or [numbers[:0]])
             if np.array_equal(kept, numbers):
                 return found
-        built = self._build(connection, numbers, rows=_BUILD_ROWS)
+        built = self.build(connection, numbers, rows=_BUILD_ROWS)
         return [Source(part, np.ones(part.documents, dtype=bool)) for part in built]
 
-    def _build(
+    def build(
         self, connection: sqlite3.Connection, numbers: NDArray[np.int64], *, rows: int
     ) -> list[Part]:
         """Return parts in memory that hold some living documents, ascending by number."""

@@ -2,7 +2,8 @@
 
 The manifest carries the sequence number of the last change that its parts know, and the random
 stamp of that change: where `truth.db` has another stamp there (a restored backup, another file),
-the parts belong to other documents and are made anew.
+the parts belong to other documents and are made anew. So they are where it says that their terms
+were made by other rules, or by another version of the stemmers.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spanwise.core.terms import terms_version
 from spanwise.stores.part_file import sync_folder
 
-__all__ = ["MANIFEST_NAME", "Manifest", "read_manifest", "write_manifest"]
+__all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +38,41 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of an index folder, an empty one where it is missing or not readable."""
     try:
-        data = (folder / MANIFEST_NAME).read_bytes()
-        fields: dict[str, Any] = json.loads(data)
+        fields = _read_fields(folder)
         body = fields["body"]
-        if fields["format"] != MANIFEST_FORMAT or fields["crc"] != _checksum(body):
+        if not _is_current(fields):
             return Manifest()
         return Manifest(seq=body["seq"], stamp=body["stamp"], parts=tuple(body["parts"]))
     except (OSError, ValueError, KeyError, TypeError):
         return Manifest()
+
+
+def is_outdated(folder: Path) -> bool:
+    """Return whether the manifest is whole, and of a program that makes other parts or terms.
+
+    It counts as empty; nothing is damaged.
+    """
+    try:
+        return not _is_current(_read_fields(folder))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _read_fields(folder: Path) -> dict[str, Any]:
+    """Return what stands in the manifest, if it is whole.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: If it is missing or damaged.
+    """
+    fields: dict[str, Any] = json.loads((folder / MANIFEST_NAME).read_bytes())
+    if fields["crc"] != _checksum(fields["body"]):
+        raise ValueError("the manifest is damaged")
+    return fields
+
+
+def _is_current(fields: dict[str, Any]) -> bool:
+    # Terms made by other rules are not those that questions look for.
+    return bool(fields["format"] == MANIFEST_FORMAT and fields["body"]["terms"] == terms_version())
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -52,7 +81,12 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises:
         OSError: If it cannot be written; the old one is still there.
     """
-    body = {"seq": manifest.seq, "stamp": manifest.stamp, "parts": list(manifest.parts)}
+    body = {
+        "seq": manifest.seq,
+        "stamp": manifest.stamp,
+        "terms": terms_version(),
+        "parts": list(manifest.parts),
+    }
     fields = {"format": MANIFEST_FORMAT, "crc": _checksum(body), "body": body}
     path = folder / MANIFEST_NAME
     temporary = path.with_suffix(".tmp")

@@ -7,26 +7,24 @@ and for a handful of documents.
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.columns import digit_share
-from spanwise.core.moments import fused_scores, moments
-from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
-from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.terms import text_terms
+from spanwise.core.collection import Collection, CountedDocument, count_document
+from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.vectors import cosines, quantise_rows, unit_rows
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError, StoreError
-from spanwise.filters import Filter, check_filter, known_fields, matches
-from spanwise.stores.entries import check_entry
-from spanwise.types import Chunk, Document, DocumentRecord, Page, Section
+from spanwise.filters import Filter, check_filter, known_fields, matches, with_language
+from spanwise.stores.entries import check_changeable, check_entry
+from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from spanwise.ports import DocumentEntry
@@ -46,22 +44,7 @@ class StoredDocument:
     chunks: tuple[Chunk, ...]
     vectors: NDArray[np.float16]
     """Of unit length, (chunks, dimension); dimension 0 for keywords alone."""
-    frequencies: tuple[Mapping[str, int], ...]
-    """How often each chunk holds each of its terms."""
-    title_terms: frozenset[str]
-
-    def impacts(self, terms: Sequence[str], *, reference_terms: float) -> NDArray[np.uint8]:
-        """Return the quantised saturation of each term in each chunk, 0 for none, (T, n)."""
-        shape = (len(terms), len(self.chunks))
-        held = [[counts.get(term, 0) for counts in self.frequencies] for term in terms]
-        frequencies = np.array(held, dtype=np.int64).reshape(shape)
-        lengths = np.array([sum(counts.values()) for counts in self.frequencies], dtype=np.int64)
-        impacts = quantised_impacts(
-            np.maximum(frequencies, 1),
-            np.broadcast_to(np.maximum(lengths, 1), shape),
-            reference_terms=reference_terms,
-        )
-        return np.where(frequencies > 0, impacts, np.uint8(0))
+    counted: CountedDocument
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of each chunk to a vector, (n,)."""
@@ -90,12 +73,19 @@ def _stored(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             chunks=len(entry.chunks),
             tokens=sum(chunk.tokens for chunk in entry.chunks),
             pages=len(document.pages),
+            given_fields=document.given_fields,
+            language=entry.language,
         ),
         sections=entry.sections,
         chunks=entry.chunks,
         vectors=unit_rows(np.empty((len(entry.chunks), 0)) if vectors is None else vectors),
-        frequencies=tuple(Counter(text_terms(chunk.text)) for chunk in entry.chunks),
-        title_terms=frozenset(text_terms(entry.title_words)),
+        counted=count_document(
+            [chunk.text for chunk in entry.chunks],
+            tokens=[chunk.tokens for chunk in entry.chunks],
+            title_words=entry.title_words,
+            handle=handle,
+            language=entry.language,
+        ),
     )
 
 
@@ -109,8 +99,9 @@ def _select(
     """
     if where is None:
         return tuple(documents)
-    check_filter(where, known_fields(stored.record.metadata for stored in documents))
-    return tuple(stored for stored in documents if matches(where, stored.record.metadata))
+    fields = [with_language(stored.record.metadata, stored.record.language) for stored in documents]
+    check_filter(where, known_fields(fields))
+    return tuple(s for s, own in zip(documents, fields, strict=True) if matches(where, own))
 
 
 class MemorySnapshot:
@@ -119,12 +110,19 @@ class MemorySnapshot:
     def __init__(self, documents: Sequence[StoredDocument], settings: Mapping[str, str]) -> None:
         self._documents = tuple(sorted(documents, key=lambda stored: stored.handle))
         self._by_handle = {stored.handle: stored for stored in self._documents}
-        self._dimension, self._reference_terms = _read_settings(settings)
+        self._dimension, reference_terms = _read_settings(settings)
+        self._collection = Collection(
+            documents=tuple(stored.counted for stored in self._documents),
+            reference_terms=reference_terms,
+        )
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of all documents, ascending; "" for what is not known."""
+        return tuple(sorted({stored.record.language for stored in self._documents}))
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
-        impacts = self._impacts(self._documents, terms)
-        return np.count_nonzero(impacts, axis=1), impacts.shape[1]
+        return self._collection.term_counts(terms)
 
     def scan(
         self,
@@ -135,44 +133,12 @@ class MemorySnapshot:
     ) -> Scan:
         """Search all chunks in scope, as `ports.Snapshot.scan` says."""
         scope = self._scope(where, documents)
-        terms = query.terms
-        term_chunks, all_chunks = self.term_counts(terms)
-        title_documents = np.count_nonzero(_titles(self._documents, terms), axis=0)
-        weights = np.where(
-            term_chunks > 0,
-            inverse_frequencies(term_chunks, all_chunks),
-            inverse_frequencies(title_documents, len(self._documents)),
-        )
-        sizes = np.array([len(stored.chunks) for stored in scope], dtype=np.int64)
-        titles = _titles(scope, terms)
-        body = _weighted_sum(self._impacts(scope, terms) * IMPACT_STEP, weights)
-        keyword = body + np.repeat(_weighted_sum(titles.T, weights), sizes)
-        cosine = self._cosines(scope, query.vector)
-        hits = _best_chunks(keyword, cosine, hits=query.hits)
-        starts = np.concatenate(([0], np.cumsum(sizes)))
-        owners = np.searchsorted(starts, hits, side="right") - 1
-        counts = self._count_chunks(scope, terms)
-        told = np.asarray(counts.any(axis=1) | titles.any(axis=1))
-        told[owners] = True
-        places = np.flatnonzero(told)
-        return Scan(
-            chunks=int(sizes.sum()),
-            documents=len(scope),
-            all_chunks=all_chunks,
-            all_documents=len(self._documents),
-            term_chunks=term_chunks,
-            title_documents=title_documents,
-            keyword=Moments(*moments(keyword)),
-            body=Moments(*moments(body)),
-            vector=None if cosine is None else Moments(*moments(cosine)),
-            handles=np.array([scope[place].handle for place in places], dtype=np.int64),
-            document_chunks=sizes[places],
-            document_terms=counts[places],
-            document_titles=titles[places],
-            hit_documents=np.searchsorted(places, owners),
-            hit_chunks=hits - starts[owners],
-            hit_keywords=keyword[hits],
-            hit_vectors=np.zeros(len(hits)) if cosine is None else cosine[hits],
+        return self._collection.scan(
+            query.terms,
+            words=query.words,
+            cosine=self._cosines(scope, query.vector),
+            hits=query.hits,
+            scope=[stored.counted for stored in scope],
         )
 
     def _scope(
@@ -198,21 +164,6 @@ class MemorySnapshot:
         _check_vectors(vector[None, :], dimension=self._dimension)
         return np.concatenate([np.empty(0), *(stored.cosines(vector) for stored in documents)])
 
-    def _count_chunks(
-        self, documents: Sequence[StoredDocument], terms: Sequence[str]
-    ) -> NDArray[np.int64]:
-        """Return how many chunks of each document hold each term, (documents, T)."""
-        counts = [np.count_nonzero(self._impacts((stored,), terms), axis=1) for stored in documents]
-        return np.array(counts, dtype=np.int64).reshape(len(documents), len(terms))
-
-    def _impacts(
-        self, documents: Sequence[StoredDocument], terms: Sequence[str]
-    ) -> NDArray[np.uint8]:
-        """Return the impacts of terms in all chunks of some documents, (T, chunks)."""
-        reference_terms = self._reference_terms
-        parts = [stored.impacts(terms, reference_terms=reference_terms) for stored in documents]
-        return np.concatenate([np.empty((len(terms), 0), dtype=np.uint8), *parts], axis=1)
-
     def passages(
         self,
         ranges: Sequence[PassageRange],
@@ -223,24 +174,17 @@ class MemorySnapshot:
         """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
         if len(vectors):
             _check_vectors(vectors, dimension=self._dimension)
-        impacts = [np.empty((len(terms), 0), dtype=np.uint8)]
         similarities = [np.empty((0, len(vectors)), dtype=np.float32)]
-        chunks: list[Chunk] = []
+        spans = []
         for wanted in ranges:
             stored = self._find(wanted.handle)
-            place = slice(wanted.start, wanted.end)
-            impacts.append(self._impacts((stored,), terms)[:, place])
-            chunks += stored.chunks[place]
             columns = np.empty((len(stored.chunks), len(vectors)), dtype=np.float32)
             for column, vector in enumerate(vectors):
                 columns[:, column] = stored.cosines(vector)
-            similarities.append(columns[place])
-        return Passages(
-            impacts=(np.concatenate(impacts, axis=1) * IMPACT_STEP).astype(np.float32),
-            similarities=np.concatenate(similarities).T,
-            digits=np.array([digit_share(chunk.text) for chunk in chunks], dtype=np.float32),
-            chars=np.array([len(chunk.text) for chunk in chunks], dtype=np.int64),
-            tokens=np.array([chunk.tokens for chunk in chunks], dtype=np.int64),
+            similarities.append(columns[wanted.start : wanted.end])
+            spans.append((stored.counted, wanted.start, wanted.end))
+        return self._collection.passages(
+            spans, terms=terms, similarities=np.concatenate(similarities).T
         )
 
     def _find(self, handle: int) -> StoredDocument:
@@ -291,38 +235,6 @@ def _check_vectors(vectors: NDArray[np.float32], *, dimension: int) -> None:
         )
 
 
-def _titles(documents: Sequence[StoredDocument], terms: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether the title words of each document hold each term, (documents, T)."""
-    held = [[term in stored.title_terms for term in terms] for stored in documents]
-    return np.array(held, dtype=np.bool_).reshape(len(documents), len(terms))
-
-
-def _weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of rows times weights, added in the order of the rows, (columns,)."""
-    total = np.zeros(rows.shape[1])
-    for row, weight in zip(rows, weights, strict=True):
-        total += row * weight
-    return total
-
-
-def _best_chunks(
-    keyword: NDArray[np.float64], cosine: NDArray[np.float64] | None, *, hits: int
-) -> NDArray[np.int64]:
-    """Return the union of the best chunks of each search, ascending."""
-    by_keyword = np.argsort(-keyword, kind="stable")[:hits]
-    found = [by_keyword[keyword[by_keyword] > 0]]
-    if cosine is not None:
-        found.append(np.argsort(-cosine, kind="stable")[:hits])
-        fused = fused_scores(
-            keyword,
-            cosine,
-            keyword_deviation=moments(keyword)[1],
-            cosine_deviation=moments(cosine)[1],
-        )
-        found.append(np.argsort(-fused, kind="stable")[:hits])
-    return np.unique(np.concatenate(found)).astype(np.int64)
-
-
 class MemoryStore:
     """Documents in memory; implements `ports.Store`. Safe for use by several threads.
 
@@ -350,6 +262,17 @@ class MemoryStore:
             self._settings = {**settings, **self._settings}
             return dict(sorted(self._settings.items()))
 
+    def record_settings(self, settings: Mapping[str, str]) -> None:
+        """Record settings in place of what was recorded under their names.
+
+        Raises:
+            OptionError: If one of them is recorded once.
+        """
+        check_changeable(settings)
+        with self._lock:
+            self._living()
+            self._settings = {**self._settings, **settings}
+
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
@@ -371,16 +294,19 @@ class MemoryStore:
 
     def _keep(self, stored: StoredDocument) -> None:
         """Put a document in place, under the lock."""
-        numbered = replace(stored, handle=self._next_handle)
+        handle = self._next_handle
+        numbered = replace(stored, handle=handle, counted=replace(stored.counted, handle=handle))
         self._next_handle += 1
         self._documents = {**self._documents, stored.record.id: numbered}
 
-    def delete_document(self, document_id: str) -> bool:
-        """Delete a document whole; return whether there was one."""
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._lock:
             living = self._living()
+            if document_id not in living or record not in (None, living[document_id].record):
+                return False
             self._documents = {name: living[name] for name in living if name != document_id}
-            return document_id in living
+            return True
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
@@ -428,6 +354,36 @@ class MemoryStore:
     def optimise(self) -> None:
         """Do nothing: nothing here is derived."""
         self._living()
+
+    def check(self, *, repair: bool = False) -> CheckReport:
+        """Return what there is; nothing is read from a disk, so nothing can be damaged."""
+        _ = repair
+        documents = self._living().values()
+        return CheckReport(
+            path=":memory:",
+            documents=len(documents),
+            chunks=sum(len(stored.chunks) for stored in documents),
+            chars=sum(stored.record.chars for stored in documents),
+            index_parts=0,
+            index_chunks=0,
+            pending_chunks=0,
+            findings=(),
+            seconds=0.0,
+        )
+
+    def backup(
+        self, target: Path, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Refuse: nothing here is on a disk.
+
+        Raises:
+            StoreError: Always.
+        """
+        _ = on_progress
+        self._living()
+        raise StoreError(
+            f"a store in memory cannot be copied to {target}; add the documents to one on disk"
+        )
 
     def close(self) -> None:
         """Release everything; a closed store raises StoreError."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.forms import word_counts
 from spanwise.core.moments import MomentSums, fused_scores
 from spanwise.core.scan import Moments, Scan, ScanQuery
 from spanwise.core.scores import inverse_frequencies
@@ -94,10 +95,12 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     hashes = term_hashes(query.terms)
     found = [PartTerms.find(part, hashes) for part in view.parts]
     term_chunks, title_documents = _sum_counts(found, len(hashes))
+    in_chunks = word_counts(term_chunks, query.words, most=view.all_chunks)
+    in_titles = word_counts(title_documents, query.words, most=view.all_documents)
     weights = np.where(
-        term_chunks > 0,
-        inverse_frequencies(term_chunks, view.all_chunks),
-        inverse_frequencies(title_documents, view.all_documents),
+        in_chunks > 0,
+        inverse_frequencies(in_chunks, view.all_chunks),
+        inverse_frequencies(in_titles, view.all_documents),
     )
     vector = None
     if query.vector is not None:

@@ -6,19 +6,31 @@ The number of the last migration is the format version, kept in SQLite's `user_v
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from spanwise.core.languages import document_language
 from spanwise.errors import FormatError
 
-__all__ = ["APPLICATION_ID", "FORMAT_VERSION", "POSITION_BITS", "check_version", "migrate"]
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT_VERSION",
+    "POSITION_BITS",
+    "check_version",
+    "migrate",
+    "require_version",
+]
 
 APPLICATION_ID = 0x5370616E
 """The four letters "Span"."""
 
 POSITION_BITS = 32
 """The key of a chunk is `document << POSITION_BITS | position`: a document lies together."""
+
+_LANGUAGE_CHUNKS = 32  # enough to know what language a document is written in
 
 _VERSION_1 = """
 create table setting (
@@ -95,7 +107,53 @@ def _run_version_1(connection: sqlite3.Connection) -> None:
     connection.execute(f"pragma application_id = {APPLICATION_ID:d}")
 
 
-_MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_run_version_1,)
+def _run_version_2(connection: sqlite3.Connection) -> None:
+    """Add what a damaged text is told by."""
+    connection.execute("alter table document add column text_hash text not null default ''")
+    for (number,) in connection.execute("select number from document").fetchall():
+        base = number << POSITION_BITS
+        digest = hashlib.sha256()
+        for (text,) in connection.execute(
+            "select text from chunk where key >= ? and key < ? order by key",
+            (base, base + (1 << POSITION_BITS)),
+        ):
+            digest.update(text.encode())
+        connection.execute(
+            "update document set text_hash = ? where number = ?", (digest.hexdigest(), number)
+        )
+
+
+def _run_version_3(connection: sqlite3.Connection) -> None:
+    """Add which metadata the caller gave; of documents stored before, none is known to be."""
+    connection.execute("alter table document add column given_fields text not null default '[]'")
+
+
+def _run_version_4(connection: sqlite3.Connection) -> None:
+    """Add the language of each document, found in some of its chunks."""
+    connection.execute("alter table document add column language text not null default ''")
+    connection.execute("create index document_language on document (language)")
+    documents = connection.execute("select number, chunks, metadata from document").fetchall()
+    for number, chunks, metadata in documents:
+        base = number << POSITION_BITS
+        step = max(1, chunks // _LANGUAGE_CHUNKS)
+        texts = connection.execute(
+            "select text from chunk where key >= ? and key < ? and (key - ?) % ? = 0 order by key",
+            (base, base + (1 << POSITION_BITS), base, step),
+        )
+        text = "\n".join(text for (text,) in texts)
+        language = document_language(text, metadata=json.loads(metadata))
+        if language:
+            connection.execute(
+                "update document set language = ? where number = ?", (language, number)
+            )
+
+
+_MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _run_version_1,
+    _run_version_2,
+    _run_version_3,
+    _run_version_4,
+)
 
 FORMAT_VERSION = len(_MIGRATIONS)
 """Version that this program writes."""
@@ -108,6 +166,7 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
         FormatError: If it is not ours, or newer than this program.
     """
     # One statement sees one state: between two, another process may fill an empty database.
+    version: int
     version, application, tables = connection.execute(
         "select (select user_version from pragma_user_version), "
         "(select application_id from pragma_application_id), (select count(*) from sqlite_schema)"
@@ -123,6 +182,20 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
             f"{FORMAT_VERSION}; update spanwise, or add the documents to a new knowledge base"
         )
     return version
+
+
+def require_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that cannot be migrated because it cannot be written.
+
+    Raises:
+        FormatError: If its version is not that of this program, or as `check_version`.
+    """
+    version = check_version(connection, path)
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{path} has format version {version}, this program works with {FORMAT_VERSION} and "
+            "cannot write there; open it once where it can be written, or open a copy"
+        )
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -48,24 +48,34 @@ class ExpectedScan:
     @cached_property
     def term_chunks(self) -> list[int]:
         """Chunks of all documents that hold each term."""
-        bodies = [set(text_terms(c.text)) for entry in self.entries for c in entry.chunks]
+        bodies = [held for entry in self.entries for held in _bodies(entry)]
         return [sum(term in body for body in bodies) for term in self.query.terms]
 
     @cached_property
     def title_documents(self) -> list[int]:
         """Documents whose title words hold each term."""
-        titles = [set(text_terms(entry.title_words)) for entry in self.entries]
+        titles = [_title(entry) for entry in self.entries]
         return [sum(term in title for title in titles) for term in self.query.terms]
 
     @cached_property
     def weights(self) -> list[float]:
         """Weight of each term: over chunks, or over titles where no chunk holds it."""
         chunks = sum(len(entry.chunks) for entry in self.entries)
+        in_chunks = self._word_counts(self.term_chunks, most=chunks)
+        in_titles = self._word_counts(self.title_documents, most=len(self.entries))
         return [
             float(inverse_frequencies(body, chunks))
             if body
             else float(inverse_frequencies(title, len(self.entries)))
-            for body, title in zip(self.term_chunks, self.title_documents, strict=True)
+            for body, title in zip(in_chunks, in_titles, strict=True)
+        ]
+
+    def _word_counts(self, counts: list[int], *, most: int) -> list[int]:
+        """Return for each term how often the terms of its word are held together."""
+        words = self.query.words or tuple(range(len(counts)))
+        return [
+            min(most, sum(n for n, other in zip(counts, words, strict=True) if other == word))
+            for word in words
         ]
 
     @cached_property
@@ -73,7 +83,13 @@ class ExpectedScan:
         """Keyword score of the body of each chunk in scope."""
         return {
             (entry.document.id, chunk.index): sum(
-                weight * expected_impact(term, chunk.text, reference_terms=self.reference_terms)
+                weight
+                * expected_impact(
+                    term,
+                    chunk.text,
+                    reference_terms=self.reference_terms,
+                    language=entry.language,
+                )
                 for term, weight in zip(self.query.terms, self.weights, strict=True)
             )
             for entry in self.scope
@@ -85,7 +101,7 @@ class ExpectedScan:
         """Keyword score of each chunk in scope, body and title."""
         titles: dict[str, float] = {}
         for entry in self.scope:
-            held = set(text_terms(entry.title_words))
+            held = _title(entry)
             titles[entry.document.id] = sum(
                 weight
                 for term, weight in zip(self.query.terms, self.weights, strict=True)
@@ -112,9 +128,9 @@ class ExpectedScan:
         found: dict[str, tuple[int, list[int], list[bool]]] = {}
         with_hits = {document_id for document_id, _ in self.hits}
         for entry in self.scope:
-            bodies = [set(text_terms(chunk.text)) for chunk in entry.chunks]
+            bodies = _bodies(entry)
             counts = [sum(term in body for body in bodies) for term in self.query.terms]
-            title = set(text_terms(entry.title_words))
+            title = _title(entry)
             held = [term in title for term in self.query.terms]
             if any(counts) or any(held) or entry.document.id in with_hits:
                 found[entry.document.id] = (len(entry.chunks), counts, held)
@@ -139,6 +155,14 @@ class ExpectedScan:
         return order[: self.query.hits]
 
 
+def _bodies(entry: DocumentEntry) -> list[set[str]]:
+    return [set(text_terms(chunk.text, language=entry.language)) for chunk in entry.chunks]
+
+
+def _title(entry: DocumentEntry) -> set[str]:
+    return set(text_terms(entry.title_words, language=entry.language))
+
+
 def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
     """Return mean and population deviation of the scores, zeros of none."""
     if not scores:
@@ -155,9 +179,9 @@ def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
     return {place: (score - mean) / deviation for place, score in scores.items()}
 
 
-def expected_impact(term: str, text: str, *, reference_terms: float) -> float:
-    """Return the saturation of a term in a chunk, 0 where it is absent."""
-    counts = Counter(text_terms(text))
+def expected_impact(term: str, text: str, *, reference_terms: float, language: str = "") -> float:
+    """Return the saturation of a term in a chunk of that language, 0 where it is absent."""
+    counts = Counter(text_terms(text, language=language))
     if not counts[term]:
         return 0.0
     frequency, length = np.array([counts[term]]), np.array([counts.total()])

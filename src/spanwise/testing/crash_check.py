@@ -60,15 +60,23 @@ def check_knowledge_base(folder: Path, allowed: Mapping[str, set[int | None]]) -
     store = open_embedded(folder, create=False)
     try:
         found = _check_documents(store, allowed)
+        _check_report(store, besides=("manifest",))  # killed before there was one
         entries = _entries_by_age(store, found)
         _check_searches(store, entries)
         store.optimise()
         _check_searches(store, entries)
+        _check_report(store)
     finally:
         store.close()
     _check_files(folder / "index")
     _check_database(folder / "truth.db")
     return found
+
+
+def _check_report(store: Store, *, besides: Sequence[str] = ()) -> None:
+    """Check that the store finds nothing wrong with itself."""
+    findings = [one for one in store.check().findings if one.code not in besides]
+    assert not findings, f"the store finds itself damaged: {findings}"
 
 
 def _check_database(path: Path) -> None:

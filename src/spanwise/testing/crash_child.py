@@ -111,10 +111,10 @@ class _Watcher:
                 yield connection
             watcher.mark(Phase.IDLE)
 
-        def delete(store: embedded.EmbeddedStore, document_id: str) -> bool:
+        def delete(store: embedded.EmbeddedStore, document_id: str, **expected: Any) -> bool:
             watcher._deleting = True
             try:
-                return real_delete(store, document_id)
+                return real_delete(store, document_id, **expected)
             finally:
                 watcher._deleting = False
 

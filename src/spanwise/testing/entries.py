@@ -79,6 +79,7 @@ def make_entry(
         title=title,
         pages=(Page(start=0, end=len(text)),),
         metadata=dict(metadata or {}),
+        given_fields=tuple(sorted(metadata or {})),
         source=f"{source_root}/{document_id}",
         source_root=source_root,
         content_hash=hashlib.sha256(text.encode()).hexdigest(),

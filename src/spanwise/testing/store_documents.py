@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.errors import ConflictError, FilterError, StoreError
+from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
 from spanwise.ports import DocumentEntry, Store
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
@@ -126,6 +126,7 @@ class DocumentChecks(StoreSuite):
         assert record.chars == len(document.text)
         assert record.tokens == sum(chunk.tokens for chunk in entry.chunks)
         assert record.metadata == document.metadata
+        assert record.given_fields == document.given_fields
         assert (record.id, record.title, record.summary) == (
             document.id,
             entry.title,
@@ -193,6 +194,18 @@ class DocumentChecks(StoreSuite):
         assert store.put_document(gone) == "added"
         check_scan(store, [*entries, gone], question("lease zanzibar dividend revenue"))
 
+    def test_what_was_replaced_meanwhile_is_not_deleted(self, store: Store) -> None:
+        """Where the caller says what it knows of the document."""
+        store.put_document(make_entry("a", ["old text"]))
+        known = store.get_record("a")
+        assert known is not None
+        store.put_document(make_entry("a", ["new text"]))
+        assert store.delete_document("a", record=known) is False, "it was replaced"
+        now = store.get_record("a")
+        assert now is not None
+        assert store.delete_document("a", record=now) is True
+        assert store.delete_document("a", record=now) is False
+
     def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
         """Naming both roots; `replace` allows it."""
         old = make_entry("a", ["old text"], source_root="root one")
@@ -232,6 +245,18 @@ class DocumentChecks(StoreSuite):
         again = store.ensure_settings({"embedder": "c:d"})
         assert dict(again) == dict(found), "the first value stays"
         assert dict(store.ensure_settings({})) == dict(found)
+
+    def test_a_setting_is_written_again(self, store: Store) -> None:
+        """The last value stays, the others are untouched; what is stored depends on two of them."""
+        store.ensure_settings({"embedder": "a:b"})
+        store.record_settings({"thresholds": "{1}", "odd": "ü\x00'"})
+        store.record_settings({"thresholds": "{2}"})
+        wanted = {**SETTINGS, "embedder": "a:b", "odd": "ü\x00'", "thresholds": "{2}"}
+        assert dict(store.ensure_settings({"thresholds": "{3}"})) == wanted, "the last value stays"
+        for name in SETTINGS:
+            with pytest.raises(OptionError, match=f"'{name}'.*new knowledge base"):
+                store.record_settings({"thresholds": "{4}", name: "99"})
+        assert dict(store.ensure_settings({})) == wanted, "a refused call changes nothing"
 
     def test_a_store_without_settings_says_so(self, tmp_path: Path) -> None:
         """Before anything is written: the dimension cannot be guessed."""

@@ -96,6 +96,7 @@ class LifeChecks(StoreSuite):
         fill(store, entries)
         queries = [QUERY, question("annual dividend 7", vector=False), question("of", hits=3)]
         before = [fingerprint(store, query) for query in queries]
+        store.record_settings({"thresholds": "{}"})
         store.optimise()
         after = [fingerprint(store, query) for query in queries]
         assert after == before, "the same bits after optimise"
@@ -103,7 +104,7 @@ class LifeChecks(StoreSuite):
         if self.on_disk:
             store.close()
             store = self.open_store(tmp_path / "store")
-            assert dict(store.ensure_settings({})) == SETTINGS
+            assert dict(store.ensure_settings({})) == {**SETTINGS, "thresholds": "{}"}
             after = [fingerprint(store, query) for query in queries]
             assert after == before, "the same bits after reopening"
             for entry in entries:
@@ -178,6 +179,40 @@ class LifeChecks(StoreSuite):
                     reader.optimise()
                 check_scan(writer, entries, QUERY)
 
+    def test_what_was_written_is_sound(self, store: Store) -> None:
+        """A check counts what there is, and finds nothing."""
+        entries = make_corpus()
+        fill(store, entries)
+        store.delete_document(entries[3].document.id)
+        store.put_document(entries[5])
+        for repair in (False, True):
+            report = store.check(repair=repair)
+            assert report.findings == (), "a sound store has no findings"
+            assert report.sound
+            assert report.documents == len(entries) - 1
+            assert report.chunks == sum(len(e.chunks) for e in entries) - len(entries[3].chunks)
+            store.optimise()
+
+    def test_a_copy_is_a_store_of_its_own(self, tmp_path: Path) -> None:
+        """It holds what the store held; a store in memory says that it cannot be copied."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        entries = make_corpus()
+        fill(store, entries)
+        if not self.on_disk:
+            with pytest.raises(StoreError, match="in memory"):
+                store.backup(tmp_path / "copy")
+            return
+        before = fingerprint(store, QUERY)
+        store.backup(tmp_path / "copy")
+        store.delete_document(entries[0].document.id)
+        store.close()
+        copy = self.open_store(tmp_path / "copy")
+        assert dict(copy.ensure_settings({})) == SETTINGS
+        assert fingerprint(copy, QUERY) == before, "a copy answers as the store did"
+        assert copy.check().sound
+        copy.close()
+
     def test_threads_write_and_read_at_once(self, store: Store) -> None:
         """Every search sees whole documents only, and every write is read by who made it."""
         done = threading.Event()
@@ -235,6 +270,7 @@ class LifeChecks(StoreSuite):
 
         calls: list[Callable[[], object]] = [
             lambda: store.ensure_settings({}),
+            lambda: store.record_settings({"thresholds": "{}"}),
             lambda: store.put_document(entry),
             lambda: store.delete_document("a"),
             lambda: store.get_record("a"),
@@ -246,6 +282,8 @@ class LifeChecks(StoreSuite):
             search,
             lambda: [record.id for record in store.list_records()],
             store.optimise,
+            store.check,
+            lambda: store.backup(tmp_path / "copy"),
         ]
         for call in calls:
             with pytest.raises(StoreError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spanwise.core.columns import digit_share
-from spanwise.core.scan import PassageRange
+from spanwise.core.scan import PassageRange, ScanQuery
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
 from spanwise.ports import Store
@@ -202,6 +204,53 @@ class SearchChecks(StoreSuite):
                 for vector, row in zip(some_vectors, found.similarities, strict=True):
                     near = [expected_similarity(entry, index, vector) for entry, index in places]
                     assert row.tolist() == pytest.approx(near, abs=1e-6)
+
+    def test_terms_are_those_of_the_language_of_the_document(self, store: Store) -> None:
+        """The same text gives other terms in another language, in chunks and in titles."""
+        texts = ["Häuser und Verträge\n", "Haus, häuser\n", "Vertrag\n"]
+        entries = [
+            replace(make_entry(name, texts, title="Die Häuser"), language=language)
+            for name, language in (("a", ""), ("b", "de"), ("c", "zh"))
+        ]
+        fill(store, entries)
+        terms = ("haus", "häuser", "vertrag", "verträg", "nowhere")
+        for words in ((), (0, 0, 1, 1, 2), (2, 1, 0, 1, 2)):
+            check_scan(store, entries, ScanQuery(terms=terms, words=words, vector=None))
+        store.optimise()
+        check_scan(store, entries, ScanQuery(terms=terms, words=(0, 0, 1, 1, 2), vector=None))
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(ScanQuery(terms=("haus",), vector=None))
+            handle = int(scan.handles[1])
+            found = snapshot.passages(
+                [PassageRange(handle, 0, 1)], terms=("haus",), vectors=question_vector("x")[None]
+            )
+        assert scan.term_chunks.tolist() == [4], "two chunks in German, one in each other language"
+        assert found.impacts[0, 0] > 0, "the German document holds it in its first chunk"
+
+    def test_languages_are_those_of_living_documents(self, store: Store) -> None:
+        """Ascending, each once; an empty name for those that are not known."""
+        with store.snapshot() as snapshot:
+            assert snapshot.languages() == ()
+        for name, language in (("a", "zh"), ("b", "de"), ("c", ""), ("d", "de"), ("e", "fr")):
+            store.put_document(replace(make_entry(name, ["lease"]), language=language))
+        store.delete_document("e")
+        with store.snapshot() as snapshot:
+            assert snapshot.languages() == ("", "de", "zh")
+        record = store.get_record("a")
+        assert record is not None
+        assert record.language == "zh"
+
+    def test_a_filter_sees_the_language(self, store: Store) -> None:
+        """Unless the metadata says something under that name."""
+        store.put_document(replace(make_entry("a", ["lease"]), language="de"))
+        store.put_document(make_entry("b", ["lease"]))
+        given = make_entry("c", ["lease"], metadata={"language": "Swiss German"})
+        store.put_document(replace(given, language="de"))
+        german = field("language") == "de"
+        assert [record.id for record in store.list_records(german)] == ["a"]
+        with store.snapshot() as snapshot:
+            assert snapshot.scan(question("lease"), where=german).documents == 1
+            assert snapshot.scan(question("lease"), where=field("language").exists()).documents == 2
 
     def test_a_snapshot_reads_by_handle(self, store: Store) -> None:
         """Record, sections, pages and ranges of chunks of what its scan returned."""

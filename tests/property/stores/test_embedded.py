@@ -130,5 +130,6 @@ def test_any_history_gives_the_answers_of_the_reference_store(
                 assert store.list_records(where) == memory.list_records(where)
                 with store.snapshot() as found, memory.snapshot() as expected:
                     assert told(found, query, where) == told(expected, query, where)
+            assert store.check().findings == ()
         finally:
             store.close()

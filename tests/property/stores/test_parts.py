@@ -23,7 +23,7 @@ from spanwise.stores.part_file import check_part_file, open_part, write_part
 from spanwise.stores.scoring import best_rows
 from spanwise.stores.truth import StoredDocument
 
-WORDS = ["lease", "margin,", "FY2018", "the", "naïve", "1,577.0", "收益", "\n"]
+WORDS = ["lease", "Häuser", "margin,", "FY2018", "the", "naïve", "1,577.0", "收益", "\n"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 
 
@@ -37,6 +37,7 @@ def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
         made.append(
             StoredDocument(
                 number=number,
+                language=draw(st.sampled_from(["", "de", "zh"])),
                 title_words=draw(texts),
                 texts=tuple(chunks),
                 tokens=tuple(len(text) + 1 for text in chunks),
@@ -60,7 +61,11 @@ def arrays(part: Part) -> dict[str, Any]:
 @given(stored_documents())
 def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> None:
     part = build(documents)
-    rows = [set(text_terms(text)) for document in documents for text in document.texts]
+    rows = [
+        set(text_terms(text, language=document.language))
+        for document in documents
+        for text in document.texts
+    ]
     terms = sorted({term for held in rows for term in held}, key=lambda t: int(term_hashes([t])[0]))
     assert part.body.terms.tolist() == term_hashes(terms).tolist()
     for h, term in enumerate(terms):
@@ -70,7 +75,11 @@ def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> Non
         counts = [
             (ordinal, count)
             for ordinal, document in enumerate(documents)
-            if (count := sum(term in text_terms(text) for text in document.texts))
+            if (
+                count := sum(
+                    term in text_terms(t, language=document.language) for t in document.texts
+                )
+            )
         ]
         assert (
             list(
@@ -94,6 +103,16 @@ def test_what_was_learnt_before_does_not_show(
         for documents in (first, second, first):
             part = build_part(documents, vocabulary=vocabulary, dimension=3, reference_terms=4.0)
             assert arrays(part) == arrays(build(documents))
+
+
+@given(stored_documents(), st.integers(1, 5))
+def test_how_many_texts_are_taken_at_once_does_not_show(
+    documents: list[StoredDocument], rows: int
+) -> None:
+    whole = build(documents)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_module, "_RUN_ROWS", rows)
+        assert arrays(build(documents)) == arrays(whole)
 
 
 @given(stored_documents(), st.data())

@@ -41,6 +41,14 @@ def test_an_error_about_a_document_says_which_and_why() -> None:
     assert (failure.code, failure.details) == ("parse", {"source": "a.pdf", "cause": "encrypted"})
 
 
+def test_an_interruption_that_was_wrapped_is_one() -> None:
+    """So Python 3.11 does where it comes while a class is made."""
+    error = RuntimeError("Error calling __set_name__")
+    error.__cause__ = KeyboardInterrupt()
+    failure = describe_failure(error)
+    assert (failure.message, failure.exit_code) == ("interrupted", ExitCode.INTERRUPTED)
+
+
 def test_an_unexpected_error_says_how_to_see_more() -> None:
     failure = describe_failure(ZeroDivisionError("division by zero"))
     assert failure.code == "internal"

@@ -20,6 +20,7 @@ def test_types_become_objects_with_their_own_field_names() -> None:
             "added": ["b"],
             "replaced": [],
             "unchanged": [],
+            "removed": [],
             "failed": [{"source": "a", "code": "empty", "message": "m"}],
             "warnings": [],
             "chunks": 0,

@@ -4,7 +4,17 @@ import io
 
 import pytest
 
-from spanwise.cli.layout import Page, clean, count, duration, one_line, ordinal, size
+from spanwise.cli.layout import (
+    Page,
+    clean,
+    columns,
+    count,
+    duration,
+    one_line,
+    ordinal,
+    shortened,
+    size,
+)
 
 
 class Terminal(io.StringIO):
@@ -29,6 +39,19 @@ def test_escape_sequences_of_a_document_cannot_steer_the_terminal() -> None:
 
 def test_one_line_folds_white_space() -> None:
     assert one_line(" a\n\n b\tc ") == "a b c"
+
+
+def test_text_from_right_to_left_is_set_apart() -> None:
+    """Once, however often it is laid out, and also where its end is cut off."""
+    apart = one_line("דוח  שנתי")
+    assert apart == "\u2068דוח שנתי\u2069"
+    assert one_line(f"3 · {apart} · 12") == "3 · \u2068דוח שנתי\u2069 · 12"
+    assert columns(apart) == 8
+    assert shortened(apart, 7) == "\u2068דוח...\u2069"
+
+
+def test_marks_take_no_column_and_wide_letters_two() -> None:
+    assert [columns(text) for text in ("ที่", "e\u0301a", "收入")] == [1, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -164,3 +187,13 @@ def test_a_message_is_one_line_but_folded_on_a_terminal(monkeypatch: pytest.Monk
     terminal = Terminal()
     Page(terminal).message("failed: ", f"{path}: it\nis empty", "red")
     assert terminal.getvalue() == f"\x1b[31mfailed:\x1b[0m\n{path}:\nit is empty\n"
+
+
+def test_wide_characters_take_two_columns_where_lines_are_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "铁路规定 乘客应当在列车出发前十分钟到达站台 and 12 words of English"
+    lines = body(text, monkeypatch)
+    assert max(map(columns, lines)) <= 20
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert lines[0] == "铁路规定 乘客应当在"  # lines are filled, too

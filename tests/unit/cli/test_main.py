@@ -49,7 +49,7 @@ def test_every_command_takes_kb_and_json(name: str) -> None:
     ("arguments", "said"),
     [
         (["serach", "x"], "there is no command 'serach'; did you mean search?"),
-        (["zzz"], "there is no command 'zzz'; the commands are add, search"),
+        (["zzz"], "there is no command 'zzz'; the commands are add, sync, search"),
         (["search", "x", "--bugdet", "3"], "--budget"),
         (["search"], "Missing argument 'QUESTION'"),
         (["search", "two", "words"], "came as 2 arguments; put it in quotes"),

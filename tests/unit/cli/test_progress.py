@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.cli.progress import IngestBar
+from spanwise.cli.progress import IngestBar, copy_bar
 from spanwise.types import IngestProgress
 
 
@@ -63,3 +63,20 @@ def test_before_the_first_document_the_bar_says_what_goes_on(
     written = capsys.readouterr().err
     assert "reading" in written
     assert "left" not in written
+
+
+def test_a_copy_is_drawn_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with copy_bar() as draw:
+        assert draw is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with copy_bar() as draw:
+        assert draw is not None
+        draw(5_000_000, 20_000_000)
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "25%" in written.err
+    assert "5.0 MB of 20.0 MB" in written.err

@@ -2,11 +2,12 @@
 
 import time
 import tracemalloc
+import unicodedata
 from collections.abc import Sequence
 
 import pytest
 
-from spanwise.core.chunks import split_chunks
+from spanwise.core.chunks import chunk_lengths, split_chunks
 from spanwise.errors import OptionError
 from spanwise.options import ChunkOptions
 from spanwise.types import Block, Section
@@ -43,6 +44,40 @@ def test_short_text_is_one_chunk() -> None:
 def test_chunks_end_at_sentences_near_the_target() -> None:
     """Of the sentences that fit, the one nearest to the target ends the chunk."""
     assert {len(chunk) for chunk in cut(SENTENCE * 60)} == {6 * 64}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "options"),
+    [
+        ("ارتفعت إيرادات الشركة في هذا العام بسبب زيادة المبيعات. ", OPTIONS),
+        ("Los ingresos de la empresa aumentaron el año pasado. ", OPTIONS),
+        ("पिछले साल कंपनी की आय में वृद्धि हुई है। ", OPTIONS),
+        ("Выручка компании в прошлом году выросла. ", OPTIONS),
+        ("הכנסות החברה עלו בשנה שעברה בגלל הביקוש. ", OPTIONS),
+        ("公司的收入在去年有所增长，因为市场需求很高。", chunk_lengths(OPTIONS, language="zh")),
+        ("会社の売上高は前年に比べて増加した。", chunk_lengths(OPTIONS, language="ja")),
+    ],
+)
+def test_chunks_of_other_scripts_end_at_sentences(sentence: str, options: ChunkOptions) -> None:
+    chunks = cut(sentence * 60, options=options)
+    assert all(chunk == sentence * (len(chunk) // len(sentence)) for chunk in chunks)
+    assert all(len(chunk) <= options.max for chunk in chunks)
+
+
+def test_chunks_of_thai_end_at_spaces_and_part_no_mark() -> None:
+    """There are no stops: a space ends a phrase, and without one a cut falls between letters."""
+    phrase = "รายได้ของบริษัทเพิ่มขึ้นในปีที่แล้ว "
+    assert all(chunk.endswith(" ") for chunk in cut(phrase * 60))
+    for chunk in cut(phrase.strip() * 60):
+        assert unicodedata.category(chunk[0]) != "Mn"
+        assert len(chunk) <= OPTIONS.max
+
+
+def test_characters_that_say_more_make_shorter_chunks() -> None:
+    assert chunk_lengths(OPTIONS, language="zh").target == OPTIONS.target // 2
+    assert chunk_lengths(OPTIONS, language="th") == OPTIONS
+    tokens = ChunkOptions(unit="tokens")
+    assert chunk_lengths(tokens, language="zh") == tokens
 
 
 def test_long_paragraphs_end_chunks() -> None:
@@ -155,3 +190,9 @@ def test_time_and_memory_grow_with_the_text(part: str) -> None:
     start = time.perf_counter()
     split_chunks(text, [section(0, len(text))], options=OPTIONS)
     assert time.perf_counter() - start < 30
+
+
+def test_options_are_the_default_ones_where_none_are_given() -> None:
+    text = "One more sentence about margins stands here. " * 60
+    section = Section(start=0, end=len(text), title="", path=("",))
+    assert split_chunks(text, [section]) == split_chunks(text, [section], options=ChunkOptions())

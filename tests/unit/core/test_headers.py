@@ -54,3 +54,8 @@ def test_header_keeps_its_limit() -> None:
     header = chunk_header("T" * 300, summary=SUMMARY, section_path=["P" * 300], options=OPTIONS)
     assert header == "T" * 59 + "…\n" + "P" * 38 + "…"
     assert len(chunk_header("T" * 300, section_path=["P"], options=OPTIONS)) == 100
+
+
+def test_options_are_the_default_ones_where_none_are_given() -> None:
+    title = "Annual report " * 60
+    assert chunk_header(title) == chunk_header(title, options=HeaderOptions())

@@ -1,8 +1,11 @@
 """Reading a question once."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 
+from spanwise.core.abstention import can_judge
 from spanwise.core.question import read_question, telling_terms
 
 
@@ -48,11 +51,53 @@ def test_other_questions_compare_nothing(question: str) -> None:
 
 
 def test_the_most_telling_terms_are_rare_or_repeated() -> None:
-    text = "common rare common unknown often often often often"
-    terms = ("common", "rare", "unknown", "often")
-    chosen = telling_terms(text, terms, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
+    question = read_question("common rare common unknown often often often often")
+    assert question.terms == ("common", "rare", "unknown", "often")
+    chosen = telling_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
     assert chosen == ("rare", "often")
 
 
 def test_ties_go_to_the_earlier_term() -> None:
-    assert telling_terms("a b c", ("a", "b", "c"), np.ones(3), limit=2) == ("a", "b")
+    assert telling_terms(read_question("x y z"), np.ones(3), limit=2) == ("x", "y")
+
+
+def test_a_word_is_one_term_in_all_languages_of_the_documents() -> None:
+    question = read_question("Informationen der Regierung", languages=("de", "en", "zh"))
+    assert question.terms == ("informationen", "regierung")
+    assert question.forms() == (
+        ("informationen", "regierung", "information", "regier"),
+        (0, 1, 0, 1),
+    )
+
+
+def test_a_form_that_two_words_share_makes_them_one_term() -> None:
+    question = read_question("Häuser haus", languages=("de", "en"))
+    assert question.terms == ("häuser",)
+    assert question.uses == {"häuser": 2}
+    assert read_question("haus Häuser", languages=("de", "en")).terms == ("haus",)
+
+
+def test_documents_in_english_alone_leave_one_form_to_a_word() -> None:
+    for languages in ((), ("",), ("en",), ("", "en"), ("vi", "zh")):
+        question = read_question("What drove gross margins in 2021?", languages=languages)
+        assert question == read_question("What drove gross margins in 2021?")
+        assert question.forms() == (("drove", "gross", "margin", "2021"), ())
+
+
+def test_a_question_is_read_in_its_own_language() -> None:
+    question = read_question("Wie viele Werke hat die Firma?", languages=("de",))
+    assert question.terms == ("werk", "firma")
+    assert question.asks_number
+
+
+def test_words_that_are_left_out_count_where_they_are_repeated() -> None:
+    assert read_question("owned by its own").uses["own"] == 2
+
+
+def test_letters_typed_in_two_parts_are_the_same_letters() -> None:
+    asked = "Für welche Verträge haftet die Gesellschaft über das Jahr hinaus?"
+    whole = read_question(asked, languages=["de"])
+    apart = read_question(unicodedata.normalize("NFD", asked), languages=["de"])
+    assert apart.terms == whole.terms
+    assert can_judge(apart)
+    assert apart.text == unicodedata.normalize("NFD", asked)

@@ -1,6 +1,7 @@
 """From features to share and relevance."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,3 +96,9 @@ def test_weights_for_other_features_are_refused() -> None:
 def test_what_is_no_model_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="cannot be read"):
         RelevanceModel.from_json(text, features=tuple(FEATURES))
+
+
+def test_a_table_that_begins_flat_has_a_share_for_no_relevance() -> None:
+    model = replace(MODEL, table=np.array([[0.0, 0.1, 0.4], [0.0, 0.0, 0.8]]))
+    assert model.share_at(0.0) == 0.0
+    assert model.shares_at(np.array([0.0, 0.4, 0.8, 1.0])).tolist() == [0.0, 0.25, 0.4, 0.4]

@@ -184,3 +184,8 @@ def test_a_million_headings(levels: int) -> None:
     sections = split_sections(Document(id="d", text=text, headings=headings), options=OPTIONS)
     assert sections[-1].end == len(text)
     assert time.perf_counter() - start < 60
+
+
+def test_options_are_the_default_ones_where_none_are_given() -> None:
+    document = Document(id="d", text="One more sentence about margins stands here. " * 300)
+    assert split_sections(document) == split_sections(document, options=SectionOptions())

@@ -397,3 +397,31 @@ def test_chunk_values_refuse_what_does_not_match(
     """Lengths match shares, and numbers are in range."""
     with pytest.raises(OptionError):
         chunk_values([0.5, 0.5], lengths, **limits)  # type: ignore[arg-type]
+
+
+# Plain lists
+
+
+def test_plain_lists_are_taken_as_arrays_are() -> None:
+    values, lengths = random_documents(3, documents=3, chunks=20)
+    plain = extract_segments(
+        [row.tolist() for row in values], [row.tolist() for row in lengths], budget_tokens=900
+    )
+    assert plain == extract_segments(values, lengths, budget_tokens=900)
+
+
+def test_a_flat_list_is_one_document() -> None:
+    """The published example: two chunks worth taking, with nothing worth bridging to."""
+    found = extract_segments([-0.2, -0.2, 0.4, 0.8, -0.1], [1] * 5, budget_tokens=5)
+    assert places(found) == [(0, 2, 4)]
+    assert found.runs[0].value == 1.2
+
+
+def test_a_document_may_be_an_empty_list() -> None:
+    assert places(extract_segments([[], [1.0]], [[], [4]], budget_tokens=9)) == [(1, 0, 1)]
+    assert extract_segments([], [], budget_tokens=9).runs == ()
+
+
+def test_lengths_in_a_flat_list_are_whole_numbers_too() -> None:
+    with pytest.raises(OptionError, match="a length is not a whole number of at least 1"):
+        extract_segments([1.0, 1.0], [4.5, 1.0], budget_tokens=9)

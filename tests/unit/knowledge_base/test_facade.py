@@ -98,6 +98,40 @@ def test_a_limit_for_segments_is_for_their_text_alone(base: KnowledgeBase) -> No
     assert result.best_guess is not None
 
 
+@pytest.mark.parametrize("preset", [[], 5, "widest"])
+def test_a_preset_that_there_is_not_is_refused(base: KnowledgeBase, preset: object) -> None:
+    with pytest.raises(OptionError, match="preset is"):
+        base.search("margin", preset=preset)  # type: ignore[arg-type]
+
+
+def test_markdown_of_a_program_has_sections(base: KnowledgeBase) -> None:
+    text = f"Before.\n\n# Report\n\n{MARGINS}\n"
+    base.add_text(text, document_id="d")
+    assert base.add_text(text, document_id="d", media_type="text/markdown").replaced == ("d",)
+    assert base.add_text(text, document_id="d", media_type="text/markdown").unchanged == ("d",)
+    assert base.get("d").text == text
+    assert "Report" in base.sections("d")[0].path
+    with pytest.raises(OptionError, match="media_type is 'text/html'"):
+        base.add_text(text, document_id="e", media_type="text/html")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"embedder": 5}, "embedder is 5; give a name, None, or an object"),
+        ({"embedder": []}, "embedder is"),
+        ({"tokenizer": 5}, "tokenizer is 5; give a name"),
+        ({"path": "a\0b"}, "the path of the knowledge base"),
+    ],
+)
+def test_what_is_of_no_use_to_a_knowledge_base_is_refused(
+    tmp_path: Path, wrong: dict[str, object], said: str
+) -> None:
+    with pytest.raises(OptionError, match=said):
+        KnowledgeBase(**{"path": tmp_path / "new.kb", **wrong})  # type: ignore[arg-type]
+    assert not (tmp_path / "new.kb").exists()
+
+
 @pytest.mark.parametrize("wrong", [{"embedder": "abacus"}, {"tokenizer": "abacus"}])
 def test_a_knowledge_base_that_cannot_be_made_leaves_nothing(
     tmp_path: Path, wrong: dict[str, str]
@@ -153,6 +187,17 @@ def test_info_may_be_asked_while_files_come_and_go(base: KnowledgeBase, tmp_path
     finally:
         done.set()
         thread.join()
+
+
+def test_the_language_is_a_field_that_filters_can_name(base: KnowledgeBase) -> None:
+    text = (
+        "Der Mieter zahlt die Miete am Ersten jedes Monats. Die Kündigung ist nur zum Ende eines "
+        "Quartals möglich, und sie muss schriftlich erfolgen. Der Vermieter kann den Vertrag aus "
+        "wichtigem Grund auflösen."
+    )
+    base.add_text(text, document_id="d")
+    assert base.info().fields["language"] == ("text",)
+    assert [record.id for record in base.list('language = "de"')] == ["d"]
 
 
 class LengthEmbedder:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.permissions import ordinary_user
 
 from spanwise.errors import FetchError, OptionError
-from spanwise.parsers.walk import FoundFile, name_to_id, walk
+from spanwise.parsers.walk import FoundFile, Unread, name_to_id, names_of_id, walk
 
 FILES = ("a.md", "a/b.md", "a/b/c.PDF", "a/b/d.pdf", "a-b.pdf", "drafts/x.pdf", "z/drafts/y.pdf")
 
@@ -104,8 +104,10 @@ def test_link_that_leads_nowhere_is_an_error_in_its_place(tmp_path: Path) -> Non
     (tmp_path / "b.md").symlink_to("missing")
     (tmp_path / "self").symlink_to("self")
     found = list(walk(tmp_path, exclude=["self"]))
-    assert [type(item) for item in found] == [FoundFile, FetchError, FoundFile]
-    error = found[1]
+    assert [type(item) for item in found] == [FoundFile, Unread, FoundFile]
+    assert isinstance(found[1], Unread)
+    assert found[1].document_id == "b.md"
+    error = found[1].error
     assert isinstance(error, FetchError)
     assert (error.source, error.code) == (str(tmp_path / "b.md"), "unreadable")
 
@@ -121,25 +123,10 @@ def test_link_that_leads_nowhere_counts_only_where_it_is_wanted(tmp_path: Path) 
 
 def test_missing_root_is_an_error(tmp_path: Path) -> None:
     """It comes like any other."""
-    (error,) = walk(tmp_path / "missing")
-    assert isinstance(error, FetchError)
-    assert "missing" in str(error)
-
-
-@contextmanager
-def ordinary_user(folder: Path) -> Iterator[None]:
-    """Take away the right of root to read everything, where the tests run as root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    for parent in (folder, *folder.parents):
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-            parent.chmod(0o755)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+    (found,) = walk(tmp_path / "missing")
+    assert isinstance(found, Unread)
+    assert found.document_id == ""
+    assert "missing" in str(found.error)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
@@ -150,8 +137,10 @@ def test_unreadable_folder_is_an_error_in_its_place(tmp_path: Path) -> None:
     with ordinary_user(tmp_path):
         found = list(walk(tmp_path))
     (tmp_path / "locked").chmod(0o755)
-    assert [type(item) for item in found] == [FoundFile, FetchError, FoundFile]
-    assert "locked" in str(found[1])
+    assert [type(item) for item in found] == [FoundFile, Unread, FoundFile]
+    assert isinstance(found[1], Unread)
+    assert found[1].document_id == "locked"
+    assert "locked" in str(found[1].error)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
@@ -168,11 +157,18 @@ def test_ids_that_would_meet_are_an_error(tmp_path: Path) -> None:
     for name in (b"\xe9.md", b"%E9.md"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     found = list(walk(tmp_path))
-    assert [type(item) for item in found] == [FoundFile, FetchError]
-    assert isinstance(found[1], FetchError)
-    assert found[1].code == "conflict"
+    assert [type(item) for item in found] == [FoundFile, Unread]
+    assert isinstance(found[1], Unread)
+    assert (found[1].document_id, found[1].error.code) == ("%E9.md", "conflict")
 
 
 def test_escape_keeps_names_apart() -> None:
     """A per cent sign in an escaped name is escaped too."""
     assert (name_to_id("a%\udce9"), name_to_id("a%E9")) == ("a%25%E9", "a%E9")
+
+
+@pytest.mark.parametrize("name", ["a", "100%", "a%E9", "a%\udce9", "100%25/\udcff", "é%", "%00"])
+def test_the_names_of_an_id_hold_the_one_it_came_from(name: str) -> None:
+    names = names_of_id(name_to_id(name))
+    assert name in names
+    assert {name_to_id(one) for one in names} == {name_to_id(name)}

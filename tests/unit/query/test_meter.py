@@ -13,7 +13,7 @@ SECTION = Section(start=0, end=9, title="t", path=("t",), header_tokens=7)
 def test_the_reader_of_the_knowledge_base_needs_no_tokenizer() -> None:
     meter = make_meter(None, "o200k_base")
     assert meter.tokenizer is None
-    assert meter.header(SECTION, lambda: "any header") == 7
+    assert meter.header(SECTION, lambda: ["any header"]) == 7
 
 
 def test_a_model_with_the_same_vocabulary_is_the_same_reader() -> None:
@@ -23,7 +23,7 @@ def test_a_model_with_the_same_vocabulary_is_the_same_reader() -> None:
 def test_another_reader_counts_for_itself() -> None:
     meter = make_meter("chars:4", "o200k_base")
     assert isinstance(meter.tokenizer, CharacterTokenizer)
-    assert meter.header(SECTION, lambda: "12345") == 2
+    assert meter.header(SECTION, lambda: ["12345", "1"]) == 3
 
 
 def test_an_unknown_reader_is_refused_by_name() -> None:

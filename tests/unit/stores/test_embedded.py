@@ -1,14 +1,18 @@
 """The embedded store: opening, refusing, full disks, several threads and processes."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from spanwise.core.vectors import unit_rows
 from spanwise.errors import (
     FormatError,
     OptionError,
@@ -16,7 +20,8 @@ from spanwise.errors import (
     StoreError,
     StoreFullError,
 )
-from spanwise.stores import connections
+from spanwise.stores import connections, truth
+from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
 from spanwise.testing.entries import SETTINGS, make_entry
@@ -89,6 +94,39 @@ def test_an_emptied_database_beside_its_index_is_damage(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=r"truth\.db is empty, .* restore it .* or delete"):
             open_embedded(tmp_path / "a.kb", create=create)
     assert database.read_bytes() == b""
+
+
+def test_an_emptied_database_beside_its_log_is_damage(tmp_path: Path) -> None:
+    """SQLite would delete the log, and with it what a copy by hand left out."""
+    store = made(tmp_path / "a.kb")
+    store.put_document(make_entry("a", ["text"]))
+    log = tmp_path / "a.kb" / "truth.db-wal"
+    kept = log.read_bytes()
+    store.close()
+    shutil.rmtree(tmp_path / "a.kb" / "index")
+    (tmp_path / "a.kb" / "truth.db").write_bytes(b"")
+    log.write_bytes(kept)
+    with pytest.raises(FormatError, match=r"truth\.db is empty, but .*truth\.db-wal is not"):
+        open_embedded(tmp_path / "a.kb")
+    assert log.read_bytes() == kept
+
+
+def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.kb" / "truth.db").mkdir(parents=True)
+    for create in (True, False):
+        with pytest.raises(FormatError, match=r"truth\.db is no file.*name another folder"):
+            open_embedded(tmp_path / "a.kb", create=create)
+
+
+def test_an_older_version_that_cannot_be_migrated_is_refused(tmp_path: Path) -> None:
+    made(tmp_path / "a.kb").close()
+    for version in (FORMAT_VERSION - 1, FORMAT_VERSION + 1):
+        with closing(sqlite3.connect(tmp_path / "a.kb" / "truth.db")) as connection:
+            connection.execute(f"pragma user_version = {version}")
+        pool = ConnectionPool(tmp_path / "a.kb" / "truth.db", writable=False)
+        with pytest.raises(FormatError, match=f"format version {version}"):
+            pool.prepare()
+        pool.close()
 
 
 def test_an_empty_database_beside_an_empty_index_is_made_anew(tmp_path: Path) -> None:
@@ -220,12 +258,28 @@ def test_ids_never_become_names_of_files(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["a.kb"]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8])
+def test_vectors_come_back_whole_however_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(truth, "_VECTOR_ROWS", rows)
+    store = made(tmp_path / "a.kb")
+    entry = make_entry("a", [f"lease {number} margin " for number in range(7)])
+    store.put_document(entry)
+    embedded = store.get_embedded("a")
+    assert embedded is not None
+    assert entry.vectors is not None
+    assert embedded[1].tolist() == unit_rows(entry.vectors).astype(np.float32).tolist()
+    store.close()
+
+
 def test_many_ids_come_in_order(tmp_path: Path) -> None:
     store = made(tmp_path / "a.kb")
     with store._writing() as connection:
         connection.executemany(
-            "insert into document select null, ?, '', '', '', '', '{}', '', '', '', '', '[]',"
-            " 0, 0, 0, 0",
+            "insert into document (id, title, summary, title_words, given_title, metadata,"
+            " media_type, source, source_root, content_hash, warnings, chars, chunks, tokens,"
+            " pages) values (?, '', '', '', '', '{}', '', '', '', '', '[]', 0, 0, 0, 0)",
             [(f"{number:05d}",) for number in range(2_500)],
         )
     assert [record.id for record in store.list_records()] == [

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ from spanwise.core.scan import Scan, ScanQuery
 from spanwise.core.terms import text_terms
 from spanwise.errors import StoreError
 from spanwise.ports import Store
-from spanwise.stores import embedded, flush, index
+from spanwise.stores import build, embedded, flush, index
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
+from spanwise.stores.part import Part
 from spanwise.stores.part_file import open_part
+from spanwise.stores.truth import StoredDocument
 from spanwise.testing.entries import SETTINGS, make_entry, text_vector
 
 
@@ -191,6 +194,61 @@ def test_a_large_gap_is_written_in_batches_before_the_search(
     assert search(store).term_chunks.tolist() == [20]
     assert len(parts(path)) == 5
     assert store._index.pending_rows == 0
+
+
+def test_a_rebuild_that_was_killed_goes_on(
+    store: EmbeddedStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written before is not made again."""
+    monkeypatch.setattr(index, "_MAX_DELTA_ROWS", 5)
+    monkeypatch.setattr(flush, "_BATCH_ROWS", 6)
+    monkeypatch.setattr(flush, "_MAX_PART_ROWS", 6)
+    put(store, range(12))
+    before = bits(search(store))
+    store.optimise()
+    built: list[int] = []
+    real = build.build_part
+
+    def build_part(documents: tuple[StoredDocument, ...], **others: Any) -> Part:
+        built.extend(document.number for document in documents)
+        if documents[-1].number == 9:
+            raise KeyboardInterrupt
+        return real(documents, **others)
+
+    monkeypatch.setattr(index, "build_part", build_part)
+    shutil.rmtree(path / "index")
+    with pytest.raises(KeyboardInterrupt):
+        open_embedded(path).optimise()
+    assert built == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert len(parts(path)) == 2
+    built.clear()
+    monkeypatch.setattr(index, "build_part", real)
+    other = open_embedded(path)
+    other.optimise()
+    assert len(parts(path)) == 4
+    assert bits(search(other)) == before
+    other.close()
+
+
+@pytest.mark.parametrize("then", ["put", "search", "close"])
+def test_a_huge_document_is_indexed_when_its_caller_let_go_of_it(
+    store: EmbeddedStore, path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """Not while it is put: its entry takes memory of its own."""
+    for module, name in ((embedded, "_FLUSH_ROWS"), (embedded, "_FOLLOW_ROWS")):
+        monkeypatch.setattr(module, name, 5)
+    monkeypatch.setattr(index, "_MAX_DELTA_ROWS", 5)
+    search(store)
+    store.put_document(make_entry("huge", [f"lease {number} " for number in range(9)]))
+    assert parts(path) == []
+    assert store._index.pending_rows == 0
+    if then == "put":
+        put(store, range(1))
+    elif then == "search":
+        assert search(store).all_chunks == 9
+    else:
+        store.close()
+    assert len(parts(path)) == 1
 
 
 def test_a_large_gap_is_read_into_memory_where_nothing_can_be_written(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from spanwise.stores import manifest
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 
 MANIFEST = Manifest(seq=5, stamp="00FF", parts=("1-2-a.part", "3-9-b.part"))
@@ -14,6 +15,15 @@ def test_a_manifest_comes_back(tmp_path: Path) -> None:
     write_manifest(tmp_path, MANIFEST)
     assert read_manifest(tmp_path) == MANIFEST
     assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_a_manifest_of_other_terms_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer stemmer gives other stems: questions would look for them in vain."""
+    write_manifest(tmp_path, MANIFEST)
+    monkeypatch.setattr(manifest, "terms_version", lambda: "other")
+    assert read_manifest(tmp_path) == Manifest()
 
 
 def test_a_missing_manifest_is_empty(tmp_path: Path) -> None:
@@ -27,7 +37,7 @@ def test_a_malformed_manifest_is_empty(tmp_path: Path, text: str) -> None:
     assert read_manifest(tmp_path) == Manifest()
 
 
-@pytest.mark.parametrize(("key", "value"), [("format", 2), ("crc", 1), ("body", {"seq": 6})])
+@pytest.mark.parametrize(("key", "value"), [("format", 1), ("crc", 1), ("body", {"seq": 6})])
 def test_a_manifest_that_was_changed_is_empty(tmp_path: Path, key: str, value: object) -> None:
     write_manifest(tmp_path, MANIFEST)
     path = tmp_path / "manifest.json"

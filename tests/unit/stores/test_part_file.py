@@ -15,7 +15,12 @@ from spanwise.stores.truth import StoredDocument
 def path(tmp_path: Path) -> Path:
     """Return a sound part file."""
     document = StoredDocument(
-        number=7, title_words="lease", texts=("lease term",), tokens=(2,), vectors=None
+        number=7,
+        language="",
+        title_words="lease",
+        texts=("lease term",),
+        tokens=(2,),
+        vectors=None,
     )
     part = build_part([document], vocabulary=Vocabulary(), dimension=0, reference_terms=10.0)
     write_part(part, tmp_path / "a.part")

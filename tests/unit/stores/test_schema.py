@@ -1,5 +1,6 @@
 """Migrations: each whole or not at all, numbered, and described."""
 
+import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -42,6 +43,54 @@ def test_a_migration_that_fails_leaves_the_old_version(
         schema.migrate(connection, PATH)
     assert schema.check_version(connection, PATH) == schema.FORMAT_VERSION - 1
     assert connection.execute("select * from sqlite_schema where name = 'half'").fetchall() == []
+
+
+def test_texts_of_the_first_version_get_their_hash(connection: sqlite3.Connection) -> None:
+    schema._run_version_1(connection)
+    connection.execute("pragma user_version = 1")
+    for number, texts in ((3, ("Ü", "x\n")), (4, ())):
+        connection.execute(
+            "insert into document values (?, ?, '', '', '', '', '{}', '', '', '', '', '[]', 0, 0,"
+            " 0, 0)",
+            (number, str(number)),
+        )
+        connection.executemany(
+            "insert into chunk values (?, 0, 0, 1, ?)",
+            [(number << 32 | place, text) for place, text in enumerate(texts)],
+        )
+    schema.migrate(connection, PATH)
+    assert connection.execute("select text_hash from document order by number").fetchall() == [
+        (hashlib.sha256("Üx\n".encode()).hexdigest(),),
+        (hashlib.sha256(b"").hexdigest(),),
+    ]
+
+
+def test_documents_of_an_older_version_get_their_language(
+    connection: sqlite3.Connection,
+) -> None:
+    """By their texts, or by what their metadata says."""
+    german = (
+        "Der Umsatz ist im letzten Jahr gestiegen, weil die Nachfrage nach den Geräten hoch war."
+    )
+    schema._run_version_1(connection)
+    connection.execute("pragma user_version = 1")
+    for number, metadata in ((1, "{}"), (2, '{"language": "nl"}'), (3, "{}")):
+        connection.execute(
+            "insert into document values (?, ?, '', '', '', '', ?, '', '', '', '', '[]', 0, 50,"
+            " 0, 0)",
+            (number, str(number), metadata),
+        )
+        texts = [german] * 50 if number < 3 else ["1,577.0 | 32,765"] * 50
+        connection.executemany(
+            "insert into chunk values (?, 0, 0, 1, ?)",
+            [(number << 32 | place, text) for place, text in enumerate(texts)],
+        )
+    schema.migrate(connection, PATH)
+    assert connection.execute("select language from document order by number").fetchall() == [
+        ("de",),
+        ("nl",),
+        ("",),
+    ]
 
 
 def test_every_table_and_column_is_described(connection: sqlite3.Connection) -> None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from spanwise.cli.arguments import (
-    as_document_id,
-    complete_document_ids,
-    json_option,
-    knowledge_base_option,
-    where_option,
-)
+from spanwise.cli.arguments import json_option
+from spanwise.cli.asking import AskingArguments, search_keywords, search_options
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, ordinal, shortened
@@ -27,16 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_result", "search"]
 
 
-class _SearchArguments(TypedDict):
-    question: tuple[str, ...]
-    kb: str | None
-    budget: int
-    preset: str
-    document: tuple[str, ...]
-    where: str | None
-    tokenizer: str | None
+class _SearchArguments(AskingArguments):
     context: bool
-    as_json: bool
 
 
 @click.command(
@@ -63,39 +50,7 @@ class _SearchArguments(TypedDict):
         ExitCode.NOTHING_FOUND,
     ),
 )
-@click.argument("question", metavar="QUESTION", nargs=-1, required=True)
-@knowledge_base_option
-@click.option(
-    "--budget",
-    metavar="TOKENS",
-    type=click.IntRange(min=1),
-    default=4000,
-    show_default=True,
-    help="Most tokens of all segments together, headers included.",
-)
-@click.option(
-    "--preset",
-    type=click.Choice(["precise", "balanced", "comprehensive"]),
-    default="balanced",
-    show_default=True,
-    help="From many short segments (precise) to few long ones (comprehensive).",
-)
-@click.option(
-    "--document",
-    "-d",
-    multiple=True,
-    metavar="ID",
-    type=as_document_id,
-    shell_complete=complete_document_ids,
-    help="Search this document alone; repeat for more.",
-)
-@where_option
-@click.option(
-    "--tokenizer",
-    metavar="NAME",
-    help="Whose tokens the budget counts, such as o200k_base. Without it those of the knowledge "
-    "base.",
-)
+@search_options
 @click.option(
     "--context", is_flag=True, help="Write the context for a language model, nothing else."
 )
@@ -109,10 +64,6 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     """
     if arguments["context"] and arguments["as_json"]:
         raise click.UsageError("--context and --json exclude each other; JSON holds the context")
-    if len(arguments["question"]) > 1:
-        raise click.UsageError(
-            f"the question came as {len(arguments['question'])} arguments; put it in quotes"
-        )
     result = _search(arguments)
     if arguments["as_json"]:
         # Wall times are left out: the same question gives the same bytes.
@@ -129,25 +80,27 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
 def _search(arguments: _SearchArguments) -> SearchResult:
     from spanwise.knowledge_base import KnowledgeBase
 
+    asked = search_keywords(arguments)
     with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
-        return knowledge_base.search(
-            arguments["question"][0],
-            budget_tokens=arguments["budget"],
-            preset=arguments["preset"],
-            documents=arguments["document"] or None,
-            where=arguments["where"],
-            tokenizer=arguments["tokenizer"],
-        )
+        return knowledge_base.search(**asked)
 
 
 def draw_result(result: SearchResult, page: Page) -> None:
     """Write the segments of a result for people, then what it cost."""
+    if result.weak_evidence and result.segments:
+        page.message(
+            "weak evidence: ",
+            f"{result.evidence:.0%} sure that an answer is among these segments",
+            "yellow",
+        )
+        page.line()
     for segment in result.segments:
         _draw_segment(segment, page, place=ordinal(segment.rank))
+        _draw_notes(segment, result, page)
     if result.not_found:
-        page.line(page.paint("Nothing in the knowledge base answers this question.", "yellow"))
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
-            page.line("The best guess, which is probably no answer:")
+            page.wrapped("The best guess, which is probably no answer:")
             page.line()
             _draw_segment(result.best_guess, page, place="guess")
     for warning in result.warnings:
@@ -197,3 +150,18 @@ def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
     page.line()
     page.body(segment.text)
     page.line()
+
+
+def _draw_notes(segment: Segment, result: SearchResult, page: Page) -> None:
+    """Write which queries a segment serves, where there are several, and where its text recurs."""
+    notes = []
+    if len(result.queries) > 1:
+        served = " · ".join(result.queries[number] for number in segment.queries)
+        notes.append(f"answers: {served}")
+    if segment.also_in:
+        others = count(len(segment.also_in), "other document")
+        notes.append(f"nearly the same text in {others}: {', '.join(segment.also_in)}")
+    for note in notes:
+        page.wrapped(note, "dim")
+    if notes:
+        page.line()

@@ -1,0 +1,104 @@
+"""Recall where languages are mixed in one knowledge base: python -m benchmarks.languages DATASETS.
+
+The documents of some sets are put together, and the questions of each language asked of all of
+them. The baselines are the documents of that language alone, and stems as terms of their own in
+place of forms of one term.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.lib.datasets import LANGUAGE_SETS, Dataset, Query, SourceDocument, read_dataset
+from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.training import build
+from benchmarks.quality import Measured, spanwise_search
+from spanwise.core.question import Question, read_question
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.options import SegmentOptions
+from spanwise.query.pipeline import shipped_model
+
+SETS = (*LANGUAGE_SETS, "squad_articles")
+CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+
+
+def stems_apart(text: str, *, languages: Sequence[str]) -> Question:
+    """Return a question each form of which is a term of its own."""
+    question = read_question(text, languages=languages)
+    forms, _ = question.forms()
+    return replace(question, terms=forms, other_forms={}, uses=dict.fromkeys(forms, 1))
+
+
+def by_language(dataset: Dataset) -> dict[str, Dataset]:
+    """Return a set for each language of a set, or the set itself by its name."""
+    queries: dict[str, list[Query]] = {}
+    for query in dataset.queries:
+        queries.setdefault(query.language or dataset.name, []).append(query)
+    if len(queries) == 1:
+        return dict.fromkeys(queries, dataset)
+    found = {}
+    for name, asked in queries.items():
+        ids = {document for query in asked for document in query.evidence}
+        documents = tuple(d for d in dataset.documents if d.id in ids)
+        found[name] = Dataset(f"{dataset.name}-{name}", documents, tuple(asked))
+    return found
+
+
+def measure(base: KnowledgeBase, queries: Sequence[Query]) -> str:
+    """Return recall at both budgets in points, best chunks first; what is not found counts."""
+    search = spanwise_search(base.searcher(shipped_model()), CHUNKS_ALONE)
+    low, high = Measured(search, queries).recall.mean(axis=0) * 100
+    return f"{low:.1f}/{high:.1f}"
+
+
+def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
+    """Measure all languages alone and together, and print a table."""
+    parts: dict[str, Dataset] = {}
+    for name in names:
+        for language, part in by_language(read_dataset(datasets / name)).items():
+            count = len(part.queries)
+            kept = np.unique(np.linspace(0, count - 1, min(limit or count, count)).astype(int))
+            parts[language] = replace(part, queries=tuple(part.queries[at] for at in kept.tolist()))
+    rows: dict[str, list[str]] = {"alone": [], "mixed": [], "mixed, stems apart": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts.values():
+            with build(part, Path(folder)) as base:
+                rows["alone"].append(measure(base, part.queries))
+        documents: tuple[SourceDocument, ...] = sum((p.documents for p in parts.values()), ())
+        with build(Dataset("mixed", documents, ()), Path(folder)) as base:
+            rows["mixed"] = [measure(base, part.queries) for part in parts.values()]
+            with patch("spanwise.query.pipeline.read_question", stems_apart):
+                rows["mixed, stems apart"] = [measure(base, p.queries) for p in parts.values()]
+    print(f"| recall % at 1,000/4,000 tokens | {' | '.join(parts)} |")
+    print("|---" * (len(parts) + 1) + "|")
+    for name, cells in rows.items():
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--queries", type=int, help="at most so many a language")
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write_samples(Path(folder))
+            run(Path(folder), SAMPLE_SETS, None)
+    elif arguments.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        run(arguments.datasets, arguments.sets, arguments.queries)
+
+
+if __name__ == "__main__":
+    main()

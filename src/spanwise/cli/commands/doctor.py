@@ -1,0 +1,83 @@
+"""`spanwise doctor`: check a knowledge base and repair what is derived."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from spanwise.cli.arguments import json_option, knowledge_base_option
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, count, duration
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path
+
+if TYPE_CHECKING:
+    from spanwise.types import CheckReport
+
+__all__ = ["doctor"]
+
+_REPAIRABLE = ("manifest", "part", "orphans")
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Check a knowledge base for damage.",
+    examples=[
+        ("is everything as it was stored?", "spanwise doctor"),
+        ("make the index anew where it is damaged", "spanwise doctor --repair"),
+        ("a backup, for a program", "spanwise doctor --kb copy.kb --json"),
+    ],
+)
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Make anew what is derived. Documents are never changed: what to do is said.",
+)
+@knowledge_base_option
+@json_option
+def doctor(*, repair: bool, kb: str | None, as_json: bool) -> ExitCode:
+    """Check texts against their hashes, chunks against texts, and the index against both.
+
+    Others may search and write meanwhile. It ends with code 0 if all is sound, or is again after
+    a repair.
+    """
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+        report = knowledge_base.check(repair=repair)
+    if as_json:
+        write_json({"sound": report.sound, "report": report}, sys.stdout)
+    else:
+        draw_check(report, Page())
+    return ExitCode.OK if report.sound else ExitCode.ERROR
+
+
+def draw_check(report: CheckReport, page: Page) -> None:
+    """Write what was checked, each finding, and the verdict."""
+    page.facts(
+        [
+            ("knowledge base", report.path),
+            ("documents", f"{report.documents:,} with {count(report.chunks, 'chunk')}"),
+            (
+                "index",
+                f"{count(report.index_parts, 'part')}, {count(report.index_chunks, 'chunk')} "
+                f"compared, {report.pending_chunks:,} not written yet",
+            ),
+            ("time", duration(report.seconds)),
+        ]
+    )
+    for finding in report.findings:
+        page.line()
+        label, style = ("repaired", "green") if finding.repaired else (finding.code, "red")
+        page.message(f"{label}: ", finding.message, style)
+    page.line()
+    unsound = [finding for finding in report.findings if not finding.repaired]
+    if not unsound:
+        page.line(page.paint("sound", "green", "bold"))
+        return
+    page.line(page.paint(f"not sound: {count(len(unsound), 'finding')}", "red", "bold"))
+    if any(finding.code in _REPAIRABLE for finding in unsound):
+        page.line("spanwise doctor --repair makes the index anew and deletes what has no owner")

@@ -1,0 +1,189 @@
+"""`spanwise excerpts`: texts of a given size around what answers a question."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from spanwise.cli.arguments import json_option
+from spanwise.cli.asking import QuestionArguments, asked_question, question_options
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path
+from spanwise.options import METHOD_PRESETS
+
+if TYPE_CHECKING:
+    from spanwise.types import Excerpt, ExcerptResult
+
+__all__ = ["draw_excerpts", "excerpts"]
+
+
+class _ExcerptArguments(QuestionArguments):
+    excerpts: int
+    excerpt_tokens: int
+    context: bool
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Give texts of a given size around the answer.",
+    examples=[
+        ("three texts of a thousand tokens", 'spanwise excerpts "How is revenue recognised?"'),
+        (
+            "one long text of one document",
+            'spanwise excerpts "fees" -d msa.pdf --excerpts 1 --excerpt-tokens 8000',
+        ),
+        (
+            "as context for a language model",
+            'spanwise excerpts "main risks" --where "year >= 2018" --context',
+        ),
+    ],
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.NOTHING_FOUND,
+    ),
+)
+@question_options(
+    click.option(
+        "--excerpts",
+        metavar="NUMBER",
+        type=click.IntRange(min=1, max=32),
+        default=3,
+        show_default=True,
+        help="How many texts, at most.",
+    ),
+    click.option(
+        "--excerpt-tokens",
+        metavar="TOKENS",
+        type=click.IntRange(min=1),
+        default=1000,
+        show_default=True,
+        help="Most tokens of each, headers included.",
+    ),
+    click.option(
+        "--preset",
+        type=click.Choice(METHOD_PRESETS["exact"]),
+        default="balanced",
+        show_default=True,
+        help="How contiguous the evidence inside an excerpt is.",
+    ),
+)
+@click.option(
+    "--context", is_flag=True, help="Write the context for a language model, nothing else."
+)
+@json_option
+def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
+    """Give texts of a given size around what answers a question.
+
+    Each excerpt is text of one document: evidence as `search` finds it, and the text between and
+    around it until the tokens are spent. A document that fits whole is given whole. Excerpts with
+    the highest mean relevance come first.
+    """
+    if arguments["context"] and arguments["as_json"]:
+        raise click.UsageError("--context and --json exclude each other; JSON holds the context")
+    result = _excerpts(arguments)
+    if arguments["as_json"]:
+        # Wall times are left out: the same question gives the same bytes.
+        fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
+        write_json({**fields, "not_found": result.not_found}, sys.stdout)
+    elif arguments["context"]:
+        sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
+    else:
+        draw_excerpts(result, Page())
+    return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK
+
+
+def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
+    from spanwise.knowledge_base import KnowledgeBase
+
+    question = asked_question(arguments)
+    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
+        return knowledge_base.excerpts(
+            question,
+            excerpts=arguments["excerpts"],
+            excerpt_tokens=arguments["excerpt_tokens"],
+            queries=arguments["query"],
+            preset=arguments["preset"],
+            documents=arguments["document"] or None,
+            where=arguments["where"],
+            tokenizer=arguments["tokenizer"],
+            abstain=not arguments["no_abstain"],
+        )
+
+
+def draw_excerpts(result: ExcerptResult, page: Page) -> None:
+    """Write the excerpts of a result for people, then what they cost."""
+    if result.weak_evidence and result.excerpts:
+        page.message(
+            "weak evidence: ",
+            f"{result.evidence:.0%} sure that an answer is among these excerpts",
+            "yellow",
+        )
+        page.line()
+    for number, excerpt in enumerate(result.excerpts):
+        _draw_excerpt(excerpt, result, page, place=ordinal(number))
+    if result.not_found:
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
+        if result.best_guess is not None:
+            page.wrapped("The best guess, which is probably no answer:")
+            page.line()
+            _draw_excerpt(result.best_guess, result, page, place="guess")
+    for warning in result.warnings:
+        page.message("warning: ", warning, "yellow")
+    page.wrapped(
+        page.joined(
+            [
+                count(len(result.excerpts), "excerpt"),
+                count(result.tokens, "token"),
+                f"{count(result.candidates, 'candidate')} weighed",
+                duration(sum(result.seconds.values())),
+            ]
+        ),
+        "dim",
+    )
+
+
+def _draw_excerpt(excerpt: Excerpt, result: ExcerptResult, page: Page, *, place: str) -> None:
+    right = f"{page.bar(excerpt.relevance)} {excerpt.relevance:.2f}"
+    room = page.width - len(right) - len(place) - 4
+    title = shortened(one_line(excerpt.title or excerpt.document_id), room)
+    left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
+    gap = page.width - len(place) - 2 - columns(title) - len(right)
+    page.line(left + " " * gap + page.paint(right, "green"))
+    citation = excerpt.citation
+    pages = ""
+    if citation.pages is not None:
+        first, last = citation.pages
+        pages = f"page {first}" if first == last else f"pages {first}-{last}"
+    whole = "the whole document" if excerpt.is_whole else ""
+    page.wrapped(
+        page.joined(
+            [
+                excerpt.document_id,
+                pages,
+                whole or f"characters {citation.start}-{citation.end}",
+                count(excerpt.tokens, "token"),
+            ]
+        ),
+        "dim",
+    )
+    page.line()
+    page.body(excerpt.text)
+    page.line()
+    notes = []
+    if len(result.queries) > 1:
+        served = " · ".join(result.queries[number] for number in excerpt.queries)
+        notes.append(f"answers: {served}")
+    if excerpt.also_in:
+        others = count(len(excerpt.also_in), "other document")
+        notes.append(f"nearly the same text in {others}: {', '.join(excerpt.also_in)}")
+    for note in notes:
+        page.wrapped(note, "dim")
+    if notes:
+        page.line()

@@ -1,0 +1,224 @@
+"""`spanwise explain`: why a search chose what it chose."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from spanwise.cli.arguments import json_option
+from spanwise.cli.asking import AskingArguments, search_keywords, search_options
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, columns, count, one_line, shortened
+from spanwise.cli.strips import mark_line, relevance_lines
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path
+
+if TYPE_CHECKING:
+    from spanwise.explanation import CandidateExplanation, DocumentExplanation, Explanation
+
+__all__ = ["draw_explanation", "explain"]
+
+_TALL_LINES = 3
+_OTHER_DOCUMENTS = 3
+_BAR_CELLS = 20
+_AMOUNT_COLUMNS = 9  # of a contribution, with the spaces around
+_TELLING = 0.15
+"""Contributions of less are left out."""
+
+
+def _in_a_folder(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """Refuse a file whose folder is missing, before anything is searched."""
+    if name is not None and not Path(name).parent.is_dir():
+        raise click.BadParameter(f"there is no folder {Path(name).parent}; make it first")
+    return name
+
+
+class _ExplainArguments(AskingArguments):
+    html: str | None
+    open_page: bool
+    top: int
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Say why these segments answer a question.",
+    examples=[
+        ("why these segments", 'spanwise explain "Why did the margin fall in 2018?"'),
+        (
+            "as a page with sliders, in the browser",
+            'spanwise explain "Why did the margin fall in 2018?" --open',
+        ),
+        (
+            "the page as a file, the data for a program",
+            'spanwise explain "main risks" --html why.html --json',
+        ),
+    ],
+    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+)
+@search_options
+@click.option(
+    "--top",
+    metavar="NUMBER",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="How many of the best candidates are explained one by one.",
+)
+@click.option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    callback=_in_a_folder,
+    help="Write the page to this file; it holds text of the documents.",
+)
+@click.option(
+    "--open",
+    "open_page",
+    is_flag=True,
+    help="Show the page in the browser; without --html it lies in the folder for temporary files.",
+)
+@json_option
+def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
+    """Say why these segments answer a question.
+
+    Along each document: its relevance, the lowest level what does not exceed the penalty, and the
+    segments marked by their place (1 is worth most). Then
+    the best candidates, what lifts each above the mean candidate or holds it down, and why it is in
+    or out. The page shows the same, and chooses again when penalty, charge and budget are moved.
+    """
+    explanation = _explanation(arguments)
+    # First, so that an error of it is the only JSON document.
+    if arguments["html"] is not None or arguments["open_page"]:
+        _write_page(explanation, arguments["html"], is_opened=arguments["open_page"])
+    if arguments["as_json"]:
+        plain = explanation.to_dict()
+        # Wall times are left out: the same question gives the same bytes.
+        result = {**explanation.result.to_dict()}
+        del result["seconds"]
+        write_json({**plain, "result": result}, sys.stdout)
+    else:
+        draw_explanation(explanation, Page(), top=arguments["top"])
+    return ExitCode.NOTHING_FOUND if explanation.result.not_found else ExitCode.OK
+
+
+def _explanation(arguments: _ExplainArguments) -> Explanation:
+    from spanwise.knowledge_base import KnowledgeBase
+
+    asked = search_keywords(arguments)
+    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
+        return knowledge_base.explain(**asked)
+
+
+def _write_page(explanation: Explanation, name: str | None, *, is_opened: bool) -> None:
+    """Write the page, open it if it is wanted, and say where it lies."""
+    import tempfile
+    import webbrowser
+
+    written = explanation.to_html().encode("utf-8")
+    if name is None:
+        with tempfile.NamedTemporaryFile(
+            prefix="spanwise-explain-", suffix=".html", delete=False
+        ) as file:
+            file.write(written)
+        path = Path(file.name)
+    else:
+        path = Path(name)
+        path.write_bytes(written)
+    page = Page(sys.stderr)
+    page.message("page: ", str(path), "green")
+    if is_opened and not webbrowser.open(path.absolute().as_uri()):
+        page.message("warning: ", "no browser could be opened; open the page yourself", "yellow")
+
+
+def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
+    """Write the documents and the best candidates for people, then what held for the choice."""
+    result = explanation.result
+    rest = 0
+    for number, document in enumerate(explanation.documents):
+        has_segment = any(one.document_id == document.document_id for one in result.segments)
+        if has_segment or number < len(result.segments) + _OTHER_DOCUMENTS:
+            _draw_document(document, explanation, page)
+        else:
+            rest += 1
+    if rest:
+        page.line(page.paint(f"and {count(rest, 'document')} with less", "dim"))
+        page.line()
+    for candidate in explanation.candidates[:top]:
+        _draw_candidate(candidate, explanation, page)
+    if result.not_found:
+        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
+    elif result.weak_evidence:
+        page.wrapped("The evidence is weak: this may well be no answer.", "yellow")
+    for warning in result.warnings:
+        page.message("warning: ", warning, "yellow")
+    terms = explanation.terms
+    page.wrapped(
+        page.joined(
+            [
+                count(len(result.segments), "segment"),
+                f"{result.tokens:,} of {count(terms.budget_tokens, 'token')}",
+                f"penalty {terms.irrelevant_chunk_penalty:g}" if terms.choice == "exact" else "",
+                f"charge {terms.segment_charge:.3g}" if terms.choice == "exact" else "",
+                f"{count(result.candidates, 'candidate')} weighed",
+            ]
+        ),
+        "dim",
+    )
+
+
+def _draw_document(document: DocumentExplanation, explanation: Explanation, page: Page) -> None:
+    segments = [
+        one for one in explanation.result.segments if one.document_id == document.document_id
+    ]
+    facts = f"  {count(document.chunks, 'chunk')}"
+    name = one_line(document.title or document.document_id)
+    if columns(name) + len(facts) <= page.width:
+        page.line(page.paint(name, "bold") + page.paint(facts, "dim"))
+    else:
+        page.wrapped(name, "bold")
+        page.line(page.paint(facts, "dim"))
+    for line in relevance_lines(
+        document,
+        penalty=explanation.terms.irrelevant_chunk_penalty,
+        columns=page.width,
+        lines=_TALL_LINES if segments else 1,
+        is_unicode=page.is_unicode,
+    ):
+        page.line(line)
+    if segments:
+        marks = mark_line(document, segments, columns=page.width, is_unicode=page.is_unicode)
+        page.line(page.paint(marks, "cyan"))
+    page.line()
+
+
+def _draw_candidate(candidate: CandidateExplanation, explanation: Explanation, page: Page) -> None:
+    is_in = candidate.segment is not None
+    numbers = f"{page.bar(candidate.relevance)} {candidate.relevance:.2f}"
+    name = one_line(f"{candidate.document_id}, chunk {candidate.chunk}")
+    gap = page.width - len(numbers) - columns(name)
+    if gap >= 2:
+        page.line(page.paint(name + " " * gap, "bold") + page.paint(numbers, "green"))
+    else:
+        page.wrapped(name, "bold")
+        page.line(page.paint(numbers, "green"))
+    page.wrapped(candidate.reason, *(["cyan"] if is_in else []))
+    page.wrapped(shortened(one_line(candidate.text), 2 * page.width - 8), "dim")
+    parts = [part for part in explanation.why(candidate) if abs(part[1]) >= _TELLING]
+    longest = max((abs(amount) for _, amount in parts), default=1.0)
+    column = max((len(words) for words, _ in parts), default=0)
+    cells = min(_BAR_CELLS, page.width - column - _AMOUNT_COLUMNS)
+    for words, amount in parts:
+        bar = ("█" if page.is_unicode else "#") * max(1, round(abs(amount) / longest * cells))
+        shown = page.paint(bar, "green" if amount > 0 else "dim")
+        page.line(f"  {words.ljust(column)} {amount:+5.1f}" + (f" {shown}" if cells > 0 else ""))
+    facts = [f"share {candidate.share:.3g}", f"value {candidate.value:.3g}"]
+    facts.append(count(candidate.tokens, "token"))
+    if candidate.scores:
+        best = max(candidate.scores, key=lambda scores: scores.share)
+        facts += [f"keywords {best.keyword:.1f}", f"cosine {best.cosine:.2f}"]
+    page.wrapped("  " + page.joined(facts), "dim", indent="  ")
+    page.line()

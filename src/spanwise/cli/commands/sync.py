@@ -1,0 +1,133 @@
+"""`spanwise sync`: keep a knowledge base in step with a folder."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from spanwise.cli.arguments import json_option, knowledge_base_option, parse_metadata
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.ingest import (
+    draw_failures,
+    draw_report,
+    ingest_options,
+    interruptible_bar,
+    target,
+)
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, one_line
+from spanwise.cli.settings import making_keywords
+from spanwise.cli.teaching import TeachingCommand
+from spanwise.config import knowledge_base_path, parse_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwise.cli.progress import IngestBar
+    from spanwise.types import IngestReport, Scalar
+
+__all__ = ["sync"]
+
+
+class _SyncArguments(TypedDict):
+    folder: str
+    kb: str | None
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    replace: bool
+    metadata: tuple[str, ...]
+    timeout: float
+    allow_empty: bool
+    dry_run: bool
+    quiet: bool
+    as_json: bool
+
+
+@click.command(
+    cls=TeachingCommand,
+    short_help="Keep a knowledge base in step with a folder.",
+    examples=[
+        ("add, replace and remove, so that it equals the folder", "spanwise sync reports/"),
+        ("see first what would be done", "spanwise sync reports/ --dry-run"),
+        ("leave drafts out; those that are in are removed", "spanwise sync docs -q --exclude tmp/"),
+    ],
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.SOME_FAILED,
+        ExitCode.INTERRUPTED,
+    ),
+)
+@click.argument("folder", type=click.Path(readable=False))
+@knowledge_base_option
+@ingest_options
+@click.option(
+    "--allow-empty",
+    is_flag=True,
+    help="Remove every document of the folder if nothing in it is taken; refused otherwise.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Change nothing, and say what would be added and removed."
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
+@json_option
+def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
+    """Add, replace and remove, so that the documents that came from a folder equal it.
+
+    Documents from elsewhere are left alone. A file that is unchanged costs a hash; after an
+    interruption the same command goes on where it stopped. A file that cannot be read now, and
+    all below a subfolder that cannot be listed, keeps what is stored, and is reported as failed.
+    A folder that is missing removes nothing.
+    """
+    fields = parse_metadata(arguments["metadata"])
+    path = knowledge_base_path(arguments["kb"])
+    quiet = arguments["quiet"] or arguments["as_json"]
+    with interruptible_bar(path, quiet=quiet) as bar:
+        report = _sync(path, arguments, fields, bar)
+    if arguments["as_json"]:
+        write_json(report, sys.stdout)
+    else:
+        draw_failures(report)
+        if arguments["dry_run"]:
+            _draw_foreseen(report)
+        if not quiet:
+            label = f"{path}, if it were done" if arguments["dry_run"] else str(path)
+            draw_report(report, label=label, nothing="nothing to do")
+    return ExitCode.SOME_FAILED if report.failed else ExitCode.OK
+
+
+def _sync(
+    path: Path, arguments: _SyncArguments, fields: dict[str, Scalar], bar: IngestBar
+) -> IngestReport:
+    from spanwise.knowledge_base import KnowledgeBase
+
+    parse = parse_options(timeout_seconds=arguments["timeout"])
+    folder, include, exclude = arguments["folder"], arguments["include"], arguments["exclude"]
+    sources = () if arguments["dry_run"] else (folder,)
+    kept_in = target(path, sources=sources, include=include, exclude=exclude)
+    with KnowledgeBase(kept_in, parse=parse, **making_keywords(path)) as knowledge_base:
+        return knowledge_base.sync(
+            folder,
+            include=include,
+            exclude=exclude,
+            replace=arguments["replace"],
+            metadata=fields or None,
+            allow_empty=arguments["allow_empty"],
+            dry_run=arguments["dry_run"],
+            on_document=bar.on_document,
+        )
+
+
+def _draw_foreseen(report: IngestReport) -> None:
+    """Write a line for each document that would change."""
+    page = Page()
+    for verb, documents in (
+        ("add", report.added),
+        ("replace", report.replaced),
+        ("remove", report.removed),
+    ):
+        for document_id in documents:
+            page.line(f"would {verb} {one_line(document_id)}")

@@ -1,0 +1,143 @@
+"""What `add` and `sync` share: options, the knowledge base they fill, and the report drawn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spanwise.cli.failures import Interrupted
+from spanwise.cli.layout import Page, count, duration
+from spanwise.cli.progress import IngestBar
+
+if TYPE_CHECKING:
+    from spanwise.types import IngestReport
+
+__all__ = ["draw_failures", "draw_report", "ingest_options", "interruptible_bar", "target"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_IN_MEMORY = ":memory:"
+
+
+def ingest_options(command: _Command) -> _Command:
+    """Add the options of every ingest: patterns, `--replace`, `--metadata`, `--timeout`."""
+    options = (
+        click.option(
+            "--include",
+            multiple=True,
+            metavar="PATTERN",
+            help="Only files of a folder that match; repeat for more.",
+        ),
+        click.option(
+            "--exclude",
+            multiple=True,
+            metavar="PATTERN",
+            help="No files of a folder that match; repeat for more.",
+        ),
+        click.option(
+            "--replace",
+            is_flag=True,
+            help="Replace documents that came from another folder, file or URL.",
+        ),
+        click.option(
+            "--metadata",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Field of every document, for filters, in place of those given before; without "
+            "it these stay. Numbers, true and false are read as such.",
+        ),
+        click.option(
+            "--timeout",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0, min_open=True),
+            default=600,
+            show_default=True,
+            help="Most time to read one file; one that takes longer fails, and the others go in.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def target(
+    path: Path, *, sources: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+) -> str | Path:
+    """Return where an ingest goes: to memory where it would leave nothing but an empty folder.
+
+    So a slip in a path makes no knowledge base, and what is missing is reported all the same.
+
+    Args:
+        path: The knowledge base.
+        sources: Files, folders and URLs as they were named; none where nothing is to be changed.
+        include: Patterns of what is taken from folders.
+        exclude: Patterns of what is left out.
+    """
+    if path.exists():
+        return path
+    from spanwise.ingest import find_sources
+    from spanwise.ingest.sources import Source
+
+    found = find_sources(sources, include=include, exclude=exclude)
+    return path if any(isinstance(source, Source) for source in found) else _IN_MEMORY
+
+
+@contextmanager
+def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
+    """Open a progress bar; after Ctrl-C, say what stays.
+
+    Raises:
+        Interrupted: In place of KeyboardInterrupt.
+    """
+    with IngestBar(quiet=quiet) as bar:
+        try:
+            yield bar
+        except KeyboardInterrupt as interruption:
+            raise Interrupted(
+                f"interrupted: {count(bar.acknowledged, 'document')} of this run "
+                f"{'is' if bar.acknowledged == 1 else 'are'} in {path} and stay there; "
+                "run the same command again to go on"
+            ) from interruption
+
+
+def draw_failures(report: IngestReport) -> None:
+    """Write failures and warnings on standard error."""
+    errors = Page(sys.stderr)
+    for failure in report.failed:
+        errors.message(f"failed ({failure.code}): ", failure.message, "red")
+    for warning in report.warnings:
+        errors.message("warning: ", warning, "yellow")
+
+
+def draw_report(report: IngestReport, *, label: str, nothing: str) -> None:
+    """Write the summary on standard output.
+
+    Args:
+        report: What was done.
+        label: What stands before the counts.
+        nothing: What is said where there was no document at all.
+    """
+    page = Page()
+    outcomes = [
+        f"{len(documents):,} {outcome}"
+        for outcome, documents in (
+            ("added", report.added),
+            ("replaced", report.replaced),
+            ("removed", report.removed),
+            ("unchanged", report.unchanged),
+            ("failed", report.failed),
+        )
+        if documents
+    ]
+    page.line(f"{label}: {', '.join(outcomes) or nothing}")
+    if report.chunks:
+        # In the first second the start of the processes is most of it: a rate would mislead.
+        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.seconds >= 1 else ""
+        page.line(
+            f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
+            f"in {duration(report.seconds)}{rate}"
+        )

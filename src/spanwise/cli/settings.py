@@ -1,0 +1,58 @@
+"""What settings mean to the commands: defaults of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwise.config import Setting, Value
+
+__all__ = ["MakingKeywords", "command_defaults", "making_keywords"]
+
+_OPTIONS = {
+    "search.budget": {"search": "budget", "explain": "budget"},
+    "search.preset": {"search": "preset", "explain": "preset", "excerpts": "preset"},
+    "search.tokenizer": {"search": "tokenizer", "explain": "tokenizer", "excerpts": "tokenizer"},
+    "excerpts.excerpts": {"excerpts": "excerpts"},
+    "excerpts.excerpt_tokens": {"excerpts": "excerpt_tokens"},
+    "add.include": {"add": "include", "sync": "include"},
+    "add.exclude": {"add": "exclude", "sync": "exclude"},
+    "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
+}
+"""Parameters of commands that a setting is the default of, by command."""
+
+
+class MakingKeywords(TypedDict, total=False):
+    """What a new knowledge base is made with."""
+
+    embedder: str | None
+    tokenizer: str
+
+
+def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]:
+    """Return the defaults of options that are set, by command and parameter."""
+    defaults: dict[str, dict[str, Value]] = {}
+    for one in settings:
+        if one.origin == "default":
+            continue
+        for command, parameter in _OPTIONS.get(one.name, {}).items():
+            defaults.setdefault(command, {})[parameter] = one.value
+    return defaults
+
+
+def making_keywords(path: Path) -> MakingKeywords:
+    """Return what is set for new knowledge bases, nothing for one that is there."""
+    from spanwise.config import read_settings
+
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        return {}
+    wanted: MakingKeywords = {}
+    for one in read_settings():
+        if one.name == "add.embedder" and one.origin != "default":
+            wanted["embedder"] = None if one.value == "none" else str(one.value)
+        if one.name == "add.tokenizer" and one.origin != "default":
+            wanted["tokenizer"] = str(one.value)
+    return wanted

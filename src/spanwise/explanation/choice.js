@@ -1,0 +1,111 @@
+// What follows from some settings: the segments, and why each chunk is in or out.
+
+const initial = { penalty: data.terms.penalty, charge: data.terms.charge, budget: data.terms.budget };
+const original = data.segments.map(({ rows, value }) => ({ rows, value }));
+const originalRows = new Uint8Array(ROWS);
+for (const { rows } of original) originalRows.fill(1, rows[0], rows[1]);
+
+function isInitial(settings) {
+  return Object.keys(initial).every((name) => settings[name] === initial[name]);
+}
+
+/** Return the problem that `extractSegments` solves for some settings. */
+function problemAt({ penalty, charge, budget }) {
+  const share = shareAt(penalty, TABLE_SHARES, TABLE_RELEVANCES);
+  const values = chunkValues(data.shares, data.tokens, share, data.terms.reference);
+  const least = roundEven(data.terms.minimum * UNITS);
+  return {
+    values,
+    tokens: data.tokens,
+    edges: data.edges,
+    budget,
+    header: data.terms.header,
+    longest: data.terms.longest,
+    charge: roundEven(charge * UNITS),
+    least,
+    required: data.required.filter((row) => values[row] > 0 && values[row] >= least),
+  };
+}
+
+/** Return everything that follows from some settings. */
+function choose(settings) {
+  const problem = problemAt(settings);
+  const found = extractSegments(problem);
+  const fromSearch = isInitial(settings) && !data.refused;
+  const sums = ([first, end]) => problem.values.slice(first, end).reduce((a, b) => a + b, 0);
+  const runs = fromSearch ? original.map(({ rows }) => rows) : found.runs;
+  const segments = runs.map((rows, at) => ({
+    rows,
+    value: fromSearch ? original[at].value : sums(rows) / UNITS,
+    best: bestRow(rows),
+  }));
+  const ranked = [...segments].sort((a, b) => b.value - a.value || a.rows[0] - b.rows[0]);
+  ranked.forEach((segment, rank) => Object.assign(segment, { rank }));
+  const segmentOf = new Int32Array(ROWS).fill(-1);
+  for (const { rows, rank } of ranked) segmentOf.fill(rank, rows[0], rows[1]);
+  const looser = loosenedFor(settings, problem);
+  return {
+    settings,
+    values: problem.values,
+    ranked,
+    segmentOf,
+    tokens: fromSearch ? data.tokens_used : found.tokens,
+    optimal: found.optimal,
+    decide: (row) => decisionOf(row, { values: problem.values, segmentOf, looser, fromSearch }),
+  };
+}
+
+function bestRow([first, end]) {
+  let best = first;
+  for (let row = first; row < end; row += 1) if (data.relevances[row] > data.relevances[best]) best = row;
+  return best;
+}
+
+let loosenedLast = { key: "", taken: [] };
+
+/** Return what `loosened` does; a move of the budget alone changes nothing of it. */
+function loosenedFor({ penalty, charge }, problem) {
+  const key = `${penalty} ${charge}`;
+  if (loosenedLast.key !== key) loosenedLast = { key, taken: loosened(problem) };
+  return loosenedLast.taken;
+}
+
+/** Return, for each looser limit, which rows would be taken if the budget did not bind. */
+function loosened(problem) {
+  const roomy = { ...problem, budget: 10_000_000 };
+  const limits = [["budget", roomy]];
+  if (problem.longest !== null) limits.push(["longest", { ...roomy, longest: null }]);
+  if (problem.least > 0) limits.push(["minimum", { ...roomy, longest: null, least: 0 }]);
+  return limits.map(([name, loose]) => {
+    const taken = new Uint8Array(ROWS);
+    for (const [first, end] of extractSegments(loose).runs) taken.fill(1, first, end);
+    return [name, taken];
+  });
+}
+
+function decisionOf(row, { values, segmentOf, looser, fromSearch }) {
+  if (fromSearch && byRow.has(row)) return byRow.get(row).decision;
+  if (segmentOf[row] >= 0) return values[row] > 0 ? "segment" : "bridge";
+  if (copies.has(row)) return "copy";
+  if (values[row] <= 0) return "penalty";
+  return looser.find(([, taken]) => taken[row])?.[0] ?? "charge";
+}
+
+/** Return why a chunk is in or out, in words. */
+function reasonOf(row, state) {
+  const [otherDocument, otherChunk] = byRow.get(row)?.copy ?? ["another document", "?"];
+  const { penalty, charge, budget } = state.settings;
+  return worded(state.decide(row), {
+    segment: state.segmentOf[row] + 1,
+    other_document: otherDocument,
+    other_chunk: otherChunk,
+    tokens: data.tokens[row],
+    relevance: said(data.relevances[row]),
+    value: said(state.values[row] / UNITS),
+    penalty: said(penalty),
+    charge: said(charge),
+    minimum: said(data.terms.minimum),
+    longest: data.terms.longest,
+    budget,
+  });
+}

@@ -1,0 +1,316 @@
+// The choice of segments, exactly as `core/segments.py` makes it: the same values, the same ties.
+//
+// Values are whole numbers of a billionth of a share. Answers are paths through a graph; a price per
+// token bounds what any answer can be worth, arcs that no answer near the bound can take are
+// dropped, and the rest is searched by labels: tokens and value of path ends that no other beats.
+
+const UNITS = 1e9;
+const NEVER = 2 ** 60;
+const MANY_LABELS = 200_000;
+
+/** Return a number rounded to the nearest whole one, a half to the even one. */
+function roundEven(number) {
+  const floor = Math.floor(number);
+  const rest = number - floor;
+  if (rest !== 0.5) return rest < 0.5 ? floor : floor + 1;
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+/** Return the value of each chunk in units: its share less what its tokens must earn. */
+function chunkValues(shares, tokens, penaltyShare, reference) {
+  const value = (share, row) => roundEven((share - (penaltyShare * tokens[row]) / reference) * UNITS);
+  return Float64Array.from(shares, value);
+}
+
+/** Return the interpolated value of a piecewise linear function; level outside its points. */
+function interpolate(at, xs, ys) {
+  if (at <= xs[0]) return ys[0];
+  for (let i = 1; i < xs.length; i += 1) {
+    if (at <= xs[i]) return ys[i - 1] + ((ys[i] - ys[i - 1]) * (at - xs[i - 1])) / (xs[i] - xs[i - 1]);
+  }
+  return ys[ys.length - 1];
+}
+
+/** Return the smallest share with a relevance, which is at most the highest of the table. */
+function shareAt(relevance, shares, relevances) {
+  const at = relevances.findIndex((one) => one >= relevance);
+  if (at <= 0) return 0;
+  const [low, high] = [shares[at - 1], shares[at]];
+  return low + ((high - low) * (relevance - relevances[at - 1])) / (relevances[at] - relevances[at - 1]);
+}
+
+/**
+ * Return the runs worth most inside a budget.
+ *
+ * @param {object} problem
+ *   values, tokens: of all chunks, in units and in tokens;
+ *   edges: first row of each range, and the number of rows at last;
+ *   budget, header, longest (or null): in tokens; charge, least: in units;
+ *   required: rows to hold before anything else.
+ * @returns {{runs: number[][], value: number, tokens: number, optimal: boolean}}
+ *   runs as [first row, one past the last], value less the charges in units.
+ */
+function extractSegments(problem) {
+  const fitting = problem.budget - problem.header;
+  const longest = Math.min(fitting, problem.longest ?? fitting);
+  const weights = weigh(problem);
+  const sums = runningSums(weights, problem.tokens);
+  const items = findItems(problem, weights, longest);
+  const limited = problem.longest !== null && problem.longest < fitting;
+  const build = limited || problem.least > problem.charge ? runGraph : chainGraph;
+  const graph = build(problem, { ...sums, items, longest });
+  const { arcs, optimal } = bestPath(graph, problem.budget);
+  return { ...measured(graph.runs(arcs), problem), optimal };
+}
+
+/** Return the values, with a bonus for required chunks that nothing else can outweigh. */
+function weigh({ values, charge, least, required }) {
+  if (!required.length) return values;
+  const weights = Float64Array.from(values);
+  const size = values.reduce((sum, value) => sum + Math.abs(value), 0);
+  const bonus = size + charge * required.length + least + 1;
+  for (const row of required) weights[row] += bonus;
+  return weights;
+}
+
+/** Return sums up to each row, the row itself left out. */
+function runningSums(weights, tokens) {
+  const worthEnds = new Float64Array(weights.length + 1);
+  const tokenEnds = new Float64Array(weights.length + 1);
+  for (let row = 0; row < weights.length; row += 1) {
+    worthEnds[row + 1] = worthEnds[row] + weights[row];
+    tokenEnds[row + 1] = tokenEnds[row] + tokens[row];
+  }
+  return { worthEnds, tokenEnds };
+}
+
+/** Return the rows that may begin or end a run, with the number of their range. */
+function findItems({ tokens, edges }, weights, longest) {
+  const items = [];
+  for (let range = 0; range + 1 < edges.length; range += 1) {
+    for (let row = edges[range]; row < edges[range + 1]; row += 1) {
+      if (weights[row] > 0 && tokens[row] <= longest) items.push({ row, range });
+    }
+  }
+  return items;
+}
+
+function measured(runs, { values, tokens, charge, header }) {
+  let value = 0;
+  let total = 0;
+  for (const [first, end] of runs) {
+    value -= charge;
+    total += header;
+    for (let row = first; row < end; row += 1) {
+      value += values[row];
+      total += tokens[row];
+    }
+  }
+  return { runs, value, tokens: total };
+}
+
+/** Arcs by ascending tail, the preferred first; every tail is below its head. */
+class Arcs {
+  constructor() {
+    this.tails = [];
+    this.heads = [];
+    this.values = [];
+    this.tokens = [];
+    this.notes = [];
+  }
+
+  add(tail, head, value, tokens, note) {
+    this.tails.push(tail);
+    this.heads.push(head);
+    this.values.push(value);
+    this.tokens.push(tokens);
+    this.notes.push(note);
+  }
+}
+
+/**
+ * Return the graph in which a run is opened, carried over items and closed, an arc each.
+ *
+ * Nodes, at the place before each item and after the last: 2 * item with a run open, and
+ * 2 * item + 1 without. The first arc of a node leads to the run that starts first and ends last.
+ */
+function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, longest }) {
+  const arcs = new Arcs();
+  for (let at = 0; at <= items.length; at += 1) {
+    const before = items[at - 1];
+    const item = items[at];
+    if (before && item && item.range === before.range) {
+      const gap = tokenEnds[item.row] - tokenEnds[before.row + 1];
+      const value = worthEnds[item.row + 1] - worthEnds[before.row + 1];
+      if (gap <= longest) arcs.add(2 * at, 2 * at + 2, value, gap + tokens[item.row], "hold");
+    }
+    if (before) arcs.add(2 * at, 2 * at + 1, 0, 0, "close");
+    if (!item) continue;
+    const value = worthEnds[item.row + 1] - worthEnds[item.row];
+    arcs.add(2 * at + 1, 2 * at + 2, value - charge, tokens[item.row] + header, "open");
+    arcs.add(2 * at + 1, 2 * at + 3, 0, 0, "skip");
+  }
+  const runs = (path) => {
+    const found = [];
+    for (const arc of path) {
+      const item = arcs.tails[arc] >> 1;
+      if (arcs.notes[arc] === "open") found.push([items[item].row, items[item].row + 1]);
+      if (arcs.notes[arc] === "hold") found[found.length - 1][1] = items[item].row + 1;
+    }
+    return found;
+  };
+  return { arcs, first: 1, last: 2 * items.length + 1, runs };
+}
+
+/** Return the graph in which each run that its limits allow is an arc; a node is an item. */
+function runGraph(problem, { worthEnds, tokenEnds, items, longest }) {
+  const { charge, least, header } = problem;
+  const arcs = new Arcs();
+  for (let at = 0; at < items.length; at += 1) {
+    const start = items[at].row;
+    const found = [];
+    let top = Math.max(charge, 0);
+    for (let end = at; end < items.length && items[end].range === items[at].range; end += 1) {
+      const row = items[end].row;
+      const size = tokenEnds[row + 1] - tokenEnds[start];
+      const lost = end > at && worthEnds[row] <= worthEnds[start]; // better without its beginning
+      if (size > longest || lost) break;
+      const value = worthEnds[row + 1] - worthEnds[start];
+      if (value > top && value >= least) found.push([end + 1, value - charge, size + header, row]);
+      top = Math.max(top, value); // a run that ends later must be worth more
+    }
+    for (const [head, value, size, row] of found.reverse()) arcs.add(at, head, value, size, row);
+    arcs.add(at, at + 1, 0, 0, -1);
+  }
+  const runs = (path) =>
+    path
+      .filter((arc) => arcs.notes[arc] >= 0)
+      .map((arc) => [items[arcs.tails[arc]].row, arcs.notes[arc] + 1]);
+  return { arcs, first: 0, last: items.length, runs };
+}
+
+/** Return the arcs of the best path inside a budget, and whether nothing is better for certain. */
+function bestPath(graph, budget) {
+  const quote = leastBound(graph, budget);
+  const most = quote.bound - quote.value;
+  const losses = lossesAt(graph, quote.price);
+  const limits = [...new Set([most / 64, most / 16, most / 4, most].map(Math.floor))];
+  for (const limit of limits) {
+    const label = searchLabels(graph, { ...quote, ...losses, limit, budget });
+    if (label === undefined) break;
+    if (label !== null) return { arcs: traced(label), optimal: true };
+  }
+  return { arcs: quote.arcs, optimal: most === 0 };
+}
+
+/** Return the price per token whose bound is least, and the best answer met inside the budget. */
+function leastBound(graph, budget) {
+  let inside = { value: 0, tokens: 0, arcs: [] };
+  let over = null;
+  let least = { bound: Infinity, price: 0 };
+  const tried = new Set();
+  for (let price = 0; !tried.has(price); ) {
+    tried.add(price);
+    const met = pathAt(graph, price);
+    const bound = met.value - price * met.tokens + price * budget;
+    if (bound < least.bound) least = { bound, price };
+    if (met.tokens <= budget) inside = met.value >= inside.value ? met : inside;
+    else over = met;
+    if (price === 0 && over === null) break;
+    price = Math.floor((over.value - inside.value) / (over.tokens - inside.tokens));
+  }
+  return { ...least, value: inside.value, arcs: inside.arcs };
+}
+
+/** Return the best path at a price, budget apart. */
+function pathAt({ arcs, first, last }, price) {
+  const worth = new Float64Array(last + 1).fill(-NEVER);
+  const choice = new Int32Array(last + 1).fill(-1);
+  worth[last] = 0;
+  for (let arc = arcs.tails.length - 1; arc >= 0; arc -= 1) {
+    const tail = arcs.tails[arc];
+    const through = arcs.values[arc] - price * arcs.tokens[arc] + worth[arcs.heads[arc]];
+    if (through >= worth[tail]) {
+      worth[tail] = through;
+      choice[tail] = arc;
+    }
+  }
+  const path = { value: 0, tokens: 0, arcs: [] };
+  for (let node = first; node !== last; node = arcs.heads[choice[node]]) {
+    path.value += arcs.values[choice[node]];
+    path.tokens += arcs.tokens[choice[node]];
+    path.arcs.push(choice[node]);
+  }
+  return path;
+}
+
+/** Return how far the best path through each arc stays below the best, and what leads to nodes. */
+function lossesAt({ arcs, first, last }, price) {
+  const before = new Float64Array(last + 1).fill(-NEVER);
+  const after = new Float64Array(last + 1).fill(-NEVER);
+  const worths = arcs.values.map((value, arc) => value - price * arcs.tokens[arc]);
+  before[first] = 0;
+  after[last] = 0;
+  worths.forEach((worth, arc) => {
+    const head = arcs.heads[arc];
+    before[head] = Math.max(before[head], before[arcs.tails[arc]] + worth);
+  });
+  for (let arc = worths.length - 1; arc >= 0; arc -= 1) {
+    const tail = arcs.tails[arc];
+    after[tail] = Math.max(after[tail], worths[arc] + after[arcs.heads[arc]]);
+  }
+  const losses = worths.map(
+    (worth, arc) => after[first] - (before[arcs.tails[arc]] + worth + after[arcs.heads[arc]]),
+  );
+  return { before, losses };
+}
+
+/** Return the best path as a label if it loses at most the limit, null if none does, undefined if
+ * that would take too many labels. */
+function searchLabels({ arcs, first, last }, { before, losses, price, bound, limit, budget }) {
+  const fronts = new Array(last + 1);
+  fronts[last] = [{ tokens: 0, value: 0, arc: -1, next: null }];
+  let made = 0;
+  for (let arc = losses.length - 1; arc >= 0; ) {
+    const tail = arcs.tails[arc];
+    const least = bound - limit - before[tail] - price * budget;
+    const kept = [];
+    for (; arc >= 0 && arcs.tails[arc] === tail; arc -= 1) if (losses[arc] <= limit) kept.push(arc);
+    const [only] = kept;
+    if (kept.length === 1 && arcs.tokens[only] === 0) { // "close" or "skip", which change nothing
+      fronts[tail] = fronts[arcs.heads[only]];
+      continue;
+    }
+    const found = [];
+    for (const arc of kept) {
+      for (const next of fronts[arcs.heads[arc]] ?? []) {
+        const tokens = next.tokens + arcs.tokens[arc];
+        const value = next.value + arcs.values[arc];
+        if (tokens <= budget && value - price * tokens >= least) found.push({ tokens, value, arc, next });
+      }
+    }
+    made += found.length;
+    if (made > MANY_LABELS) return undefined;
+    fronts[tail] = unbeaten(found);
+  }
+  const best = fronts[first]?.at(-1);
+  return best && best.value >= bound - limit ? best : null;
+}
+
+/** Return the labels that no other beats, tokens and values ascending; of equals the first arc. */
+function unbeaten(labels) {
+  if (labels.length < 2) return labels;
+  labels.sort((a, b) => a.tokens - b.tokens || b.value - a.value || a.arc - b.arc);
+  let best = -Infinity;
+  return labels.filter(({ value }) => {
+    if (value <= best) return false;
+    best = value;
+    return true;
+  });
+}
+
+function traced(label) {
+  const arcs = [];
+  for (let at = label; at.next !== null; at = at.next) arcs.push(at.arc);
+  return arcs;
+}

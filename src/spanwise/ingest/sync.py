@@ -1,0 +1,175 @@
+"""A folder and the documents that came from it: what is there, and what is gone.
+
+Rules
+    A document is gone only where that is certain: its folder was looked into, and it is not there,
+    or the patterns leave it out. What cannot be read or listed now keeps its document, and is
+    reported.
+    A folder that is missing, or of which nothing is taken, removes nothing: it may be a disk that
+    is not mounted, or a pattern with a slip.
+    Documents of another source root are never removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from spanwise.errors import DocumentError, FetchError, OptionError
+from spanwise.ingest.sources import Source, files_of, is_url, root_of
+from spanwise.parsers.walk import name_to_id, names_of_id
+
+if TYPE_CHECKING:
+    from spanwise.ingest.pipeline import IngestJob, Ingestor
+    from spanwise.types import DocumentRecord, IngestReport
+
+__all__ = ["SyncedFolder", "look_into", "sync_folder"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncedFolder:
+    """A folder as it is now."""
+
+    path: Path
+    root: str
+    """As the documents from it record it."""
+    sources: tuple[Source | DocumentError, ...]
+    """Its files, and what cannot be read, ordered by id."""
+    taken: frozenset[str]
+    """Ids of the files."""
+    unread: frozenset[str]
+    """Ids of what cannot be read; a folder stands for all that is below it."""
+
+    def split_gone(
+        self, records: Iterable[DocumentRecord], *, allow_empty: bool
+    ) -> tuple[list[DocumentRecord], list[DocumentError]]:
+        """Return the documents that are gone from the folder, and what keeps others in doubt.
+
+        Args:
+            records: What is stored, in order; documents of other roots are left alone.
+            allow_empty: Whether all of its documents may be gone.
+
+        Raises:
+            OptionError: If nothing of the folder is taken, documents came from it, and
+                `allow_empty` is False.
+        """
+        missing = [
+            record
+            for record in records
+            if record.source_root == self.root and not self._holds(record.id)
+        ]
+        if missing and not self.taken and not allow_empty:
+            raise OptionError(
+                f"nothing in {self.root} is taken, and {len(missing)} documents that came from it "
+                "would be removed; check that the disk is mounted and what is included and "
+                "excluded, or allow an empty folder (allow_empty=True, --allow-empty)"
+            )
+        looked: dict[str, DocumentError | None] = {}
+        gone = [record for record in missing if self._is_certain(record.id, looked)]
+        return gone, [error for error in looked.values() if error is not None]
+
+    def _holds(self, document_id: str) -> bool:
+        """Return whether a file is there, or may be there unseen."""
+        if document_id in self.taken:
+            return True
+        above = PurePosixPath(document_id).parents
+        return not self.unread.isdisjoint((document_id, *map(str, above)))
+
+    def _is_certain(self, document_id: str, looked: dict[str, DocumentError | None]) -> bool:
+        """Return whether each folder above a missing file can be looked into, or is not there.
+
+        The walk says nothing of a link that leads nowhere where the patterns would not take a
+        file of its name; but a link to a folder on a disk that is not mounted is one of those.
+        """
+        for name in names_of_id(document_id):
+            for above in reversed(PurePosixPath(name).parents[:-1]):
+                folder = str(above)
+                if folder not in looked:
+                    looked[folder] = _unreachable(self.path / folder)
+                if looked[folder] is not None:
+                    return False
+        return True
+
+
+def _unreachable(folder: Path) -> DocumentError | None:
+    """Return what keeps a folder from being looked into; None where it is open, or not there."""
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        return _unread(folder, error) if folder.is_symlink() else None
+    except OSError as error:
+        return _unread(folder, error)
+    return None
+
+
+def _unread(path: Path, error: OSError) -> FetchError:
+    name = name_to_id(str(path))
+    return FetchError(
+        f"{name}: cannot be read: {error.strerror or error}; its documents stay as they are: "
+        "check path and permissions, and that its disk is mounted",
+        source=name,
+        code="unreadable",
+    )
+
+
+def look_into(
+    folder: str | Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> SyncedFolder:
+    """Return a folder as it is now.
+
+    Raises:
+        OptionError: If it is no path, a URL or a file, or a pattern cannot be read.
+        FetchError: If there is no such folder, or it cannot be listed.
+    """
+    if not isinstance(folder, str | Path) or not str(folder).strip() or is_url(str(folder)):
+        raise OptionError(f"folder is {folder!r}; name one folder")
+    path = Path(folder)
+    try:
+        path.stat()
+        is_folder = path.is_dir()
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise FetchError(
+            f"{name_to_id(str(folder))}: {reason}; nothing was changed: check the path, and that "
+            "its disk is mounted",
+            source=name_to_id(str(folder)),
+            code="unreadable",
+        ) from error
+    if not is_folder:
+        raise OptionError(f"{folder} is no folder; `add` takes a single file")
+    found = list(files_of(path, include=include, exclude=exclude))
+    for document_id, source in found:
+        if isinstance(source, DocumentError) and not document_id:
+            raise source
+    return SyncedFolder(
+        path=path,
+        root=root_of(path),
+        sources=tuple(source for _, source in found),
+        taken=frozenset(name for name, source in found if isinstance(source, Source)),
+        unread=frozenset(name for name, source in found if isinstance(source, DocumentError)),
+    )
+
+
+def sync_folder(
+    folder: SyncedFolder, *, ingestor: Ingestor, job: IngestJob, allow_empty: bool, dry_run: bool
+) -> IngestReport:
+    """Add, replace and remove, so that the documents that came from a folder equal it.
+
+    Args:
+        folder: The folder.
+        ingestor: What takes the documents in.
+        job: How; its sources and what is gone are those of the folder.
+        allow_empty: Whether all documents of the folder may be gone.
+        dry_run: Whether nothing is changed, and the report says what would be.
+
+    Raises:
+        OptionError: As `SyncedFolder.split_gone`.
+        StoreError: If the store fails; what was done before stays.
+    """
+    records = {record.id: record for record in ingestor.store.list_records()}
+    gone, doubts = folder.split_gone(records.values(), allow_empty=allow_empty)
+    job = replace(job, sources=(*folder.sources, *doubts), gone=gone)
+    if dry_run:
+        return ingestor.foresee(job, records=records)
+    return ingestor.carry_out(job, records=records)

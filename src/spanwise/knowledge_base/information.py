@@ -1,0 +1,51 @@
+"""What a knowledge base holds, in numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanwise.filters import known_fields, with_language
+from spanwise.types import KnowledgeBaseInfo
+
+if TYPE_CHECKING:
+    from spanwise.types import DocumentRecord
+
+__all__ = ["folder_bytes", "information"]
+
+
+def information(
+    records: Sequence[DocumentRecord], *, path: Path, folder: Path, settings: Mapping[str, str]
+) -> KnowledgeBaseInfo:
+    """Return what a knowledge base holds and how it was made.
+
+    Args:
+        records: Of all its documents.
+        path: As the caller wrote it.
+        folder: Where it lies.
+        settings: As recorded.
+    """
+    fields = known_fields(with_language(one.metadata, one.language) for one in records)
+    return KnowledgeBaseInfo(
+        path=str(path),
+        documents=len(records),
+        chunks=sum(record.chunks for record in records),
+        chars=sum(record.chars for record in records),
+        tokens=sum(record.tokens for record in records),
+        bytes_on_disk=folder_bytes(folder),
+        settings=settings,
+        fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
+    )
+
+
+def folder_bytes(path: Path) -> int:
+    """Return the bytes of all files below a folder; 0 where there is none."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):  # the index is compacted meanwhile
+                total += Path(folder, name).stat().st_size
+    return total

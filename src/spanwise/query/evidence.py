@@ -1,0 +1,213 @@
+"""What was found for all queries of one question, united over the chunks that were read."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.duplicates import shares_without_copies
+from spanwise.core.scan import PassageRange
+from spanwise.query.duplicates import find_copies
+from spanwise.query.weigh import search_terms, weigh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.question import Question
+    from spanwise.core.relevance import RelevanceModel
+    from spanwise.ports import Embedder, Snapshot
+    from spanwise.query.meter import Meter
+    from spanwise.query.weigh import Scope, Weighed
+
+__all__ = ["Evidence", "gather"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """The chunks that were read for a question of q queries: n rows in r ranges."""
+
+    questions: tuple[Question, ...]
+    """The queries, with the terms that were searched by, (q,)."""
+    weighed: tuple[Weighed | None, ...]
+    """What each query found, None where nothing in scope could hold evidence for it, (q,)."""
+    positions: tuple[NDArray[np.int64], ...]
+    """Row of the union of each row of each query, (q,)."""
+    ranges: tuple[PassageRange, ...]
+    """Disjoint, not touching, by handle and then by start, (r,)."""
+    starts: NDArray[np.int64]
+    """First row of each range, (r,)."""
+    lengths: NDArray[np.int64]
+    """Tokens of each chunk for the reader, (n,)."""
+    relevances: NDArray[np.float64]
+    """Chance that a chunk holds evidence for each query, (q, n)."""
+    relevance: NDArray[np.float64]
+    """Chance that it holds evidence for any of them, `1 - product(1 - p)`, (n,)."""
+    shares: NDArray[np.float64]
+    """Share of each chunk: of one query as it is, of several as the united relevance wants it.
+
+    A text counts once: the chunk that stands for its copies has the shares of all.
+    """
+    copy_of: NDArray[np.int64]
+    """Row that stands for a chunk with nearly the same text; its own where there is none, (n,)."""
+
+    @property
+    def candidates(self) -> int:
+        """How many chunks were weighed for at least one query."""
+        rows = [
+            place[found.candidates]
+            for found, place in zip(self.weighed, self.positions, strict=True)
+            if found is not None
+        ]
+        return len(np.unique(np.concatenate(rows)))
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Return the range of a row and its position in it."""
+        at = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return at, row - int(self.starts[at])
+
+    def best_rows(self) -> list[int]:
+        """Return the best row of each query that found something, that of a copy's original."""
+        return [int(self.copy_of[row]) for row in _best_rows(self.weighed, self.positions)]
+
+    def served(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
+        """Return the queries that some rows hold evidence for, ascending; at least one.
+
+        A query is served by its best chunk, and by rows with more than `least` of its share.
+        """
+        held = np.array(
+            [
+                0.0 if found is None else found.shares[np.isin(place, rows)].sum()
+                for found, place in zip(self.weighed, self.positions, strict=True)
+            ]
+        )
+        best = dict(zip(self._answered(), self.best_rows(), strict=True))
+        inside = set(rows.tolist())
+        served = [
+            number
+            for number, share in enumerate(held.tolist())
+            if share > least or best.get(number) in inside
+        ]
+        return tuple(served) or (int(np.argmax(held)),)
+
+    def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        """Return other documents with copies of rows of one document, as handles, ascending."""
+        others = np.flatnonzero(np.isin(self.copy_of, rows))
+        others = others[self.copy_of[others] != others]
+        handles = {self.ranges[self.place(row)[0]].handle for row in others.tolist()}
+        return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
+
+    def _answered(self) -> list[int]:
+        return [number for number, found in enumerate(self.weighed) if found is not None]
+
+
+def gather(
+    questions: Sequence[Question],
+    *,
+    snapshot: Snapshot,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    meter: Meter,
+    scope: Scope,
+) -> Evidence | None:
+    """Return what all queries found, or None where nothing in scope could hold evidence.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If `documents` names one that does not exist.
+    """
+    searched = tuple(replace(q, terms=search_terms(q, snapshot)) for q in questions)
+    weighed = tuple(
+        weigh(question, snapshot=snapshot, embedder=embedder, model=model, scope=scope)
+        for question in searched
+    )
+    if all(found is None for found in weighed):
+        return None
+    ranges = _united([span for found in weighed if found is not None for span in found.ranges])
+    sizes = np.array([span.end - span.start for span in ranges], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    positions = tuple(_positions(found, ranges, starts) for found in weighed)
+    tokens, chars = (np.zeros(int(sizes.sum()), dtype=np.int64) for _ in range(2))
+    relevances = np.zeros((len(weighed), len(tokens)))
+    for number, (found, place) in enumerate(zip(weighed, positions, strict=True)):
+        if found is not None:
+            tokens[place] = found.passages.tokens
+            chars[place] = found.passages.chars
+            relevances[number, place] = model.relevance(found.shares)
+    shares, relevance = _shares(weighed, positions, relevances, model)
+    copy_of = np.arange(len(shares))
+    if not any(question.compares for question in searched):  # which wants each document's own words
+        copy_of = find_copies(weighed, positions, shares=shares, ranges=ranges, snapshot=snapshot)
+    return Evidence(
+        questions=searched,
+        weighed=weighed,
+        positions=positions,
+        ranges=ranges,
+        starts=starts,
+        lengths=meter.chunks(tokens, chars, ranges, snapshot),
+        relevances=relevances,
+        relevance=relevance,
+        shares=shares_without_copies(
+            shares, copy_of, starts=starts, kept=_best_rows(weighed, positions)
+        ),
+        copy_of=copy_of,
+    )
+
+
+def _shares(
+    weighed: Sequence[Weighed | None],
+    positions: Sequence[NDArray[np.int64]],
+    relevances: NDArray[np.float64],
+    model: RelevanceModel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return shares and relevance of the union, (n,) each."""
+    if len(weighed) == 1 and weighed[0] is not None:
+        shares = np.zeros(relevances.shape[1])
+        shares[positions[0]] = weighed[0].shares
+        return shares, relevances[0]
+    missed = np.ones(relevances.shape[1])
+    for row in relevances:  # in this order on every machine
+        missed *= 1 - row
+    return model.shares_at(1 - missed), 1 - missed
+
+
+def _best_rows(
+    weighed: Sequence[Weighed | None], positions: Sequence[NDArray[np.int64]]
+) -> list[int]:
+    """Return the row of the union that each query finds best, of those that found something."""
+    return [
+        int(place[np.argmax(found.shares)])
+        for found, place in zip(weighed, positions, strict=True)
+        if found is not None
+    ]
+
+
+def _united(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
+    """Return the union of ranges, by handle and then by start; what touches is joined."""
+    united: list[PassageRange] = []
+    for span in sorted(ranges, key=lambda span: (span.handle, span.start)):
+        last = united[-1] if united else None
+        if last is not None and last.handle == span.handle and span.start <= last.end:
+            united[-1] = PassageRange(last.handle, last.start, max(last.end, span.end))
+        else:
+            united.append(span)
+    return tuple(united)
+
+
+def _positions(
+    found: Weighed | None, ranges: Sequence[PassageRange], starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the row of the union of each row of one query."""
+    if found is None:
+        return np.zeros(0, dtype=np.int64)
+    parts = []
+    keys = [(span.handle, span.start) for span in ranges]
+    for span in found.ranges:
+        at = bisect_right(keys, (span.handle, span.start)) - 1
+        first = int(starts[at]) + span.start - ranges[at].start
+        parts.append(np.arange(first, first + span.end - span.start, dtype=np.int64))
+    return np.concatenate(parts)

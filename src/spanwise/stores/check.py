@@ -1,0 +1,276 @@
+"""Check what stands in `truth.db`: every document whole, and as it was put.
+
+Every function works on a connection inside a read transaction. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.stores.schema import POSITION_BITS
+from spanwise.stores.truth import text_hash
+from spanwise.types import CheckCode, CheckFinding
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ORPHAN_TABLES", "Checked", "check_database", "check_documents", "found"]
+
+_MAX_TOLD = 5
+_UNIT_TOLERANCE = 0.01  # of rows that were rounded to half precision
+_HALF_BYTES = 2
+_BLOCK_ROWS = 2_048
+_RESTORE = "restore the knowledge base from a backup"
+_OWNER = f"(key >> {POSITION_BITS})"
+ORPHAN_TABLES = {"chunk": _OWNER, "section": "document", "page": "document", "vector": "document"}
+"""Tables whose rows belong to documents, and the number of that document in SQL."""
+
+
+def found(
+    code: CheckCode, message: str, *, document_id: str = "", repaired: bool = False
+) -> CheckFinding:
+    """Return a finding."""
+    return CheckFinding(code=code, document_id=document_id, message=message, repaired=repaired)
+
+
+@dataclass(slots=True)
+class Checked:
+    """Counts of what was looked at."""
+
+    documents: int = 0
+    chunks: int = 0
+    chars: int = 0
+    damaged: set[int] = field(default_factory=set)
+    """Numbers of documents with findings."""
+
+
+def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    """Yield what SQLite finds damaged, what the changes do not tell, and what belongs to nobody."""
+    try:
+        said = [row[0] for row in connection.execute(f"pragma integrity_check({_MAX_TOLD:d})")]
+        if said != ["ok"]:
+            yield found("database", f"SQLite finds damage: {'; '.join(said)}; {_RESTORE}")
+        yield from _check_changes(connection)
+        yield from _check_orphans(connection)
+    except sqlite3.DatabaseError as error:
+        yield found("database", f"truth.db cannot be read ({error}); {_RESTORE}")
+
+
+def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    """Each document came once and is not gone; each change has its stamp."""
+    rows = connection.execute(
+        "select id, total(gone = 0), total(gone) from document left join change"
+        " on change.document = number group by number having total(gone = 0) != 1 or total(gone)"
+    )
+    for document_id, came, gone in rows:
+        yield found(
+            "changes",
+            f"the changes say that {document_id!r} came {came:.0f} times and went {gone:.0f} "
+            "times, so other processes may not see it; remove it and add it again",
+            document_id=document_id,
+        )
+    (odd,) = connection.execute(
+        "select count(*) from change where length(stamp) != 8 or typeof(stamp) != 'blob'"
+    ).fetchone()
+    if odd:
+        yield found("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
+
+
+def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    for table, owner in ORPHAN_TABLES.items():
+        # Names of tables and columns cannot be parameters; both are constants of this module.
+        rows = connection.execute(
+            f"select {owner}, count(*) from {table} where not exists"  # noqa: S608
+            f" (select 1 from document where number = {owner}) group by 1"
+        ).fetchall()
+        if rows:
+            numbers = ", ".join(str(number) for number, _ in rows[:_MAX_TOLD])
+            yield found(
+                "orphans",
+                f"{sum(row[1] for row in rows)} rows of `{table}` belong to no document (number "
+                f"{numbers}): the row of a document is lost; {_RESTORE}, or add that document "
+                "again and let a repair delete these rows",
+            )
+
+
+class _Row(NamedTuple):
+    """A row of `document`, as far as it is checked."""
+
+    number: int
+    id: str
+    source: str
+    text_hash: str
+    chars: int
+    chunks: int
+    tokens: int
+    pages: int
+    metadata: str
+    warnings: str
+
+
+def check_documents(
+    connection: sqlite3.Connection, checked: Checked, *, dimension: int | None
+) -> Iterator[CheckFinding]:
+    """Yield what is wrong with each document, in the order of age.
+
+    Args:
+        connection: Inside a read transaction.
+        checked: Counts to add to.
+        dimension: Of the vectors; None where it is not known.
+    """
+    columns = "number, id, source, text_hash, chars, chunks, tokens, pages, metadata, warnings"
+    try:
+        rows = [
+            _Row(*row)
+            for row in connection.execute(
+                f"select {columns} from document order by number"  # noqa: S608  # named above
+            )
+        ]
+    except sqlite3.DatabaseError as error:
+        yield found("database", f"the documents cannot be listed ({error}); {_RESTORE}")
+        return
+    for row in rows:
+        checked.documents += 1
+        for finding in _check_document(connection, row, checked, dimension=dimension):
+            checked.damaged.add(row.number)
+            yield finding
+
+
+def _check_document(
+    connection: sqlite3.Connection, row: _Row, checked: Checked, *, dimension: int | None
+) -> Iterator[CheckFinding]:
+    again = _again(row)
+    try:
+        problems = _problems(connection, row, checked, dimension=dimension)
+        for code, problem in problems.items():
+            yield found(code, f"{row.id!r}: {problem}; {again}", document_id=row.id)
+    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+        message = f"{row.id!r} cannot be read ({error}); {again}"
+        yield found("record", message, document_id=row.id)
+
+
+def _again(row: _Row) -> str:
+    """Return what to do about a damaged document: an unchanged source would not be read again."""
+    source = f"from {row.source}" if row.source else "with its text"
+    return f"remove the document and add it again {source}, or {_RESTORE}"
+
+
+def _problems(
+    connection: sqlite3.Connection, row: _Row, checked: Checked, *, dimension: int | None
+) -> dict[CheckCode, str]:
+    """Return what is wrong with a document, the first problem of each kind."""
+    sections = connection.execute(
+        "select position, start, end, path from section where document = ? order by position",
+        (row.number,),
+    ).fetchall()
+    pages = connection.execute(
+        "select position, start, end from page where document = ? order by position",
+        (row.number,),
+    ).fetchall()
+    bounds = [(start, end) for _, start, end, _ in sections]
+    told: dict[CheckCode, str] = {
+        "record": _record_problem(row),
+        "chunks": "",
+        "text": "",
+        "sections": _section_problem(sections, row.chars),
+        "pages": _page_problem(pages, row),
+        "vectors": "" if dimension is None else _vector_problem(connection, row, dimension),
+    }
+    texts, told["chunks"] = _read_chunks(connection, row, bounds)
+    checked.chunks += len(texts)
+    checked.chars += sum(map(len, texts))
+    if not told["chunks"] and text_hash(texts) != row.text_hash:
+        told["text"] = "its text is not the one that was stored (its hash is another one)"
+    return {code: problem for code, problem in told.items() if problem}
+
+
+def _record_problem(row: _Row) -> str:
+    fields = json.loads(row.metadata)
+    if not isinstance(fields, dict) or not all(
+        isinstance(value, str | int | float) for value in fields.values()
+    ):
+        return f"its metadata {row.metadata!r} are no fields"
+    warnings = json.loads(row.warnings)
+    if not isinstance(warnings, list) or not all(isinstance(text, str) for text in warnings):
+        return f"its warnings {row.warnings!r} are no texts"
+    return ""
+
+
+def _section_problem(sections: Sequence[tuple[int, int, int, str]], chars: int) -> str:
+    place = 0
+    for index, (position, start, end, path) in enumerate(sections):
+        if position != index or start != place or end <= start:
+            return f"section {index} is missing, empty, or starts not at character {place}"
+        titles = json.loads(path)
+        if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
+            return f"the path {path!r} of section {index} is no list of titles"
+        place = end
+    return "" if place == chars else f"its sections end at {place}, and its text at {chars}"
+
+
+def _page_problem(pages: Sequence[tuple[int, int, int]], row: _Row) -> str:
+    if len(pages) != row.pages:
+        return f"{len(pages)} of its {row.pages} pages are there"
+    for index, (position, start, end) in enumerate(pages):
+        if position != index or not 0 <= start <= end <= row.chars:
+            return f"page {index + 1} is missing, or outside of its {row.chars} characters"
+    return ""
+
+
+def _read_chunks(
+    connection: sqlite3.Connection, row: _Row, bounds: Sequence[tuple[int, int]]
+) -> tuple[list[str], str]:
+    """Return the texts of the chunks of a document, and what is wrong with them."""
+    base = row.number << POSITION_BITS
+    rows = connection.execute(
+        "select key, section, start, tokens, text from chunk where key >= ? and key < ?"
+        " order by key",
+        (base, base + (1 << POSITION_BITS)),
+    )
+    texts: list[str] = []
+    problem = ""
+    place = tokens = 0
+    for key, section, start, size, text in rows:
+        end = place + len(text)
+        if key - base != len(texts) or start != place or not text or not isinstance(text, str):
+            problem = problem or f"chunk {len(texts)} is missing, no text, or not at {place}"
+        elif not 0 <= section < len(bounds):
+            problem = problem or f"chunk {len(texts)} is of section {section}, which is missing"
+        elif not bounds[section][0] <= start < end <= bounds[section][1]:
+            problem = problem or f"chunk {len(texts)} is not inside of its section {section}"
+        elif size < 1:
+            problem = problem or f"chunk {len(texts)} has {size} tokens"
+        place, tokens = end, tokens + size
+        texts.append(text)
+    there, wanted = (len(texts), place, tokens), (row.chunks, row.chars, row.tokens)
+    if not problem and there != wanted:
+        problem = f"its chunks, characters and tokens are {there}, and were {wanted}"
+    return texts, problem
+
+
+def _vector_problem(connection: sqlite3.Connection, row: _Row, dimension: int) -> str:
+    stored = connection.execute(
+        "select data from vector where document = ?", (row.number,)
+    ).fetchone()
+    if not dimension:
+        return "it has vectors, and the knowledge base has none" if stored else ""
+    if stored is None:
+        return "its vectors are missing"
+    wanted = row.chunks * dimension * _HALF_BYTES
+    if len(stored[0]) != wanted:
+        return f"its vectors have {len(stored[0])} bytes, and not {wanted}"
+    halves: NDArray[np.float16] = np.frombuffer(stored[0], dtype="<f2").reshape(-1, dimension)
+    for first in range(0, len(halves), _BLOCK_ROWS):
+        rows = halves[first : first + _BLOCK_ROWS].astype(np.float32)
+        if not np.isfinite(rows).all():
+            return "its vectors hold what is no number"
+        lengths = np.sqrt((rows * rows).sum(axis=1))
+        if not ((np.abs(lengths - 1) < _UNIT_TOLERANCE) | (lengths == 0)).all():
+            return "its vectors are not of unit length"
+    return ""

@@ -1,0 +1,61 @@
+"""The things Spanwise works on, in pipeline order. All are frozen; ranges are half-open, 0-based.
+
+Offsets are Python string indices (code points) into `Document.text`, which is never edited after
+it was made. Pages alone are shown to people 1-based.
+"""
+
+from spanwise.types.documents import (
+    Block,
+    Chunk,
+    Document,
+    DocumentRecord,
+    Heading,
+    Page,
+    Scalar,
+    Section,
+)
+from spanwise.types.excerpts import (
+    Excerpt,
+    ExcerptResult,
+    ExcerptSpan,
+)
+from spanwise.types.reports import (
+    BackupReport,
+    CheckCode,
+    CheckFinding,
+    CheckReport,
+    IngestFailure,
+    IngestProgress,
+    IngestReport,
+    KnowledgeBaseInfo,
+)
+from spanwise.types.results import (
+    Citation,
+    SearchResult,
+    Segment,
+)
+
+__all__ = [
+    "BackupReport",
+    "Block",
+    "CheckCode",
+    "CheckFinding",
+    "CheckReport",
+    "Chunk",
+    "Citation",
+    "Document",
+    "DocumentRecord",
+    "Excerpt",
+    "ExcerptResult",
+    "ExcerptSpan",
+    "Heading",
+    "IngestFailure",
+    "IngestProgress",
+    "IngestReport",
+    "KnowledgeBaseInfo",
+    "Page",
+    "Scalar",
+    "SearchResult",
+    "Section",
+    "Segment",
+]

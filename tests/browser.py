@@ -1,0 +1,45 @@
+"""A real browser for tests of pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["chromium"]
+
+REQUIRED = "SPANWISE_REQUIRE_BROWSER"
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Open the Chromium that is in PATH; without one the test is skipped, or fails if required."""
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        reason = f"no browser: none of {', '.join(_NAMES)} is in PATH"
+        if os.environ.get(REQUIRED):
+            pytest.fail(f"{reason}, and {REQUIRED} is set")
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,173 @@
+"""Whether anything answers a question: the signals and the models, against sums written out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.scans import passages_of, scan_of
+
+from spanwise.core.abstention import (
+    SIGNALS,
+    AbstentionModel,
+    LogisticModel,
+    abstention_signals,
+    can_judge,
+)
+from spanwise.core.features import lay_out
+from spanwise.core.question import read_question
+from spanwise.core.scan import PassageRange
+from spanwise.errors import OptionError
+
+WORDS, COVERAGE, SCORE, MEANING = range(4)
+
+
+def signals(
+    question: str = "freight margin",
+    impacts: tuple[list[float], ...] = ([0.0, 2.0, 0.0], [0.0, 0.0, 1.1]),
+    *,
+    holders: tuple[int, ...] = (1, 1),
+    titles: tuple[bool, ...] = (False, False),
+    spans: tuple[tuple[int, int], ...] = ((0, 3),),
+    candidates: tuple[int, ...] | None = None,
+    score: float = 8.5,
+) -> NDArray[np.float64]:
+    """Return the signals of a question to one document; a row of impacts a word."""
+    scan = replace(
+        scan_of([90]),
+        term_chunks=np.array(holders),
+        title_documents=np.array(titles, dtype=np.int64),
+        document_terms=np.array([holders]),
+        document_titles=np.array([titles]),
+    )
+    passages = replace(
+        passages_of([0.0] * len(impacts[0])),
+        impacts=np.array(impacts, dtype=np.float32),
+        similarities=np.array([[0.2, 0.5, 0.1]], dtype=np.float32),
+    )
+    return abstention_signals(
+        read_question(question),
+        scan=scan,
+        rows=lay_out([(0, PassageRange(10, start, end)) for start, end in spans]),
+        passages=passages,
+        candidates=np.array(candidates or range(len(impacts[0]))),
+        score=score,
+    )
+
+
+def test_words_are_those_of_the_best_chunk_over_all_that_a_chunk_can_hold() -> None:
+    assert signals()[WORDS] == pytest.approx(2.0 / (2 * 2.2))
+
+
+def test_a_word_is_covered_by_a_neighbour_and_by_the_title() -> None:
+    assert signals()[COVERAGE] == 1.0
+    assert signals(impacts=([2.0, 0.0, 0.0], [0.0, 0.0, 0.0]))[COVERAGE] == pytest.approx(0.5)
+    titled = signals(impacts=([2.0, 0.0, 0.0], [0.0, 0.0, 0.0]), titles=(False, True))
+    assert titled[COVERAGE] == 1.0
+    assert titled[WORDS] == pytest.approx((2.0 + 1.0) / (2 * 2.2))
+
+
+def test_a_chunk_of_another_range_is_no_neighbour() -> None:
+    apart = signals(impacts=([0.0, 2.0, 0.0], [0.0, 0.0, 1.1]), spans=((0, 2), (5, 6)))
+    assert apart[COVERAGE] == pytest.approx(0.5)
+
+
+def test_a_word_that_no_chunk_holds_counts_as_much_as_any() -> None:
+    unknown = signals(impacts=([0.0, 2.0, 0.0], [0.0, 0.0, 0.0]), holders=(1, 0))
+    known, missing = np.log(1 + 289.5 / 1.5), np.log1p(290)
+    assert unknown[WORDS] == pytest.approx(2.0 * known / (2.2 * (known + missing)))
+    roots = np.sqrt([known, missing])
+    assert unknown[COVERAGE] == pytest.approx(roots[0] / roots.sum())
+
+
+def test_a_word_that_says_what_to_do_counts_less() -> None:
+    asked = signals("summarize margin", impacts=([0.0, 0.0, 0.0], [0.0, 2.0, 0.0]))
+    assert asked[WORDS] == pytest.approx(2.0 / (1.4 * 2.2))
+
+
+def test_score_and_nearest_meaning_are_of_candidates() -> None:
+    assert signals()[[SCORE, MEANING]].tolist() == pytest.approx([8.5, 0.5])
+    of_one = signals(candidates=(2,))
+    assert of_one[MEANING] == pytest.approx(0.1)
+    assert of_one[WORDS] == pytest.approx(1.1 / (2 * 2.2))
+    assert of_one[COVERAGE] == 1.0
+
+
+def test_a_low_score_says_no_more_than_a_middling_one() -> None:
+    assert signals(score=1.0)[SCORE] == signals(score=6.9)[SCORE] < signals()[SCORE]
+
+
+@pytest.mark.parametrize(
+    ("question", "judged"),
+    [
+        ("Why did the margin fall?", True),
+        ("Summarize this document.", False),
+        ("What is it about?", False),
+        ("Why?", False),
+        ("Summarize the margin.", True),
+        (" ".join(f"word{at}" for at in range(63)), True),
+        (" ".join(f"word{at}" for at in range(64)), False),
+    ],
+)
+def test_only_a_question_that_says_what_it_asks_is_judged(question: str, judged: bool) -> None:
+    assert can_judge(read_question(question)) is judged
+
+
+def test_a_request_in_another_language_is_a_request() -> None:
+    question = read_question("Fasse das Dokument zusammen", languages=["de"])
+    assert not can_judge(question)
+
+
+MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.5, missing=0.3)
+
+
+@pytest.mark.parametrize(
+    ("words", "evidence", "is_weak", "is_missing"),
+    [(0.0, 0.2689, True, True), (0.25, 0.3775, True, False), (0.5, 0.5, False, False)],
+)
+def test_two_thresholds_part_what_is_found_weak_and_missing(
+    words: float, evidence: float, is_weak: bool, is_missing: bool
+) -> None:
+    judged = MODEL.judge(np.array([words, 9.0, 9.0, 9.0]))
+    assert judged.evidence == pytest.approx(evidence, abs=1e-4)
+    assert (judged.is_weak, judged.is_missing) == (is_weak, is_missing)
+
+
+@pytest.mark.parametrize("far", [-1e6, 1e6])
+def test_signals_far_out_overflow_nothing(far: float) -> None:
+    assert MODEL.judge(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
+
+
+def as_json(**changes: object) -> str:
+    logistic = {"weights": [1, 1, 1, 1], "bias": 0, "weak": 0.2, "missing": 0.1}
+    data: dict[str, object] = {
+        "signals": list(SIGNALS),
+        "embedder": "vendor:model",
+        "with_vectors": logistic,
+        "keywords_alone": {**logistic, "weights": [1, 1, 1, 0]},
+    }
+    return json.dumps({**data, **changes})
+
+
+def test_cosines_of_another_embedder_are_not_judged_by() -> None:
+    model = AbstentionModel.from_json(as_json())
+    assert model.for_embedder("vendor:model") is model.with_vectors
+    assert model.for_embedder("vendor:other") is model.keywords_alone
+    assert model.for_embedder(None) is model.keywords_alone
+
+
+def test_a_model_for_other_signals_is_refused() -> None:
+    with pytest.raises(OptionError, match="for the signals"):
+        AbstentionModel.from_json(as_json(signals=["x"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", as_json(with_vectors={}), as_json(with_vectors={"weights": [1]})],
+)
+def test_what_is_no_model_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="cannot be read"):
+        AbstentionModel.from_json(text)

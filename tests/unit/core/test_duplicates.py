@@ -1,0 +1,87 @@
+"""Which texts say the same, and which of them stands for all."""
+
+import numpy as np
+import pytest
+
+from spanwise.core.duplicates import TextMarks, are_copies, originals, shares_without_copies
+
+CLAUSE = (
+    "Each party shall keep confidential all information that it receives from the other party "
+    "under this agreement and shall not disclose it to any third party without consent, for "
+    "a period of 5 years after the end of this agreement."
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (CLAUSE, True),
+        (CLAUSE.upper().replace(" ", "\n"), True),
+        (CLAUSE.replace("the other party", "Acme"), True),
+        (CLAUSE.replace("5 years", "3 years"), False),
+        (CLAUSE.replace("5 years", "5 and 6 years"), False),
+        (" ".join(reversed(CLAUSE.split())), False),
+        (CLAUSE[:100], False),
+    ],
+)
+def test_copies_have_the_same_numbers_and_nearly_the_same_words(other: str, expected: bool) -> None:
+    assert are_copies(TextMarks.of(CLAUSE), TextMarks.of(other)) is expected
+
+
+def test_headings_and_phrases_are_no_copies() -> None:
+    assert not are_copies(
+        TextMarks.of("Item 7. Risk factors"), TextMarks.of("Item 7. Risk factors")
+    )
+
+
+def test_the_document_with_the_most_shares_stands_for_all() -> None:
+    shares = np.array([0.1, 0.1, 0.2, 0.5, 0.1])
+    documents = np.array([0, 1, 1, 2, 2])
+    assert originals([(0, 1)], shares=shares, documents=documents).tolist() == [1, 1, 2, 3, 4]
+    chain = originals([(0, 1), (1, 4)], shares=shares, documents=documents)
+    assert chain.tolist() == [4, 4, 2, 3, 4]
+
+
+def test_the_order_of_pairs_does_not_matter() -> None:
+    shares, documents = np.array([0.4, 0.3, 0.2, 0.1]), np.arange(4)
+    pairs = [(0, 3), (1, 2), (2, 3)]
+    expected = [0, 0, 0, 0]
+    assert originals(pairs, shares=shares, documents=documents).tolist() == expected
+    assert originals(pairs[::-1], shares=shares, documents=documents).tolist() == expected
+
+
+def test_what_stands_around_a_copy_goes_with_it_as_far_as_shares_fall() -> None:
+    shares = np.array([0.05, 0.2, 0.1, 0.3, 0.01, 0.05, 0.15, 0.1, 0.04])
+    copy_of = np.arange(9)
+    copy_of[6] = 1
+    once = shares_without_copies(shares, copy_of, starts=np.array([0, 4]))
+    assert once.tolist() == pytest.approx([0.05, 0.35, 0.1, 0.3, 0, 0, 0, 0, 0])
+    kept = shares_without_copies(shares, copy_of, starts=np.array([0, 4, 6, 7]))
+    assert kept.tolist() == pytest.approx([0.05, 0.35, 0.1, 0.3, 0.01, 0.05, 0, 0.1, 0.04])
+    risen = shares_without_copies(
+        np.array([0.2, 0.1, 0.3, 0.05, 0.4]), np.array([0, 1, 2, 0, 4]), starts=np.array([0, 1])
+    )
+    assert risen.tolist() == pytest.approx([0.25, 0.1, 0.3, 0, 0.4])
+
+
+def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
+    shares, copy_of = np.array([0.5, 0.4, 0.4, 0.3]), np.array([0, 0, 2, 3])
+    starts = np.array([0, 1])
+    gone = shares_without_copies(shares, copy_of, starts=starts)
+    assert gone.tolist() == pytest.approx([0.9, 0, 0, 0])
+    kept = shares_without_copies(shares, copy_of, starts=starts, kept=[2])
+    assert kept.tolist() == pytest.approx([0.9, 0, 0.4, 0.3])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "双方应对在履行本协议过程中从对方获得的一切信息严格保密，未经披露方事先书面同意，"
+        "不得向任何第三方披露，但法律另有规定的除外。",
+        "各当事者は、相手方から受領したすべての情報を秘密として保持し、事前の同意なく第三者に"
+        "開示してはならない。",
+    ],
+)
+def test_copies_are_known_where_words_have_no_spaces(text: str) -> None:
+    assert are_copies(TextMarks.of(text), TextMarks.of(f"{text}\n"))
+    assert not are_copies(TextMarks.of(text), TextMarks.of(text[::-1]))
