@@ -37,12 +37,25 @@ def test_lines_of_a_paragraph_are_joined() -> None:
     assert sheet.text() == " ".join(PROSE)
 
 
+def test_blank_lines_stand_before_headings_and_around_tables() -> None:
+    """And nowhere else: below a heading its text follows on the next line."""
+    sheet = Sheet()
+    y = sheet.prose(PROSE, y=740)
+    sheet.write("Ships and Boats", y=y - 18, size=14, font=BOLD)
+    y = sheet.prose(PROSE, y=y - 42)
+    sheet.row("Ships", "12", "14", y=y - 40).row("Boats", "1", "4", y=y - 52)
+    sheet.prose(PROSE, y=y - 100)
+    prose = " ".join(PROSE)
+    table = "Ships | 12 | 14\nBoats | 1 | 4"
+    assert sheet.text() == f"{prose}\n\nShips and Boats\n{prose}\n\n{table}\n\n{prose}"
+
+
 def test_a_wide_gap_parts_paragraphs() -> None:
-    """A blank line stands between them."""
+    """Each stands on a line of its own, without a blank one between."""
     sheet = Sheet()
     y = sheet.prose(PROSE, y=700)
     sheet.prose(PROSE, y=y - 10)
-    assert sheet.text() == "\n\n".join([" ".join(PROSE)] * 2)
+    assert sheet.text() == "\n".join([" ".join(PROSE)] * 2)
 
 
 def test_an_indented_line_begins_a_paragraph() -> None:
@@ -50,7 +63,7 @@ def test_an_indented_line_begins_a_paragraph() -> None:
     sheet = Sheet()
     y = sheet.prose(PROSE[:2], y=700)
     sheet.write("   A new thought that is indented begins here, and it goes on", y=y)
-    assert sheet.text().split("\n\n")[1].startswith("A new thought")
+    assert sheet.text().split("\n")[1].startswith("A new thought")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +87,7 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     sheet = Sheet()
     for at, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True)):
         sheet.write(left, y=700 - 12 * at).write(right, x=320, y=700 - 12 * at)
-    assert sheet.text() == f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"
+    assert sheet.text() == f"{' '.join(LEFT)}\n{' '.join(RIGHT)}"
 
 
 def test_a_line_across_both_columns_cuts_them() -> None:
@@ -237,8 +250,8 @@ def test_a_page_of_nothing_but_its_head_keeps_it() -> None:
     assert compose_sheets(sheets).text.count("Left blank on purpose") == 5
 
 
-def test_a_paragraph_goes_on_over_a_page_break() -> None:
-    """No blank line parts it; its characters stay on their pages."""
+def test_a_page_break_is_a_line_end() -> None:
+    """A paragraph that goes on stays in one run; its characters stay on their pages."""
     first, second = Sheet(), Sheet()
     first.prose(PROSE[:2], y=100)
     second.prose([PROSE[2]], y=700)

@@ -24,11 +24,11 @@ def fail(data: bytes, *, max_pages: int = 100) -> ParseError:
 def test_pages_cover_the_text() -> None:
     """What parts two pages belongs to the first; an empty one has no characters."""
     parsed = parse(build_pdf(["One.\nThe second line", "", "Three"]))
-    assert parsed.text == "One.\nThe second line\n\nThree"
+    assert parsed.text == "One.\nThe second line\nThree"
     assert parsed.pages == (
-        Page(start=0, end=22),
-        Page(start=22, end=22),
-        Page(start=22, end=27),
+        Page(start=0, end=21),
+        Page(start=21, end=21),
+        Page(start=21, end=26),
     )
 
 

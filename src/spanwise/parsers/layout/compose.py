@@ -2,11 +2,10 @@
 
 Rules
     1. Text only grows: what points into it is noted while it is written.
-    2. A heading, a paragraph and a table stand between blank lines; the rows of a table, and
-       lines that were set apart on purpose, stand on lines of their own.
+    2. A blank line stands before a heading and around a table. Paragraphs, and the rows of a
+       table, stand on lines of their own: chunks may hold several short paragraphs of a section.
     3. A table begins with its caption: its block holds the headings right above it.
     4. Footnotes follow all else that stands on their page.
-    5. A paragraph that goes on on the next page is not ended by a blank line.
 """
 
 from __future__ import annotations
@@ -30,10 +29,6 @@ __all__ = ["Composition", "compose"]
 
 _NOTE_MARK = re.compile(r"(?:\(?\d{1,2}\)?|[*†‡§]+|\([a-z]\)|[a-z]\))\s+\S")
 _NOTE_SIZE = 0.93  # of the body
-_NEAR = 1.4  # sizes between the baselines of lines that stand together
-_PROSE_CHARS = 60
-_INDENT = 0.8  # em
-_ENDS = ".:;!?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +136,6 @@ class _Composer:
         self._mender = mender
         self._headings: list[tuple[int, int, tuple[float, ...]]] = []
         self._end = 0
-        self._is_open = False
-        """Whether the last paragraph may go on, on the next page."""
 
     def headings(self) -> tuple[Heading, ...]:
         """Return the headings that were written, with their levels."""
@@ -169,32 +162,15 @@ class _Composer:
             elif (found := headings.find(index)) is not None:
                 self.writer.separate(2)
                 start = self._write_heading(lines[index : found.end], found)
-                self.writer.separate(2)
+                self.writer.separate(1)
                 index = found.end
             else:
                 stop = _paragraph_stop(lines, index, tables, headings)
-                self._separate(lines, index, stop)
+                self.writer.separate(1)
                 start = self._write(self._join(lines[index:stop]))
-                self._is_open = lines[stop - 1].text[-1] not in _ENDS
                 index = stop
             first = start if first is None else first
         return first
-
-    def _separate(self, lines: Sequence[Line], start: int, stop: int) -> None:
-        """Owe what parts a paragraph from the text before it."""
-        line = lines[start]
-        if not start:
-            goes_on_here = self._is_open and line.text[0].islower()
-        else:
-            above = lines[start - 1]
-            goes_on_here = (
-                stop - start == 1
-                and len(line.text) < _PROSE_CHARS
-                and above.region == line.region
-                and line.left <= above.left + _INDENT * line.size
-                and 0 < above.baseline - line.baseline <= _NEAR * line.size
-            )
-        self.writer.separate(1 if goes_on_here else 2)
 
     def _write(self, piece: str) -> int:
         start = self.writer.write(piece)
@@ -211,7 +187,6 @@ class _Composer:
     def _write_heading(self, lines: Sequence[Line], found: HeadingLines) -> int:
         start = self._write(self._join(lines))
         self._headings.append((start, self._end, found.rank))
-        self._is_open = False
         return start
 
     def _write_table(self, lines: Sequence[Line], table: Table, headings: PageHeadings) -> int:
@@ -236,7 +211,6 @@ class _Composer:
             starts.append(self._write(row.replace(HYPHEN, "-")))
             self.writer.separate(1)
         self.writer.separate(2)
-        self._is_open = False
         self.blocks.append(Block(start=starts[0], end=self._end, kind="table"))
         return starts[0]
 
