@@ -58,12 +58,11 @@ class Evidence:
     @property
     def candidates(self) -> int:
         """How many chunks were weighed for at least one query."""
-        rows = [
-            place[found.candidates]
-            for found, place in zip(self.weighed, self.positions, strict=True)
-            if found is not None
-        ]
-        return len(np.unique(np.concatenate(rows)))
+        weighed = np.zeros(len(self.shares), dtype=bool)
+        for found, place in zip(self.weighed, self.positions, strict=True):
+            if found is not None:
+                weighed[place[found.candidates]] = True
+        return int(np.count_nonzero(weighed))
 
     def place(self, row: int) -> tuple[int, int]:
         """Return the range of a row and its position in it."""
@@ -79,6 +78,8 @@ class Evidence:
 
         A query is served by its best chunk, and by rows with more than `least` of its share.
         """
+        if len(self.weighed) == 1:
+            return (0,)
         held = np.array(
             [
                 0.0 if found is None else found.shares[np.isin(place, rows)].sum()
@@ -96,8 +97,10 @@ class Evidence:
 
     def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Return other documents with copies of rows of one document, as handles, ascending."""
-        others = np.flatnonzero(np.isin(self.copy_of, rows))
-        others = others[self.copy_of[others] != others]
+        others = np.flatnonzero(self.copy_of != np.arange(len(self.copy_of)))
+        if not len(others):
+            return ()
+        others = others[np.isin(self.copy_of[others], rows)]
         handles = {self.ranges[self.place(row)[0]].handle for row in others.tolist()}
         return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
 
