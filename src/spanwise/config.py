@@ -101,6 +101,7 @@ def _limits(
     """Return a key for each limit."""
 
     def check(field: str, value: Value) -> object:
+        # Its kind is that of the default, which was checked before.
         return options(**{field: value})  # type: ignore[arg-type]
 
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -144,13 +144,13 @@ def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[n
 
 def _differing(part: Part, expected: Part) -> list[str]:
     """Return the names of the arrays that differ."""
-    pairs: list[tuple[str, object, object]] = []
+    pairs: list[tuple[str, Any, Any]] = []
     for one, other in ((part, expected), (part.body, expected.body)):
         pairs += [(f.name, getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
     return [
         name
         for name, one, other in pairs
-        if not isinstance(one, Postings) and not np.array_equal(one, other)  # type: ignore[arg-type]
+        if not isinstance(one, Postings) and not np.array_equal(one, other)
     ]
 
 

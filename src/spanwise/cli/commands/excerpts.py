@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from spanwise.cli.arguments import json_option
+from spanwise.cli.answers import answer_options, check_answer_options, write_answer
 from spanwise.cli.asking import QuestionArguments, asked_question, question_options
 from spanwise.cli.exits import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 from spanwise.options import METHOD_PRESETS
@@ -74,10 +72,7 @@ class _ExcerptArguments(QuestionArguments):
         help="How contiguous the evidence inside an excerpt is.",
     ),
 )
-@click.option(
-    "--context", is_flag=True, help="Write the context for a language model, nothing else."
-)
-@json_option
+@answer_options
 def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
     """Give texts of a given size around what answers a question.
 
@@ -85,18 +80,10 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
     around it until the tokens are spent. A document that fits whole is given whole. Excerpts with
     the highest mean relevance come first.
     """
-    if arguments["context"] and arguments["as_json"]:
-        raise click.UsageError("--context and --json exclude each other; JSON holds the context")
+    context, as_json = arguments["context"], arguments["as_json"]
+    check_answer_options(context=context, as_json=as_json)
     result = _excerpts(arguments)
-    if arguments["as_json"]:
-        # Wall times are left out: the same question gives the same bytes.
-        fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
-        write_json({**fields, "not_found": result.not_found}, sys.stdout)
-    elif arguments["context"]:
-        sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
-    else:
-        draw_excerpts(result, Page())
-    return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK
+    return write_answer(result, context=context, as_json=as_json, draw=draw_excerpts)
 
 
 def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:

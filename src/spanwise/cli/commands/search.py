@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from spanwise.cli.arguments import json_option
+from spanwise.cli.answers import answer_options, check_answer_options, write_answer
 from spanwise.cli.asking import AskingArguments, search_keywords, search_options
 from spanwise.cli.exits import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
@@ -51,10 +48,7 @@ class _SearchArguments(AskingArguments):
     ),
 )
 @search_options
-@click.option(
-    "--context", is_flag=True, help="Write the context for a language model, nothing else."
-)
-@json_option
+@answer_options
 def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     """Find the segments that answer a question, inside a token budget.
 
@@ -62,19 +56,10 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     position. Each says its place by worth (1st is worth most) and its relevance, the chance that
     it holds evidence.
     """
-    if arguments["context"] and arguments["as_json"]:
-        raise click.UsageError("--context and --json exclude each other; JSON holds the context")
+    context, as_json = arguments["context"], arguments["as_json"]
+    check_answer_options(context=context, as_json=as_json)
     result = _search(arguments)
-    if arguments["as_json"]:
-        # Wall times are left out: the same question gives the same bytes.
-        names = [item.name for item in dataclasses.fields(result) if item.name != "seconds"]
-        fields = {name: getattr(result, name) for name in names}
-        write_json({**fields, "not_found": result.not_found}, sys.stdout)
-    elif arguments["context"]:
-        sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
-    else:
-        draw_result(result, Page())
-    return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK
+    return write_answer(result, context=context, as_json=as_json, draw=draw_result)
 
 
 def _search(arguments: _SearchArguments) -> SearchResult:
