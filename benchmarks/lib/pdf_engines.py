@@ -1,0 +1,115 @@
+"""Readers of PDF files that are compared: ours, plain pypdfium2, and others where installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+
+from benchmarks.lib.filings import Reading
+from spanwise.parsers.parsed import Source
+from spanwise.parsers.pdf import read_pdf
+
+__all__ = ["Engine", "available_engines", "read_plain"]
+
+Engine = Callable[[Path], Reading]
+
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
+
+
+def available_engines() -> dict[str, Engine]:
+    """Return the readers that can be run here, by name."""
+    engines: dict[str, Engine] = {
+        "ours": read_ours,
+        "ours, outline ignored": lambda path: read_ours(path, with_outline=False),
+        "pypdfium2, plain": read_plain,
+    }
+    if shutil.which("pdftotext"):
+        engines["pdftotext -layout"] = read_pdftotext
+    if importlib.util.find_spec("liteparse"):
+        engines["liteparse, markdown"] = read_liteparse
+    if importlib.util.find_spec("pymupdf4llm"):
+        engines["pymupdf4llm"] = read_pymupdf4llm
+    return engines
+
+
+def read_ours(path: Path, *, with_outline: bool = True) -> Reading:
+    """Return the pages and headings of our parser; running heads count as removed."""
+    start = time.process_time()
+    parsed, composed = read_pdf(
+        Source(data=path.read_bytes(), name=path.name), with_outline=with_outline
+    )
+    seconds = time.process_time() - start
+    starts = [page.start for page in parsed.pages]
+    return Reading(
+        pages=[parsed.text[page.start : page.end] for page in parsed.pages],
+        headings=[
+            (bisect_right(starts, heading.start) - 1, heading.level, heading.title)
+            for heading in parsed.headings
+        ],
+        removed=["\n".join(lines) for lines in composed.running],
+        seconds=seconds,
+    )
+
+
+def read_plain(path: Path) -> Reading:
+    """Return pdfium's text of each page, in the order of the content."""
+    start = time.process_time()
+    document = pypdfium2.PdfDocument(path)
+    pages = []
+    for page in document:
+        content = page.get_textpage()
+        text = content.get_text_range()
+        pages.append(text.replace("\r\n", "\n").replace("\ufffe", ""))
+        content.close()
+        page.close()
+    document.close()
+    return Reading(pages, seconds=time.process_time() - start)
+
+
+def read_pdftotext(path: Path) -> Reading:
+    """Return what poppler makes of each page with its layout kept."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        ["pdftotext", "-layout", str(path), "-"], capture_output=True, check=False
+    )
+    pages = done.stdout.decode("utf-8", "replace").split("\f")[:-1]
+    return Reading(pages, seconds=time.perf_counter() - start)
+
+
+def read_liteparse(path: Path) -> Reading:
+    """Return the pages of liteparse in Markdown, without OCR."""
+    import liteparse
+
+    start = time.process_time()
+    parser = liteparse.LiteParse(ocr_enabled=False, max_pages=20_000, output_format="markdown")
+    result: Any = parser.parse(str(path))
+    pages = [str(getattr(page, "markdown", None) or page.text) for page in result.pages]
+    return _of_markdown(pages, time.process_time() - start)
+
+
+def read_pymupdf4llm(path: Path) -> Reading:
+    """Return the pages of pymupdf4llm in Markdown."""
+    import pymupdf4llm
+
+    start = time.process_time()
+    chunks: Any = pymupdf4llm.to_markdown(str(path), page_chunks=True)
+    return _of_markdown([chunk["text"] for chunk in chunks], time.process_time() - start)
+
+
+def _of_markdown(pages: list[str], seconds: float) -> Reading:
+    headings = []
+    for number, page in enumerate(pages):
+        for line in page.split("\n"):
+            match = _HEADING.match(line)
+            if match:
+                headings.append((number, len(match[1]), match[2].strip("*_ ")))
+    return Reading(pages, headings=headings, seconds=seconds)

@@ -1,0 +1,224 @@
+"""What PDF readers keep of rows, headings and order: python -m benchmarks.pdf DATASET.
+
+DATASET is a folder with documents.jsonl, queries.jsonl and PDFs, whose evidence names pages
+(0-based) and their text. Every reader that is installed reads the same files, one after the other:
+ours, plain pypdfium2, `pdftotext -layout`, liteparse, pymupdf4llm. Then they read PDFs that are
+rendered (by reportlab) from Markdown of our own and Python's language reference, whose headings,
+ruled tables and order are known. `--search` measures what the layout does to search: the evidence
+pages that segments reach, beside plain text of the same files.
+
+Seconds are CPU time of one process, but for pdftotext, a process of its own (wall time).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from pathlib import Path
+
+import pypdfium2
+
+from benchmarks.lib import pdf_search
+from benchmarks.lib.filings import (
+    Evidence,
+    Rates,
+    Reading,
+    letters,
+    read_evidence,
+    score_evidence,
+    score_outline,
+)
+from benchmarks.lib.pdf_engines import Engine, available_engines, read_plain
+from benchmarks.lib.rendered import (
+    RUNNING,
+    STYLES,
+    Rendered,
+    read_markdown,
+    read_reference,
+    render,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+_WORD_COUNT = 20_000  # order is compared on so many words of a file
+
+
+def outline_of(path: Path) -> list[tuple[int, str]]:
+    """Return page and title of each bookmark of a file."""
+    document = pypdfium2.PdfDocument(path)
+    found = []
+    for bookmark in document.get_toc():
+        target = bookmark.get_dest()
+        page = target.get_index() if target else None
+        if page is not None and page >= 0:
+            found.append((page, bookmark.get_title()))
+    document.close()
+    return found
+
+
+def measure_filings(
+    folder: Path, names: Sequence[str], engines: Mapping[str, Engine], *, verbose: bool
+) -> None:
+    """Print what each reader keeps of the evidence of some documents."""
+    evidence = [item for item in read_evidence(folder) if not names or item.document in names]
+    documents = sorted({item.document for item in evidence})
+    rates = {name: Rates() for name in engines}
+    for document in documents:
+        path = folder / "documents" / f"{document}.pdf"
+        entries = outline_of(path)
+        plain = read_plain(path).pages if entries else []
+        for name, engine in engines.items():
+            reading = engine(path)
+            misses = _score(reading, evidence, document, rates[name])
+            if entries:
+                score_outline(entries, reading, plain, rates[name])
+            if verbose:
+                print("\n".join(f"{name}: {miss}" for miss in misses))
+    columns = ("words", "rows", "rows alone", "titles", "outline")
+    print(f"| {len(documents)} files | pages/s | headings/page | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 3) + "|")
+    for name, found in rates.items():
+        speed = found.found["pages"] / max(found.found["seconds"], 1e-9)
+        headings = found.rate("headings")
+        cells = [_cell(found.rate(column)) for column in columns]
+        each = "-" if headings is None else f"{headings:.2f}"
+        print(f"| {name} | {speed:.0f} | {each} | {' | '.join(cells)} |")
+
+
+def _score(
+    reading: Reading, evidence: Sequence[Evidence], document: str, rates: Rates
+) -> list[str]:
+    misses: list[str] = []
+    rates.add("pages", len(reading.pages), 1)
+    rates.add("seconds", reading.seconds, 1)
+    if reading.headings is not None:
+        rates.add("headings", len(reading.headings), len(reading.pages))
+    for item in evidence:
+        if item.document == document:
+            score_evidence(item, reading, rates, misses)
+    return misses
+
+
+def _cell(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate:.3f}"
+
+
+def measure_rendered(
+    sources: Sequence[Rendered], engines: Mapping[str, Engine], folder: Path
+) -> None:
+    """Print what each reader keeps of files that are rendered in four styles."""
+    columns = ("headings found", "right", "levels", "order", "rows", "paragraphs")
+    print(f"| style | reader | {' | '.join(columns)} | running lines left |")
+    print("|---" * (len(columns) + 3) + "|")
+    for style in STYLES:
+        paths = []
+        for source in sources:
+            path = folder / f"{style}-{source.name}.pdf"
+            render(source, path, style=style)
+            paths.append(path)
+        for name, engine in engines.items():
+            rates = Rates()
+            for source, path in zip(sources, paths, strict=True):
+                _score_rendered(source, engine(path), rates)
+            cells = [_cell(rates.rate(column)) for column in columns]
+            print(f"| {style} | {name} | {' | '.join(cells)} | {rates.found['left']:.0f} |")
+
+
+def _score_rendered(source: Rendered, reading: Reading, rates: Rates) -> None:
+    text = "\n".join(reading.pages)
+    lines = [letters(line) for line in text.split("\n")]
+    held = set(lines)
+    if reading.headings is not None:
+        wanted = Counter(letters(title) for _, title in source.headings)
+        found = Counter(letters(title) for _, _, title in reading.headings)
+        hits = sum((wanted & found).values())
+        rates.add("headings found", hits, wanted.total())
+        rates.add("right", hits, found.total())
+        _score_levels(source, reading, rates)
+    expected, got = source.text.casefold().split(), text.casefold().split()
+    expected, got = expected[:_WORD_COUNT], [word for word in got if word != "|"]
+    matcher = SequenceMatcher(None, expected, got, autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    rates.add("order", same, len(expected))
+    for row in source.rows:
+        rates.add("rows", letters("".join(row)) in held, 1)
+    for paragraph in source.paragraphs:
+        rates.add("paragraphs", letters(paragraph) in held, 1)
+    if len(reading.pages) > 1:  # on a single page nothing runs
+        rates.add("left", sum(any(letters(run) in line for run in RUNNING) for line in lines), 1)
+
+
+def _score_levels(source: Rendered, reading: Reading, rates: Rates) -> None:
+    """Count the neighbours of which the one that should be deeper is deeper."""
+    levels = {letters(title): level for level, title in source.headings}
+    pairs = [
+        (levels[letters(title)], level)
+        for _, level, title in reading.headings or ()
+        if letters(title) in levels
+    ]
+    for before, after in pairwise(pairs):
+        wanted = (before[0] > after[0]) - (before[0] < after[0])
+        found = (before[1] > after[1]) - (before[1] < after[1])
+        rates.add("levels", wanted == found, 1)
+
+
+def own_sources() -> list[Rendered]:
+    """Return the documentation of this repository and Python's language reference."""
+    paths = sorted((ROOT / "docs").glob("*.md"))
+    return read_markdown([*paths, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]) + read_reference()
+
+
+def print_head() -> None:
+    """Print where and when this is measured."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    print(
+        f"commit {commit.stdout.strip() or 'none'}, {today}, {platform.machine()}, "
+        f"Python {platform.python_version()}, pypdfium2 {pypdfium2.version.PYPDFIUM_INFO}, "
+        f"load {load}"
+    )
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("dataset", type=Path, nargs="?", help="folder of a dataset of PDFs")
+    parser.add_argument("--documents", nargs="+", default=[], help="only these of its documents")
+    parser.add_argument("--only", default="", help="readers whose name holds this")
+    parser.add_argument("--verbose", action="store_true", help="name what is missed")
+    parser.add_argument("--search", action="store_true", help="measure search instead")
+    parser.add_argument("--smoke", action="store_true", help="two small files of our own")
+    arguments = parser.parse_args()
+    engines = {name: e for name, e in available_engines().items() if arguments.only in name}
+    if not arguments.smoke and arguments.dataset is None:
+        parser.error("name the folder of a dataset, or --smoke")
+    print_head()
+    with tempfile.TemporaryDirectory() as place:
+        if arguments.smoke:
+            measure_rendered(read_reference(files=12)[:1], engines, Path(place))
+            pdf_search.run(pdf_search.write_sample(Path(place)), Path(place))
+        elif arguments.search:
+            pdf_search.run(arguments.dataset, Path(place))
+        else:
+            measure_filings(
+                arguments.dataset, arguments.documents, engines, verbose=arguments.verbose
+            )
+            measure_rendered(own_sources(), engines, Path(place))
+
+
+if __name__ == "__main__":
+    main()

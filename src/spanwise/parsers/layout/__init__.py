@@ -1,0 +1,1 @@
+"""From words with places to text in reading order: pure, fed by plain lists."""
