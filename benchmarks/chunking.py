@@ -27,7 +27,7 @@ import numpy as np
 from spanwise.core.chunks import ChunkSpan, split_chunks
 from spanwise.core.sections import split_sections
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.parsers.markdown import parse_markdown
+from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.types import Document, Section
 

@@ -2,10 +2,12 @@
 
 DATASET is a folder with documents.jsonl, queries.jsonl and PDFs, whose evidence names pages
 (0-based) and their text. Every reader that is installed reads the same files, one after the other:
-ours, plain pypdfium2, `pdftotext -layout`, liteparse, pymupdf4llm. Then they read PDFs that are
-rendered (by reportlab) from Markdown of our own and Python's language reference, whose headings,
-ruled tables and order are known. `--search` measures what the layout does to search: the evidence
-pages that segments reach, beside plain text of the same files.
+ours, plain pypdfium2, `pdftotext -layout`, liteparse, pymupdf4llm (seconds a page: of filings it
+gets the pages with evidence alone, of rendered files none unless `--only` names it). Before that,
+one worker process and two read all files. Last, the readers get PDFs that are rendered (by
+reportlab) from Markdown of our own and Python's language reference, whose headings, ruled tables
+and order are known. `--search` measures what the layout does to search: the evidence that segments
+reach, beside plain text of the same files and with parts of the layout left out.
 
 Seconds are CPU time of one process, but for pdftotext, a process of its own (wall time).
 """
@@ -36,7 +38,8 @@ from benchmarks.lib.filings import (
     score_evidence,
     score_outline,
 )
-from benchmarks.lib.pdf_engines import Engine, available_engines, read_plain
+from benchmarks.lib.pdf_engines import SLOW, Engine, available_engines, read_plain
+from benchmarks.lib.pdf_pool import measure_pool
 from benchmarks.lib.rendered import (
     RUNNING,
     STYLES,
@@ -69,37 +72,49 @@ def measure_filings(
     """Print what each reader keeps of the evidence of some documents."""
     evidence = [item for item in read_evidence(folder) if not names or item.document in names]
     documents = sorted({item.document for item in evidence})
+    if "ours" in engines:  # first: the largest process is counted among all that ever ended
+        measure_pool([folder / "documents" / f"{document}.pdf" for document in documents])
     rates = {name: Rates() for name in engines}
     for document in documents:
         path = folder / "documents" / f"{document}.pdf"
         entries = outline_of(path)
         plain = read_plain(path).pages if entries else []
         for name, engine in engines.items():
-            reading = engine(path)
+            reading = engine(path, sorted({e.page for e in evidence if e.document == document}))
             misses = _score(reading, evidence, document, rates[name])
-            if entries:
+            if entries and not reading.read_pages:
                 score_outline(entries, reading, plain, rates[name])
             if verbose:
                 print("\n".join(f"{name}: {miss}" for miss in misses))
     columns = ("words", "rows", "rows alone", "titles", "outline")
-    print(f"| {len(documents)} files | pages/s | headings/page | {' | '.join(columns)} |")
-    print("|---" * (len(columns) + 3) + "|")
+    print(
+        f"| {len(documents)} files, {len(evidence)} pieces of evidence | pages/s | of plain"
+        f" | headings/page | {' | '.join(columns)} |"
+    )
+    print("|---" * (len(columns) + 4) + "|")
+    plain_speed = _speed(rates["pypdfium2, plain"]) if "pypdfium2, plain" in rates else 0.0
     for name, found in rates.items():
-        speed = found.found["pages"] / max(found.found["seconds"], 1e-9)
         headings = found.rate("headings")
         cells = [_cell(found.rate(column)) for column in columns]
         each = "-" if headings is None else f"{headings:.2f}"
-        print(f"| {name} | {speed:.0f} | {each} | {' | '.join(cells)} |")
+        share = f"{_speed(found) / plain_speed:.2f}" if plain_speed else "-"
+        print(f"| {name} | {_speed(found):.0f} | {share} | {each} | {' | '.join(cells)} |")
+
+
+def _speed(rates: Rates) -> float:
+    """Return pages a second."""
+    return rates.found["pages"] / max(rates.found["seconds"], 1e-9)
 
 
 def _score(
     reading: Reading, evidence: Sequence[Evidence], document: str, rates: Rates
 ) -> list[str]:
     misses: list[str] = []
-    rates.add("pages", len(reading.pages), 1)
+    pages = reading.read_pages or len(reading.pages)
+    rates.add("pages", pages, 1)
     rates.add("seconds", reading.seconds, 1)
     if reading.headings is not None:
-        rates.add("headings", len(reading.headings), len(reading.pages))
+        rates.add("headings", len(reading.headings), pages)
     for item in evidence:
         if item.document == document:
             score_evidence(item, reading, rates, misses)
@@ -117,6 +132,7 @@ def measure_rendered(
     columns = ("headings found", "right", "levels", "order", "rows", "paragraphs")
     print(f"| style | reader | {' | '.join(columns)} | running lines left |")
     print("|---" * (len(columns) + 3) + "|")
+    all_styles: dict[str, list[list[float | None]]] = {name: [] for name in engines}
     for style in STYLES:
         paths = []
         for source in sources:
@@ -126,9 +142,22 @@ def measure_rendered(
         for name, engine in engines.items():
             rates = Rates()
             for source, path in zip(sources, paths, strict=True):
-                _score_rendered(source, engine(path), rates)
-            cells = [_cell(rates.rate(column)) for column in columns]
-            print(f"| {style} | {name} | {' | '.join(cells)} | {rates.found['left']:.0f} |")
+                _score_rendered(source, engine(path, ()), rates)
+            found = [rates.rate(column) for column in columns]
+            all_styles[name].append([*found, rates.found["left"]])
+            print(f"| {style} | {name} | {_cells(found)} | {rates.found['left']:.0f} |")
+    for name, rows in all_styles.items():
+        *means, left = (_mean(column) for column in zip(*rows, strict=True))
+        print(f"| mean | {name} | {_cells(means)} | {left or 0:.0f} |")
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _cells(rates: Sequence[float | None]) -> str:
+    return " | ".join(map(_cell, rates))
 
 
 def _score_rendered(source: Rendered, reading: Reading, rates: Rates) -> None:
@@ -217,7 +246,8 @@ def main() -> None:
             measure_filings(
                 arguments.dataset, arguments.documents, engines, verbose=arguments.verbose
             )
-            measure_rendered(own_sources(), engines, Path(place))
+            fast = {n: e for n, e in engines.items() if arguments.only or n not in SLOW}
+            measure_rendered(own_sources(), fast, Path(place))
 
 
 if __name__ == "__main__":

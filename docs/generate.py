@@ -88,10 +88,8 @@ and is checked when it is made: a value out of range raises `OptionError`.
 
 
 def _error_codes() -> list[str]:
-    kinds: list[type[SpanwiseError]] = [SpanwiseError]
-    for kind in kinds:
-        kinds.extend(kind.__subclasses__())
-    codes = {error_code(kind) for kind in kinds[1:]}
+    kinds = [getattr(errors, name) for name in errors.__all__]
+    codes = {error_code(kind) for kind in kinds if isinstance(kind, type)} - {"spanwise"}
     return sorted(codes | {"usage", "system", "memory", "interrupted", "internal"})
 
 
@@ -116,6 +114,9 @@ def cli_reference() -> str:
     for name, command in cli.commands.items():
         said = _help(command, PROGRAM, name)
         parts.append(f"\n## {PROGRAM} {name}\n\n```text\n{said}\n```\n")
+        for inner, one in command.commands.items() if isinstance(command, click.Group) else ():
+            said = _help(one, PROGRAM, name, inner)
+            parts.append(f"\n### {PROGRAM} {name} {inner}\n\n```text\n{said}\n```\n")
     return "".join(parts) + _settings_table()
 
 

@@ -15,8 +15,11 @@ __all__ = [
     "build_docx",
     "build_pdf",
     "build_zip",
+    "compressed_pdf",
     "looping_pdf",
+    "many_pages_pdf",
     "paragraph",
+    "picture_pdf",
 ]
 
 _PAD = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")
@@ -92,22 +95,114 @@ def build_pdf(
     return writer.finish(catalog, info)
 
 
-def looping_pdf() -> bytes:
-    """Return a PDF whose form XObject paints itself: pdfium never returns from its page."""
+def looping_pdf(pages: Sequence[str] = ("",)) -> bytes:
+    """Return a PDF whose pages without text show a form XObject that paints itself.
+
+    pdfium never returns from them.
+    """
     writer = _PdfWriter(None)
-    catalog, tree, form, info = (writer.reserve() for _ in range(4))
+    catalog, tree, form, font, info = (writer.reserve() for _ in range(5))
     writer.stream(
         b"/X Do /X Do",
         "/Type /XObject /Subtype /Form /BBox [0 0 100 100] "
         f"/Resources << /XObject << /X {form} 0 R >> >>",
         number=form,
     )
-    body = writer.stream(b"/X Do")
-    page = writer.add(
-        f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 612 792] /Contents {body} 0 R "
-        f"/Resources << /XObject << /X {form} 0 R >> >> >>"
+    writer.put(font, "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    kids = []
+    for text in pages:
+        body = writer.stream(_page_content(text, picture=False) if text else b"/X Do")
+        kids.append(
+            writer.add(
+                f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 612 792] /Contents {body} 0 R "
+                f"/Resources << /Font << /F1 {font} 0 R >> /XObject << /X {form} 0 R >> >> >>"
+            )
+        )
+    references = " ".join(f"{kid} 0 R" for kid in kids)
+    writer.put(tree, f"<< /Type /Pages /Kids [{references}] /Count {len(kids)} >>")
+    writer.put(info, "<< >>")
+    writer.put(catalog, f"<< /Type /Catalog /Pages {tree} 0 R >>")
+    return writer.finish(catalog, info)
+
+
+def many_pages_pdf(count: int) -> bytes:
+    """Return a PDF with so many pages that share their content."""
+    writer = _PdfWriter(None)
+    catalog, tree, info = (writer.reserve() for _ in range(3))
+    body = writer.stream(b"BT ET")
+    page = f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 612 792] /Contents {body} 0 R >>"
+    kids = " ".join(f"{writer.add(page)} 0 R" for _ in range(count))
+    writer.put(tree, f"<< /Type /Pages /Kids [{kids}] /Count {count} >>")
+    writer.put(info, "<< >>")
+    writer.put(catalog, f"<< /Type /Catalog /Pages {tree} 0 R >>")
+    return writer.finish(catalog, info)
+
+
+def compressed_pdf(
+    pages: Sequence[str], *, user_password: str | None = None, font_file: bytes = b""
+) -> bytes:
+    """Return a PDF whose contents are packed, as most are.
+
+    Args:
+        pages: Text of each page, Latin-1.
+        user_password: Encrypts the file with this password, "" included.
+        font_file: Packed TrueType font that the file brings along.
+    """
+    writer = _PdfWriter(user_password)
+    catalog, tree, font, info = (writer.reserve() for _ in range(4))
+    described = ""
+    if font_file:
+        program = writer.stream(font_file, "/Length1 1400 /Filter /FlateDecode")
+        descriptor = writer.add(
+            "<< /Type /FontDescriptor /FontName /Own /Flags 32 /FontBBox [0 0 1000 1000] "
+            f"/ItalicAngle 0 /Ascent 800 /Descent -200 /StemV 80 /FontFile2 {program} 0 R >>"
+        )
+        described = f"/FontDescriptor {descriptor} 0 R"
+    kind = "TrueType /BaseFont /Own" if font_file else "Type1 /BaseFont /Helvetica"
+    widths = f"/FirstChar 32 /LastChar 126 /Widths [{'500 ' * 95}]" if font_file else ""
+    writer.put(
+        font,
+        f"<< /Type /Font /Subtype /{kind} /Encoding /WinAnsiEncoding {widths} {described} >>",
     )
-    writer.put(tree, f"<< /Type /Pages /Kids [{page} 0 R] /Count 1 >>")
+    kids = []
+    for text in pages:
+        packed = zlib.compress(_page_content(text, picture=False))
+        body = writer.stream(packed, "/Filter /FlateDecode")
+        kids.append(
+            writer.add(
+                f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 612 792] /Contents {body} 0 R "
+                f"/Resources << /Font << /F1 {font} 0 R >> >> >>"
+            )
+        )
+    references = " ".join(f"{kid} 0 R" for kid in kids)
+    writer.put(tree, f"<< /Type /Pages /Kids [{references}] /Count {len(kids)} >>")
+    writer.put(info, "<< >>")
+    writer.put(catalog, f"<< /Type /Catalog /Pages {tree} 0 R >>")
+    return writer.finish(catalog, info)
+
+
+def picture_pdf(pictures: Sequence[tuple[int, int, bytes]], *, stamp: str = "") -> bytes:
+    """Return a PDF with a page for each picture: width and height in dots, packed grey dots."""
+    writer = _PdfWriter(None)
+    catalog, tree, font, info = (writer.reserve() for _ in range(4))
+    writer.put(font, "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    kids = []
+    for width, height, packed in pictures:
+        picture = writer.stream(
+            packed,
+            f"/Type /XObject /Subtype /Image /Width {width} /Height {height} "
+            "/BitsPerComponent 8 /ColorSpace /DeviceGray /Filter /FlateDecode",
+        )
+        shown = b"q 612 0 0 792 0 0 cm /I Do Q\n"
+        body = writer.stream(shown + (_page_content(stamp, picture=False) if stamp else b""))
+        kids.append(
+            writer.add(
+                f"<< /Type /Page /Parent {tree} 0 R /MediaBox [0 0 612 792] /Contents {body} 0 R "
+                f"/Resources << /Font << /F1 {font} 0 R >> /XObject << /I {picture} 0 R >> >> >>"
+            )
+        )
+    references = " ".join(f"{kid} 0 R" for kid in kids)
+    writer.put(tree, f"<< /Type /Pages /Kids [{references}] /Count {len(kids)} >>")
     writer.put(info, "<< >>")
     writer.put(catalog, f"<< /Type /Catalog /Pages {tree} 0 R >>")
     return writer.finish(catalog, info)
@@ -224,7 +319,7 @@ class _PdfWriter:
     def _set_password(self, password: bytes) -> None:
         """Make the keys of the standard security handler, revision 3."""
         padded = (password + _PAD)[:32]
-        owner = hashlib.md5(_PAD).digest()
+        owner = hashlib.md5((b"owner" + _PAD)[:32]).digest()
         for _ in range(50):
             owner = hashlib.md5(owner).digest()
         entry = padded
@@ -271,7 +366,11 @@ _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _NAMESPACES = (
     f'xmlns:w="{_W}" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
-    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" xmlns:v="urn:x-v"'
+    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" xmlns:v="urn:x-v" '
+    'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
+    'xmlns:dgm="http://schemas.openxmlformats.org/drawingml/2006/diagram" '
+    f'xmlns:r="{_RELATIONS}"'
 )
 
 
@@ -289,9 +388,10 @@ def build_docx(
     numbering: str = "",
     footnotes: str = "",
     core: str = "",
+    chart: str = "",
     namespaces: str = _NAMESPACES,
 ) -> bytes:
-    """Return a DOCX of these XML fragments."""
+    """Return a DOCX of these XML fragments; the chart has the relation "rchart"."""
     parts = {"officeDocument": "word/document.xml"}
     inner: dict[str, str] = {}
     files = {"word/document.xml": f"<w:document {namespaces}><w:body>{body}</w:body></w:document>"}
@@ -301,7 +401,8 @@ def build_docx(
             '<p xmlns:dc="http://purl.org/dc/elements/1.1/" '
             f'xmlns:dcterms="http://purl.org/dc/terms/">{core}</p>'
         )
-    for name, content in (("styles", styles), ("numbering", numbering), ("footnotes", footnotes)):
+    own = (("styles", styles), ("numbering", numbering), ("footnotes", footnotes))
+    for name, content in (*own, ("chart", chart)):
         if content:
             inner[name] = f"{name}.xml"
             files[f"word/{name}.xml"] = f"<w:{name} {_NAMESPACES}>{content}</w:{name}>"
@@ -314,8 +415,8 @@ def build_docx(
 
 def _relations(parts: dict[str, str]) -> str:
     items = "".join(
-        f'<Relationship Id="r{number}" Type="{_RELATIONS}/{kind}" Target="{target}"/>'
-        for number, (kind, target) in enumerate(parts.items())
+        f'<Relationship Id="r{kind}" Type="{_RELATIONS}/{kind}" Target="{target}"/>'
+        for kind, target in parts.items()
     )
     space = "http://schemas.openxmlformats.org/package/2006/relationships"
     return f'<Relationships xmlns="{space}">{items}</Relationships>'

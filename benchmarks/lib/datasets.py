@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.options import ParseOptions
-from spanwise.parsers.isolation import ParserPool
+from spanwise.parsers.process.isolation import ParserPool
 
 TEXT_SETS = (
     "chroma",

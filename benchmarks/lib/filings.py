@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-__all__ = ["Evidence", "Rates", "Reading", "read_evidence", "score_evidence", "score_outline"]
+__all__ = [
+    "Evidence",
+    "Rates",
+    "Reading",
+    "evidence_words",
+    "letters",
+    "read_evidence",
+    "score_evidence",
+    "score_outline",
+]
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -45,6 +54,8 @@ class Reading:
     removed: list[str] = field(default_factory=list)
     """What was taken out of each page on purpose."""
     seconds: float = 0.0
+    read_pages: int = 0
+    """How many pages were read; 0 for all."""
 
 
 @dataclass(slots=True)
@@ -79,8 +90,7 @@ def score_evidence(evidence: Evidence, reading: Reading, rates: Rates, misses: l
     """Count words, rows and titles of one piece of evidence."""
     page = reading.pages[evidence.page] if evidence.page < len(reading.pages) else ""
     removed = reading.removed[evidence.page] if reading.removed else ""
-    wanted = Counter(map(str.casefold, _WORD.findall(evidence.text)))
-    held = Counter(map(str.casefold, _WORD.findall(f"{page}\n{removed}")))
+    wanted, held = evidence_words(evidence.text), evidence_words(f"{page}\n{removed}")
     rates.add("words", sum((wanted & held).values()), sum(wanted.values()))
     lines = [line for line in page.split("\n") if line.strip()]
     numbers = [_NUMBER.findall(line) for line in lines]
@@ -102,6 +112,11 @@ def score_evidence(evidence: Evidence, reading: Reading, rates: Rates, misses: l
         rates.add("titles", found, 1)
         if not found:
             misses.append(f"title {evidence.document} {evidence.page}: {titles} {here}")
+
+
+def evidence_words(text: str) -> Counter[str]:
+    """Return the words and numbers of a text, without case, with how often each stands in it."""
+    return Counter(map(str.casefold, _WORD.findall(text)))
 
 
 def letters(text: str) -> str:

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ import pypdfium2
 
 from benchmarks.lib.filings import Reading
 from spanwise.parsers.parsed import Source
-from spanwise.parsers.pdf import read_pdf
+from spanwise.parsers.pdf.reader import read_pdf
 
-__all__ = ["Engine", "available_engines", "read_plain"]
+__all__ = ["SLOW", "Engine", "available_engines", "read_plain"]
 
-Engine = Callable[[Path], Reading]
+SLOW = frozenset(("pymupdf4llm",))
+"""Readers that take seconds a page."""
+
+Engine = Callable[[Path, Sequence[int]], Reading]
+"""Reads a file; of one that takes a second a page, only the pages given, where any are."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 
@@ -28,14 +33,14 @@ _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 def available_engines() -> dict[str, Engine]:
     """Return the readers that can be run here, by name."""
     engines: dict[str, Engine] = {
-        "ours": read_ours,
-        "ours, outline ignored": lambda path: read_ours(path, with_outline=False),
-        "pypdfium2, plain": read_plain,
+        "ours": lambda path, _: read_ours(path),
+        "ours, outline ignored": lambda path, _: read_ours(path, with_outline=False),
+        "pypdfium2, plain": lambda path, _: read_plain(path),
     }
     if shutil.which("pdftotext"):
-        engines["pdftotext -layout"] = read_pdftotext
+        engines["pdftotext -layout"] = lambda path, _: read_pdftotext(path)
     if importlib.util.find_spec("liteparse"):
-        engines["liteparse, markdown"] = read_liteparse
+        engines["liteparse, markdown"] = lambda path, _: read_liteparse(path)
     if importlib.util.find_spec("pymupdf4llm"):
         engines["pymupdf4llm"] = read_pymupdf4llm
     return engines
@@ -96,13 +101,18 @@ def read_liteparse(path: Path) -> Reading:
     return _of_markdown(pages, time.process_time() - start)
 
 
-def read_pymupdf4llm(path: Path) -> Reading:
-    """Return the pages of pymupdf4llm in Markdown."""
+def read_pymupdf4llm(path: Path, wanted: Sequence[int]) -> Reading:
+    """Return the pages of pymupdf4llm in Markdown: those given, or all where none are."""
     import pymupdf4llm
 
+    numbers = sorted(wanted) or list(range(len(pypdfium2.PdfDocument(path))))
     start = time.process_time()
-    chunks: Any = pymupdf4llm.to_markdown(str(path), page_chunks=True)
-    return _of_markdown([chunk["text"] for chunk in chunks], time.process_time() - start)
+    chunks: Any = pymupdf4llm.to_markdown(str(path), page_chunks=True, pages=numbers)
+    seconds = time.process_time() - start
+    pages = [""] * (numbers[-1] + 1)
+    for number, chunk in zip(numbers, chunks, strict=True):
+        pages[number] = chunk["text"]
+    return replace(_of_markdown(pages, seconds), read_pages=len(numbers))
 
 
 def _of_markdown(pages: list[str], seconds: float) -> Reading:

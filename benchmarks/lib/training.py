@@ -60,7 +60,8 @@ def untrained_model() -> RelevanceModel:
 
 
 def examples(base: KnowledgeBase, queries: Iterable[Query]) -> list[Example]:
-    """Return the candidates of each question that has some evidence among them."""
+    """Return the candidates of each question that has some evidence among them, without packs."""
+    base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
     searcher = base.searcher(untrained_model())
     starts: dict[str, list[tuple[int, int]]] = {}
     found: list[Example] = []

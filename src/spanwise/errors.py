@@ -5,6 +5,7 @@
     SpanwiseError
     ├── OptionError            an option, argument or id is not usable
     │   ├── FilterError        a filter names an unknown field or a wrong type
+    │   ├── PackError          a pack cannot be read, or its file is not usable
     │   └── QueryError         a question is empty or holds nothing to search for
     ├── DocumentError          a document cannot be taken in (has `source` and `code`)
     │   ├── ParseError         its bytes cannot be read as text
@@ -34,6 +35,7 @@ __all__ = [
     "FilterError",
     "FormatError",
     "OptionError",
+    "PackError",
     "ParseError",
     "QueryError",
     "SpanwiseError",
@@ -44,7 +46,8 @@ __all__ = [
 
 DocumentErrorCode = Literal[
     "empty",  # no bytes at all
-    "no_text",  # readable, but without any text (a scan, for instance)
+    "no_text",  # readable, but without any text
+    "needs_ocr",  # nothing but pictures of text, and nothing there that reads them
     "binary",  # neither text nor a known format
     "unsupported",  # a known format that no parser reads
     "encrypted",  # needs a password
@@ -69,6 +72,10 @@ class OptionError(SpanwiseError, ValueError):
 
 class FilterError(OptionError):
     """A filter cannot be read, names an unknown field, or compares a wrong type."""
+
+
+class PackError(OptionError):
+    """A pack cannot be read, or a key or value in its file is not usable."""
 
 
 class QueryError(OptionError):

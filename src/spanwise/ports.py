@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.filters import Filter
-    from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
+    from spanwise.types import (
+        CheckReport,
+        Chunk,
+        Document,
+        DocumentRecord,
+        Page,
+        Section,
+        WholeDocument,
+    )
 
 __all__ = [
     "DocumentEntry",
@@ -90,6 +98,10 @@ class DocumentEntry:
     """One row a chunk, of any length; None in a knowledge base without an embedder."""
     language: str = ""
     """Of its text (ISO 639-1), empty where it is not known: its terms are made in it."""
+    signals: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
+    """Where the landmarks of packs stand in it: by name, one number a chunk."""
+    packs: str = ""
+    """The packs that they were made with, as recorded."""
 
 
 class Searchable(Protocol):
@@ -115,8 +127,8 @@ class Searchable(Protocol):
         over all living chunks, or over document titles where no chunk holds t; of terms that stand
         for one word (`query.words`), the chunks or titles of all are counted together, at most as
         many as there are. Terms are those of `core.terms` in the language of the document; a
-        filter sees the metadata and that language (`filters.with_language`). Hits are the union
-        of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
+        filter sees metadata, title, language and status (`filters.filter_fields`). Hits are the
+        union of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
         `0.7 z(keyword) + 0.3 z(cosine)`; ties go to the older document, then the earlier chunk.
         Hits are ordered by document, then chunk.
 
@@ -134,6 +146,17 @@ class Searchable(Protocol):
         vectors: NDArray[np.float32],
     ) -> Passages:
         """Return the raw material of some ranges; `vectors` (m, dimension) have unit length."""
+
+    def packs(self) -> str:
+        """Return the packs that are recorded (`core.pack_file`), "" for none."""
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n).
+
+        0 where a document does not have a landmark. The ranges lie inside of their documents.
+        """
 
 
 class Snapshot(Searchable, Protocol):
@@ -167,8 +190,21 @@ class Store(Protocol):
 
         Raises:
             OptionError: If it names "dimension" or "reference_terms": what is stored depends on
-                them, and they are recorded once.
+                them, and they are recorded once; or "packs", which `record_packs` records.
         """
+
+    def record_packs(
+        self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
+    ) -> None:
+        """Record packs in place of those before, in one transaction with the signals of all.
+
+        Args:
+            packs: What is recorded (`core.pack_file`).
+            make: Makes the signals of a document of the texts of its chunks.
+        """
+
+    def list_signals(self) -> Mapping[str, Sequence[str]]:
+        """Return the landmarks that documents have, sorted, by id; those that have any."""
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
@@ -180,7 +216,8 @@ class Store(Protocol):
             replace: Whether a document that came from another source root may be replaced.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False.
+            ConflictError: If the id belongs to another source root and `replace` is False, or its
+                signals were made with other packs than are recorded now.
             StoreFullError: If the disk is full; nothing of the document was kept.
         """
 
@@ -207,7 +244,10 @@ class Store(Protocol):
         """
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document with its text, pages and metadata (headings as sections), or None."""
+        """Return a document as it was put, or None."""
+
+    def get_whole(self, document_id: str) -> WholeDocument | None:
+        """Return a document with its record and sections, of one moment, or None."""
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document, none when there is no such document."""

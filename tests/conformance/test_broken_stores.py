@@ -20,7 +20,7 @@ from spanwise.ports import DocumentEntry, Store
 from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
 from spanwise.testing.entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
-from spanwise.types import Chunk, Document, DocumentRecord
+from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
 
 
 class BrokenSnapshot(MemorySnapshot):
@@ -239,6 +239,37 @@ class RootsIgnored(MemoryStore):
         return super().put_document(entry, replace=True)
 
 
+class StatusForgotten(MemoryStore):
+    """Every document counts as whole."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        return [replace(record, status="ok") for record in super().list_records(where)]
+
+
+class VersionOfTheBytes(MemoryStore):
+    """The version changes with the file, not with the text."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        records = super().list_records(where)
+        return [replace(record, version=record.title[:12]) for record in records]
+
+
+class HeadingsDropped(MemoryStore):
+    """Headings are not kept."""
+
+    def get_document(self, document_id: str) -> Document | None:
+        document = super().get_document(document_id)
+        return None if document is None else replace(document, headings=())
+
+
+class SectionsOfAnotherMoment(MemoryStore):
+    """A whole document comes with what was read of its sections before."""
+
+    def get_whole(self, document_id: str) -> WholeDocument | None:
+        whole = super().get_whole(document_id)
+        return None if whole is None else replace(whole, sections=whole.sections[:1])
+
+
 class LinesNormalised(MemoryStore):
     """Line ends become those of this system."""
 
@@ -311,6 +342,24 @@ class SettingsKept(MemoryStore):
         super().record_settings({k: v for k, v in settings.items() if k not in self._settings})
 
 
+class SignalsKept(MemoryStore):
+    """Documents keep the signals of the packs before."""
+
+    def record_packs(self, packs: str, make: Any) -> None:
+        super().record_packs(packs, lambda _: {})
+
+
+class SignalsShifted(BrokenStore):
+    """Ranges give the signals of the first chunks."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def signals(
+            self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+        ) -> NDArray[np.float32]:
+            first = [PassageRange(span.handle, 0, span.end - span.start) for span in ranges]
+            return super().signals(first, landmarks)
+
+
 class StillOpen(MemoryStore):
     """Answers after it was closed."""
 
@@ -365,6 +414,16 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     PassagesSorted: ("test_passages_are_the_raw_material", "lengths in the order asked for"),
     ReplacedDeleted: ("test_what_was_replaced_meanwhile_is_not_deleted", "it was replaced"),
     RootsIgnored: ("test_an_id_of_another_source_root_is_refused", "DID NOT RAISE .*Conflict"),
+    StatusForgotten: (
+        "test_a_record_says_its_version_and_whether_it_is_whole",
+        "status of each",
+    ),
+    VersionOfTheBytes: (
+        "test_a_record_says_its_version_and_whether_it_is_whole",
+        "version of the text",
+    ),
+    HeadingsDropped: ("test_a_document_comes_back_as_it_went_in", "headings"),
+    SectionsOfAnotherMoment: ("test_a_whole_document_is_of_one_moment", "its sections"),
     LinesNormalised: ("test_a_document_comes_back_as_it_went_in", "character for character"),
     NumbersForBooleans: ("test_a_document_comes_back_as_it_went_in", "types of the metadata"),
     UnknownFieldsMatchNothing: (
@@ -381,6 +440,11 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
         "hits, ordered|keyword scores",
     ),
     SettingsKept: ("test_a_setting_is_written_again", "the last value stays"),
+    SignalsKept: (
+        "test_packs_are_recorded_with_the_signals_of_all",
+        "q/other",
+    ),
+    SignalsShifted: ("test_signals_come_back_chunk_by_chunk", "signals of ranges"),
     StillOpen: ("test_a_closed_store_says_so", "DID NOT RAISE .*StoreError"),
     OptimisedIsYounger: (
         "test_optimising_and_reopening_change_no_bit",

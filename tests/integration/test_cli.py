@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.documents import build_zip
 from tests.integration.commands import command, environment, read_json, spanwise
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
@@ -248,6 +249,15 @@ def test_remove_takes_documents_out_and_names_those_it_did_not_find(tmp_path: Pa
     assert read_json("info", folder=tmp_path)["documents"] == 3
     done = spanwise("remove", "supply-agreement.txt", folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1 document removed\n")
+
+
+def test_remove_takes_out_what_came_out_of_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(build_zip({"b.txt": b"One.", "c.txt": b"Two."}))
+    (tmp_path / "a.txt").write_text("Three.")
+    spanwise("add", "a.zip", "a.txt", folder=tmp_path)
+    done = spanwise("remove", "a.zip", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "2 documents removed\n")
+    assert [one["id"] for one in read_json("list", folder=tmp_path)] == ["a.txt"]
 
 
 def test_options_may_stand_between_arguments_and_ids_may_begin_with_a_dash(tmp_path: Path) -> None:

@@ -128,3 +128,15 @@ def test_the_same_from_python(home: Path) -> None:
         assert base.check().documents == 1
         with pytest.raises(SpanwiseError, match="in memory"):
             base.backup(home / "memory.kb")
+
+
+@pytest.mark.parametrize("damage", ["metadata = '{'", "status = 'no status'"])
+def test_a_document_whose_record_is_damaged_can_be_removed(tmp_path: Path, damage: str) -> None:
+    """As the findings advise."""
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None) as base:
+        base.add_text("Some text.", document_id="a")
+        with closing(sqlite3.connect(tmp_path / "a.kb" / "truth.db")) as connection, connection:
+            connection.execute(f"update document set {damage}")
+        assert not base.check().sound
+        assert base.delete("a") == ("a",)
+        assert base.check().sound

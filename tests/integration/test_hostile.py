@@ -32,7 +32,7 @@ BAD = {
     "cut.pdf": (build_pdf(LINES)[:200], "corrupt"),
     "empty.pdf": (b"", "empty"),
     "locked.pdf": (build_pdf(LINES, user_password="secret"), "encrypted"),
-    "scan.pdf": (build_pdf(["", ""], picture_pages=[0, 1]), "no_text"),
+    "scan.pdf": (build_pdf(["", ""], picture_pages=[0, 1]), "needs_ocr"),
 }
 GOOD = {
     "a pdf.txt": build_pdf(["A text about granite."]),
@@ -59,7 +59,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, obj
     (folder / "in" / "deep" / "up").symlink_to("..")
     (folder / "in" / "self").symlink_to("self")
     (folder / "in" / "again.txt").symlink_to("-rf")
-    return folder, read_json("add", "in", folder=folder, code=3)
+    return folder, read_json("add", "in", "--ocr", "off", folder=folder, code=3)
 
 
 def test_good_files_go_in_under_any_name_and_each_once(

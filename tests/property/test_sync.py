@@ -44,15 +44,15 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
         }
         records = {**ours, **others}
         looked = look_into(folder)
-        gone, doubts = looked.split_gone(records.values(), allow_empty=True)
+        split = looked.split_gone(records.values(), allow_empty=True)
         compared = compare(
             looked.sources, records=records, metadata=None, replace_other=False, threads=2
         )
         verdicts = {s.document_id: said for s, said in compared if isinstance(s, Source)}
-    assert doubts == []
+    assert split.doubts == ()
     assert verdicts.keys() == on_disk.keys()
     after = {name: record.content_hash for name, record in records.items()}
-    for record in gone:
+    for record in split.certain:
         del after[record.id]
     for name, said in verdicts.items():
         assert isinstance(said, DocumentError) == (name in others)

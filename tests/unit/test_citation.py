@@ -24,3 +24,20 @@ def test_a_citation_says_the_title_once(path: tuple[str, ...], said: str) -> Non
 def test_a_citation_without_a_title_says_the_id() -> None:
     citation = Citation(document_id="a", title="", start=5, end=9, section_path=("a",))
     assert str(citation) == "a, a, characters 5-9"
+
+
+@pytest.mark.parametrize(
+    ("pages", "labels", "said"),
+    [
+        ((45, 45), None, "page 45"),
+        ((45, 45), ("F-12", "F-12"), "page 45 (F-12)"),
+        ((45, 47), ("F-12", "F-14"), "pages 45-47 (F-12 to F-14)"),
+        (None, None, ""),
+    ],
+)
+def test_pages_are_said_with_what_is_printed_on_them(
+    pages: tuple[int, int] | None, labels: tuple[str, str] | None, said: str
+) -> None:
+    citation = Citation(document_id="a", title="", start=5, end=9, pages=pages, page_labels=labels)
+    assert citation.page_range == said
+    assert str(citation) == f"a, {said}, characters 5-9" if said else "a, characters 5-9"

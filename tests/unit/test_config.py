@@ -131,6 +131,7 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
         ("search = 5\n", 1, "'search' is no setting"),
         ("\nadd.include = '*.md'\n", 2, "it must be a list of texts"),
         ("[add]\ninclude = [1]\n", 2, "it must be a list of texts"),
+        ("[parse]\ntimeout_seconds = 2e6\n", 2, "timeout_seconds is 2000000.0; it must be at most"),
         ("[parse]\ntimeout_seconds = -1\n", 2, "timeout_seconds is -1.0; it must be positive"),
         ("[parse]\nmax_pages = 1.5\n", 2, "it must be a whole number"),
         ("parse = {max_pages = 0}\n", 1, "max_pages is 0; it must be at least 1"),

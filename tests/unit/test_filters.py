@@ -17,6 +17,7 @@ from spanwise.filters import (
     Or,
     check_filter,
     field,
+    filter_fields,
     known_fields,
     matches,
     parse_filter,
@@ -280,3 +281,11 @@ def test_kinds_that_the_field_has_are_accepted() -> None:
 def test_membership_in_nothing_is_a_filter() -> None:
     """An empty list from a program is no error."""
     assert field("a").is_in(()) == Membership(name="a", values=())
+
+
+def test_fields_of_a_document_are_its_metadata_and_what_it_knows_itself() -> None:
+    """Title, language and status can be asked for; metadata of these names goes before them."""
+    fields = filter_fields({"year": 2018}, title="Tides", language="", status="ok")
+    assert fields == {"year": 2018, "title": "Tides", "status": "ok"}
+    fields = filter_fields({"language": "de"}, title="", language="en", status="")
+    assert fields == {"language": "de"}

@@ -27,7 +27,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 def as_document_id(value: str) -> str:
     """Return an id as it was typed; bytes that are no text are read as ids write them."""
-    from spanwise.parsers.walk import name_to_id
+    from spanwise.core.file_names import name_to_id
 
     return name_to_id(value)
 

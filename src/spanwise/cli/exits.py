@@ -24,7 +24,7 @@ MEANINGS = {
     ExitCode.ERROR: "an error, nothing was answered; or `doctor` found damage",
     ExitCode.USAGE: "an option, argument or filter is not usable",
     ExitCode.SOME_FAILED: "one document failed or more did; the others are in",
-    ExitCode.NOTHING_FOUND: "nothing was found",
+    ExitCode.NOTHING_FOUND: "nothing was found; or `locate` found a text edited or gone",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged stays",
     ExitCode.BROKEN_PIPE: "the reader of the output went away",
 }

@@ -32,8 +32,12 @@ class Failure:
 
 
 def error_code(kind: type[SpanwiseError]) -> str:
-    """Return the stable code of an error class: "document_not_found" of DocumentNotFoundError."""
-    return _WORD_START.sub("_", kind.__name__.removesuffix("Error")).lower()
+    """Return the stable code of an error class: "document_not_found" of DocumentNotFoundError.
+
+    A class that is none of `spanwise.errors` has the code of the one it is a kind of.
+    """
+    public = next(base for base in kind.__mro__ if base.__module__ == SpanwiseError.__module__)
+    return _WORD_START.sub("_", public.__name__.removesuffix("Error")).lower()
 
 
 def _exit_code(error: SpanwiseError) -> ExitCode:

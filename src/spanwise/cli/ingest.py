@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
 from spanwise.cli.failures import Interrupted
-from spanwise.cli.layout import Page, count, duration
+from spanwise.cli.layout import STATUSES, Page, count, duration
 from spanwise.cli.progress import IngestBar
 
 if TYPE_CHECKING:
@@ -24,19 +24,19 @@ _IN_MEMORY = ":memory:"
 
 
 def ingest_options(command: _Command) -> _Command:
-    """Add the options of every ingest: patterns, `--replace`, `--metadata`, `--timeout`."""
+    """Add the options of every ingest: patterns, `--replace`, `--metadata`, limits and OCR."""
     options = (
         click.option(
             "--include",
             multiple=True,
             metavar="PATTERN",
-            help="Only files of a folder that match; repeat for more.",
+            help="Only files of folders and archives that match; repeat for more.",
         ),
         click.option(
             "--exclude",
             multiple=True,
             metavar="PATTERN",
-            help="No files of a folder that match; repeat for more.",
+            help="No files of folders and archives that match; repeat for more.",
         ),
         click.option(
             "--replace",
@@ -54,9 +54,24 @@ def ingest_options(command: _Command) -> _Command:
             "--timeout",
             metavar="SECONDS",
             type=click.FloatRange(min=0, min_open=True),
-            default=600,
+            default=3600,
             show_default=True,
             help="Most time to read one file; one that takes longer fails, and the others go in.",
+        ),
+        click.option(
+            "--parser",
+            metavar="NAME",
+            default="spanwise",
+            show_default=True,
+            help="Who reads documents: spanwise, or another installed parser, such as docling.",
+        ),
+        click.option(
+            "--ocr",
+            metavar="ENGINE",
+            default="auto",
+            show_default=True,
+            help="Who reads pages that are pictures of text: rapidocr, tesseract (with languages: "
+            "tesseract:deu+eng), auto for the first of them that is installed, or off.",
         ),
     )
     for option in reversed(options):
@@ -65,7 +80,12 @@ def ingest_options(command: _Command) -> _Command:
 
 
 def target(
-    path: Path, *, sources: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+    path: Path,
+    *,
+    sources: Sequence[str | BinaryIO],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    document_id: str | None = None,
 ) -> str | Path:
     """Return where an ingest goes: to memory where it would leave nothing but an empty folder.
 
@@ -73,16 +93,18 @@ def target(
 
     Args:
         path: The knowledge base.
-        sources: Files, folders and URLs as they were named; none where nothing is to be changed.
+        sources: Files, folders, URLs and streams as they were named; none where nothing is to be
+            changed.
         include: Patterns of what is taken from folders.
         exclude: Patterns of what is left out.
+        document_id: Id of the stream.
     """
     if path.exists():
         return path
     from spanwise.ingest import find_sources
     from spanwise.ingest.sources import Source
 
-    found = find_sources(sources, include=include, exclude=exclude)
+    found = find_sources(sources, include=include, exclude=exclude, document_id=document_id)
     return path if any(isinstance(source, Source) for source in found) else _IN_MEMORY
 
 
@@ -141,3 +163,15 @@ def draw_report(report: IngestReport, *, label: str, nothing: str) -> None:
             f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
             f"in {duration(report.seconds)}{rate}"
         )
+    if report.kept_vectors:
+        page.line(
+            f"{count(report.embedded_chunks, 'chunk')} embedded, {report.kept_vectors:,} with the "
+            "text of an earlier one"
+        )
+    for status, documents in (("partial", report.partial), ("needs_ocr", report.needs_ocr)):
+        if documents:
+            page.wrapped(
+                f"{STATUSES[status]}: {', '.join(documents)}; `spanwise show ID` says what is "
+                "missing",
+                "yellow",
+            )

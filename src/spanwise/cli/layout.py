@@ -14,6 +14,7 @@ from typing import TextIO
 from spanwise.config import wants_colour
 
 __all__ = [
+    "STATUSES",
     "Page",
     "clean",
     "columns",
@@ -24,6 +25,9 @@ __all__ = [
     "shortened",
     "size",
 ]
+
+STATUSES = {"ok": "whole", "partial": "read in part", "needs_ocr": "needs OCR"}
+"""What `DocumentStatus` means, for people."""
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10

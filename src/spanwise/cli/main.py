@@ -19,6 +19,9 @@ from spanwise.cli.commands.documents import list_documents, remove, show
 from spanwise.cli.commands.excerpts import excerpts
 from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.info import info
+from spanwise.cli.commands.locate import locate
+from spanwise.cli.commands.packs import packs
+from spanwise.cli.commands.page import page
 from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
 from spanwise.cli.exits import ExitCode
@@ -74,7 +77,10 @@ for _command in (
     explain,
     list_documents,
     show,
+    page,
+    locate,
     remove,
+    packs,
     info,
     doctor,
     backup,

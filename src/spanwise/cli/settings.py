@@ -21,6 +21,8 @@ _OPTIONS = {
     "add.include": {"add": "include", "sync": "include"},
     "add.exclude": {"add": "exclude", "sync": "exclude"},
     "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
+    "parse.parser": {"add": "parser", "sync": "parser"},
+    "parse.ocr": {"add": "ocr", "sync": "ocr"},
 }
 """Parameters of commands that a setting is the default of, by command."""
 
@@ -30,6 +32,7 @@ class MakingKeywords(TypedDict, total=False):
 
     embedder: str | None
     tokenizer: str
+    packs: tuple[str, ...]
 
 
 def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]:
@@ -55,4 +58,6 @@ def making_keywords(path: Path) -> MakingKeywords:
             wanted["embedder"] = None if one.value == "none" else str(one.value)
         if one.name == "add.tokenizer" and one.origin != "default":
             wanted["tokenizer"] = str(one.value)
+        if one.name == "add.packs" and isinstance(one.value, tuple) and one.value:
+            wanted["packs"] = () if one.value == ("none",) else one.value
     return wanted

@@ -63,7 +63,7 @@ chunk although all of them speak for it.
 """
 
 _TITLE_WORD = 0.15  # what a term counts in a passage whose document's title holds it
-_NARROW = np.array([0.3, 1.0, 0.3])
+NARROW = np.array([0.3, 1.0, 0.3])
 _ROUGH = np.array([0.7, 5.0, 0.3, 0.3, 0.0, 0.15, 0.5, 0.0, 0.0])
 _BY_ROUGH, _BY_FUSED = 1_200, 400
 
@@ -157,12 +157,12 @@ def feature_matrix(
     cosine *= 1 - KEYWORD_SHARE
     passage = KEYWORD_SHARE * z(text.residual, scan.body) + cosine
     local = KEYWORD_SHARE * _standardised(text.local) + cosine
-    fused_near = rows.smooth(fused(keyword_scores(scan, rows, passages), whole, scan), _NARROW)
+    fused_near = rows.smooth(fused(keyword_scores(scan, rows, passages), whole, scan), NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],
         _best_of_document(fused_near, rows),
-        rows.smooth(passage, _NARROW),
+        rows.smooth(passage, NARROW),
         rows.smooth(passage, _NEAR),
         rows.smooth(passage, _WIDE),
         rows.smooth(local, _NEAR),

@@ -2,7 +2,8 @@
 
 Rules:
     A line each for the document's title, its summary and the section path; empty ones are left out.
-    The path leaves out a first title that repeats the document's.
+    The path leaves out a first title that repeats the document's, also where the title of a short
+    section that joined it stands behind ("Report / Fees").
     A header that is too long loses the middle of its section path first, then the end of its
     summary, then the ends of path and title.
 """
@@ -47,6 +48,8 @@ def chunk_header(
     path = [line for line in map(_line, section_path) if line]
     if path and path[0].casefold() == title.casefold():
         path = path[1:]
+    elif path:
+        path[0] = path[0].removeprefix(f"{title} / ")
     summary = _line(summary) if options.summary else ""
     route = _shorten_path(path, limit - _taken(title, summary))
     free = limit - _taken(title, route)

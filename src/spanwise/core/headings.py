@@ -53,6 +53,7 @@ _NAMED_LEVELS = {
     "section": 3,
     "note": 3,
 }
+_ATTACHED = frozenset(("schedule", "exhibit", "annex", "appendix"))
 _CAPITALS_LEVEL = 3
 _NUMBERED_LEVEL = 3
 _RUNNING_TIMES = 4  # capitals that stand this often are the head of a page
@@ -116,6 +117,8 @@ def _level(match: re.Match[str]) -> int | None:
 
 def _named_level(match: re.Match[str], line: str, *, blank_before: bool) -> int | None:
     named, after = match["named"], match["after"].strip()
+    if named.lower() in _ATTACHED and re.search(named, after, re.IGNORECASE):
+        return None  # a list of several
     stands_apart = blank_before or (named.isupper() and match["sign"])
     if not (stands_apart and line[0].isupper()) or after[-1:] in _GOES_ON or not _is_title(after):
         return None

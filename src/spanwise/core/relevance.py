@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["RelevanceModel", "hedge", "shares_of", "spread_over_documents"]
+__all__ = ["LiftWeights", "RelevanceModel", "hedge", "shares_of", "spread_over_documents"]
 
 _HEDGE, _HEDGE_UNSURE = 0.2, 0.5
 _CLIP = 5.0  # deviations; what lies further out says no more
+
+
+@dataclass(frozen=True, slots=True)
+class LiftWeights:
+    """What packs count in the score (`core.lifts`), a deviation of each part."""
+
+    landmark: float = 0.5
+    glossary: float = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +44,7 @@ class RelevanceModel:
     weights: NDArray[np.float64]
     table: NDArray[np.float64]
     """Shares (ascending from 0) and their relevance (ascending from 0), (2, k)."""
+    lift_weights: LiftWeights = LiftWeights()
 
     def contributions(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what each feature adds to the score of each chunk, (n, features)."""

@@ -72,10 +72,7 @@ def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0)
         citation: Where it stands.
         also_in: How many other documents hold nearly the same text.
     """
-    pages = ""
-    if citation.pages is not None:
-        first, last = citation.pages
-        pages = f' pages="{first}"' if first == last else f' pages="{first}-{last}"'
+    pages = f' pages="{citation.page_numbers}"' if citation.pages is not None else ""
     document = citation.document_id.replace("&", "&amp;").replace('"', "&quot;")
     place = f'characters="{citation.start}-{citation.end}"'
     noun = "document" if also_in == 1 else "documents"

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spanwise.core.headings import find_headings
+from spanwise.core.outlines import document_headings
 from spanwise.core.summary import clip, extract_title
 from spanwise.core.topics import Embed, topic_cuts
-from spanwise.errors import OptionError
 from spanwise.options import SectionOptions
 from spanwise.types import Document, Heading, Section
 
@@ -60,8 +59,7 @@ def split_sections(
     if not text:
         return ()
     options = options or SectionOptions()
-    headings = document.headings or find_headings(text)
-    outlines = _merge_short(_outlines(text, headings), _is_child)
+    outlines = _merge_short(_outlines(text, document_headings(document)), _is_child)
     outlines = _merge_short(outlines, _is_sibling)
     block_starts = [block.start for block in document.blocks]
     sections: list[Section] = []
@@ -87,11 +85,6 @@ def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
     path: list[str] = []
     start = 0
     for heading in headings:
-        if not start <= heading.start <= heading.end <= len(text):
-            raise OptionError(
-                f"heading {heading.title!r} is at [{heading.start}, {heading.end}); headings must"
-                f" be in order and inside the text, so from {start} to {len(text)}"
-            )
         if heading.start > start:
             outlines.append(_Outline(start, heading.start, tuple(path)))
         start = heading.start

@@ -135,7 +135,7 @@ class Explanation(PlainForm):
     result: SearchResult
     """As `search` returns it."""
     features: Mapping[str, str]
-    """Name of each feature, and how it is called for people."""
+    """Name of each feature, and how it is called for people; then what packs add, by its name."""
     groups: Mapping[str, tuple[str, ...]]
     """Names of the features that say something to people together, by how that is called."""
     typical: Mapping[int, Mapping[str, float]]

@@ -206,15 +206,11 @@ class _Data:
 
     def _segment(self, segment: Segment) -> dict[str, Plain]:
         first = self._row(segment.document_id, segment.first_chunk)
-        pages = segment.citation.pages
-        said = ""
-        if pages is not None:
-            said = f"page {pages[0]}" if pages[0] == pages[1] else f"pages {pages[0]}–{pages[1]}"
         return {
             "rows": [first, first + segment.last_chunk - segment.first_chunk],
             "tokens": segment.tokens,
             "value": segment.value,
-            "pages": said,
+            "pages": segment.citation.page_range,
             "queries": list(segment.queries),
             "also_in": len(segment.also_in),
         }

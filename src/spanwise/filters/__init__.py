@@ -13,7 +13,7 @@ Rules:
     Texts compare by code point, so ISO 8601 dates compare in time order.
 """
 
-from spanwise.filters.checks import check_filter, known_fields, matches, with_language
+from spanwise.filters.checks import check_filter, filter_fields, known_fields, matches
 from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
 from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,
@@ -45,8 +45,8 @@ __all__ = [
     "Or",
     "check_filter",
     "field",
+    "filter_fields",
     "known_fields",
     "matches",
     "parse_filter",
-    "with_language",
 ]

@@ -23,7 +23,7 @@ from spanwise.filters.tree import (
 )
 from spanwise.types import Scalar
 
-__all__ = ["check_filter", "known_fields", "matches", "with_language"]
+__all__ = ["check_filter", "filter_fields", "known_fields", "matches"]
 
 _COMPARE: Mapping[Operator, Callable[[Scalar, Scalar], bool]] = {
     "=": operator.eq,
@@ -61,12 +61,15 @@ def _leaf_matches(leaf: Comparison | Membership | Exists, value: Scalar) -> bool
     return _COMPARE[leaf.operator](value, leaf.value)
 
 
-def with_language(metadata: Mapping[str, Scalar], language: str) -> Mapping[str, Scalar]:
-    """Return the fields that filters see of a document: its metadata, and its language if known.
+def filter_fields(
+    metadata: Mapping[str, Scalar], *, title: str, language: str, status: str
+) -> Mapping[str, Scalar]:
+    """Return the fields that filters see of a document: metadata, title, language and status.
 
-    Metadata with that name stays what it is.
+    Metadata of these names stays what it is; a title or language that is not known is no field.
     """
-    return {"language": language, **metadata} if language else metadata
+    own = {"title": title, "language": language, "status": status}
+    return {**{name: value for name, value in own.items() if value}, **metadata}
 
 
 def known_fields(metadata: Iterable[Mapping[str, Scalar]]) -> dict[str, frozenset[Kind]]:

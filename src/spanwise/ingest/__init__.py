@@ -5,8 +5,10 @@ from spanwise.ingest.pipeline import IngestJob, Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sources import find_sources
 from spanwise.ingest.sync import look_into, sync_folder
+from spanwise.sources.walk import Choice
 
 __all__ = [
+    "Choice",
     "IngestJob",
     "Ingestor",
     "Preparer",

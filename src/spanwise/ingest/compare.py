@@ -12,13 +12,17 @@ from spanwise.ingest.sources import Source, file_hash
 from spanwise.types import Scalar
 
 if TYPE_CHECKING:
-    from spanwise.types import DocumentRecord
+    from spanwise.types import Document, DocumentRecord
 
-__all__ = ["Verdict", "compare", "kept_fields", "typed"]
+__all__ = ["Verdict", "compare", "has_attachments", "kept_fields", "typed"]
 
-Verdict = Literal["unchanged", "new", "changed"] | DocumentError
-"""What is to be done with a source; a URL counts as new or changed until it is fetched."""
+Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
+"""What is to be done with a source; a URL counts as new or changed until it is fetched.
 
+"opened": only what is in it is looked at, if it is a container.
+"""
+
+_EMAIL = "message/rfc822"
 _BATCH = 64  # sources that a thread compares in one go: one by one, the threads cost more
 
 
@@ -29,8 +33,11 @@ def compare(
     metadata: Mapping[str, Scalar] | None,
     replace_other: bool,
     threads: int,
+    reads_pictures: bool = False,
 ) -> Generator[tuple[Source | DocumentError, Verdict]]:
     """Yield each source with what is to be done with it, in order; nothing is parsed.
+
+    An unchanged e-mail with attachments comes twice: its attachments may still be missing.
 
     Args:
         sources: What was found, and what could not be opened.
@@ -38,6 +45,7 @@ def compare(
         metadata: Fields that the caller gives; None to keep those that were given before.
         replace_other: Whether documents from other roots may be replaced.
         threads: Files that are hashed at a time.
+        reads_pictures: Whether there is an OCR engine now: what needs one is read again.
     """
     stopped = threading.Event()
 
@@ -50,17 +58,32 @@ def compare(
                 verdicts.append(source)
                 continue
             record = records.get(source.document_id)
-            verdicts.append(_verdict(source, record, metadata, replace_other=replace_other))
+            verdict = _verdict(source, record, metadata, replace_other=replace_other)
+            if verdict == "unchanged" and reads_pictures and _needs_ocr(record):
+                verdict = "changed"
+            verdicts.append(verdict)
         return verdicts
+
+    def with_attachments(source: Source | DocumentError, verdict: Verdict) -> bool:
+        record = records.get(source.document_id) if isinstance(source, Source) else None
+        return verdict == "unchanged" and record is not None and has_attachments(record)
 
     batches = [sources[start : start + _BATCH] for start in range(0, len(sources), _BATCH)]
     with ThreadPoolExecutor(threads, thread_name_prefix="spanwise-compare") as executor:
         try:
             for batch, verdicts in zip(batches, executor.map(look, batches), strict=True):
-                yield from zip(batch, verdicts, strict=True)
+                for source, verdict in zip(batch, verdicts, strict=True):
+                    yield source, verdict
+                    if with_attachments(source, verdict):
+                        yield source, "opened"
         finally:  # interrupted: nobody waits for what is still to be hashed
             stopped.set()
             executor.shutdown(wait=False, cancel_futures=True)
+
+
+def has_attachments(document: Document | DocumentRecord) -> bool:
+    """Return whether a document is an e-mail with attachments."""
+    return document.media_type == _EMAIL and bool(document.metadata.get("attachments"))
 
 
 def _verdict(
@@ -70,6 +93,8 @@ def _verdict(
     *,
     replace_other: bool,
 ) -> Verdict:
+    if source.members_only:
+        return "opened"
     if record is None:
         return "new"
     if record.source_root != source.root:
@@ -81,6 +106,10 @@ def _verdict(
     except DocumentError as error:
         return error
     return "unchanged" if content_hash == record.content_hash else "changed"
+
+
+def _needs_ocr(record: DocumentRecord | None) -> bool:
+    return record is not None and record.status == "needs_ocr"
 
 
 def _conflict(source: Source, record: DocumentRecord) -> ConflictError:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from spanwise.core.filings.covers import cover_fields, cover_title
+from spanwise.core.table_heads import searched_text
 from spanwise.core.titles import document_title
+from spanwise.core.versions import text_version
 from spanwise.errors import DocumentError
-from spanwise.ingest.compare import Verdict, compare, kept_fields, typed
+from spanwise.ingest.compare import compare, kept_fields, typed
+from spanwise.ingest.local_files import Porter
+from spanwise.ingest.reading import Compared, Found, Reader
 from spanwise.ingest.sources import Source
-from spanwise.ingest.stopping import run_until_stopped
-from spanwise.parsers.isolation import ParserPool
-from spanwise.types import Document, IngestFailure, IngestProgress, IngestReport, Scalar
+from spanwise.ingest.sync import nothing_taken
+from spanwise.ingest.tally import Outcome, Tally
+from spanwise.ingest.temporary import TemporarySpace
+from spanwise.parsers.pdf.ocr import has_engine
+from spanwise.parsers.process.isolation import ParserPool
+from spanwise.sources.walk import Choice
+from spanwise.types import Document, IngestProgress, IngestReport, Scalar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,13 +32,10 @@ if TYPE_CHECKING:
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.ports import Store
-    from spanwise.types import DocumentRecord
+    from spanwise.types import Chunk, DocumentRecord
 
 __all__ = ["IngestJob", "Ingestor"]
 
-Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
-_Parsed = Document | Literal["unchanged"]
-_Compared = tuple[Source | DocumentError, Verdict]
 _AHEAD = 2  # documents that each parsing process may be ahead of the store
 _FEW = 50  # sources whose records are read one by one, not with those of all documents
 
@@ -51,71 +54,12 @@ class IngestJob:
     """Whether documents from other roots may be replaced."""
     on_document: Callable[[IngestProgress], None] | None = None
     """Called after each document."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    """Counts for the report and for the progress."""
-
-    job: IngestJob
-    started: float = field(default_factory=time.perf_counter)
-    done: int = 0
-    bytes_done: int = 0
-    bytes_total: int = 0
-    chunks: int = 0
-    chars: int = 0
-    ids: dict[Outcome, list[str]] = field(
-        default_factory=lambda: {
-            "added": [], "replaced": [], "unchanged": [], "removed": [], "failed": []
-        }
-    )  # fmt: skip
-    failures: list[IngestFailure] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.bytes_total = sum(s.bytes for s in self.job.sources if isinstance(s, Source))
-
-    def fail(self, error: DocumentError) -> None:
-        self.failures.append(
-            IngestFailure(source=error.source, code=error.code, message=str(error))
-        )
-
-    def note(self, source: Source | DocumentError | DocumentRecord, outcome: Outcome) -> None:
-        """Count what became of a source, or of a document that is gone, and tell it."""
-        if isinstance(source, DocumentError):
-            document_id = source.source
-        elif isinstance(source, Source):
-            document_id = source.document_id
-            self.bytes_done += source.bytes
-        else:
-            document_id = source.id
-        self.ids[outcome].append(document_id)
-        self.done += 1
-        if self.job.on_document is not None:
-            self.job.on_document(
-                IngestProgress(
-                    documents_done=self.done,
-                    documents_total=len(self.job.sources) + len(self.job.gone),
-                    bytes_done=self.bytes_done,
-                    bytes_total=self.bytes_total,
-                    chunks=self.chunks,
-                    document_id=document_id,
-                    outcome=outcome,
-                )
-            )
-
-    def report(self) -> IngestReport:
-        return IngestReport(
-            added=tuple(self.ids["added"]),
-            replaced=tuple(self.ids["replaced"]),
-            unchanged=tuple(self.ids["unchanged"]),
-            removed=tuple(self.ids["removed"]),
-            failed=tuple(self.failures),
-            warnings=tuple(self.warnings),
-            chunks=self.chunks,
-            chars=self.chars,
-            seconds=time.perf_counter() - self.started,
-        )
+    choice: Choice = field(default_factory=Choice)
+    """Which members of containers are taken."""
+    held: Sequence[DocumentRecord] = ()
+    """Documents of the sources and of their members; those that are found no more are removed."""
+    allow_empty: bool = False
+    """Whether they may be removed where no document at all is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,38 +92,41 @@ class Ingestor:
         Raises:
             StoreError: If the store fails; what was stored before stays.
         """
-        tally = _Tally(job, warnings=self._lacks())
-        if records is None:
-            records = self._records(job.sources)
+        tally = _new_tally(job, warnings=self._lacks())
         changed = []
-        with closing(self._compared(job, records)) as compared:
+        with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
                 if verdict == "unchanged":
                     tally.note(source, "unchanged")
                 else:
                     changed.append((source, verdict))
         if changed:
-            self._take_in(changed, tally, records)
-        for record in job.gone:
+            self._take_in(changed, job, tally, records)
+        for record in _gone(job, tally):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
                 tally.note(record, "removed")
-        return tally.report()
+        return tally.report(embeds=self.embeds)
 
     def foresee(self, job: IngestJob, *, records: Mapping[str, DocumentRecord]) -> IngestReport:
-        """Return the report of a job without doing it; what cannot be parsed is not known yet."""
-        tally = _Tally(job)
-        with closing(self._compared(job, records)) as compared:
-            for source, verdict in compared:
-                if isinstance(verdict, DocumentError):
-                    tally.fail(verdict)
-                    tally.note(source, "failed")
+        """Return the report of a job without doing it; what cannot be parsed is not known yet.
+
+        Containers are opened, in temporary space, so that their members are foreseen too.
+        """
+        tally = _new_tally(job)
+        with (
+            closing(self._compared(job.sources, job, records)) as compared,
+            self._reading(compared, job, tally, records=records, parses=False) as readings,
+        ):
+            for source, reading in readings:
+                if isinstance(reading, DocumentError):
+                    tally.note_failure(source, reading)
                 else:
-                    foreseen: Mapping[str, Outcome] = {"new": "added", "changed": "replaced"}
-                    tally.note(source, foreseen.get(verdict, "unchanged"))
-        for record in job.gone:
+                    foreseen: Mapping[object, Outcome] = {"new": "added", "changed": "replaced"}
+                    tally.note(source, foreseen.get(reading, "unchanged"))
+        for record in _gone(job, tally):
             tally.note(record, "removed")
-        return tally.report()
+        return tally.report(embeds=self.embeds)
 
     def add_document(self, document: Document, *, replace_other: bool = False) -> IngestReport:
         """Take in one document that is parsed already.
@@ -187,14 +134,14 @@ class Ingestor:
         Raises:
             DocumentError: If it holds no text, or its id belongs to another source.
         """
-        tally = _Tally(IngestJob(replace_other=replace_other), warnings=self._lacks())
+        job = IngestJob(replace_other=replace_other)
+        tally = _new_tally(job, warnings=self._lacks())
         record = self.store.get_record(document.id)
         if record is not None and _is_same(record, document):
-            tally.ids["unchanged"].append(document.id)
+            tally.note_given(document.id, "unchanged")
         else:
-            outcome = self._put(document, tally, twins={})
-            tally.ids[outcome].append(document.id)
-        return tally.report()
+            tally.note_given(document.id, self._put(document, job, tally, twins={}))
+        return tally.report(embeds=self.embeds)
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
         """Return what is stored under the ids of the sources."""
@@ -205,14 +152,18 @@ class Ingestor:
         return {record.id: record for record in found if record is not None}
 
     def _compared(
-        self, job: IngestJob, records: Mapping[str, DocumentRecord]
-    ) -> Generator[_Compared]:
+        self,
+        sources: Sequence[Source | DocumentError],
+        job: IngestJob,
+        records: Mapping[str, DocumentRecord] | None,
+    ) -> Generator[Compared]:
         return compare(
-            job.sources,
-            records=records,
+            sources,
+            records=self._records(sources) if records is None else records,
             metadata=job.metadata,
             replace_other=job.replace_other,
-            threads=self.workers,
+            threads=self.workers if len(sources) > _FEW else 1,
+            reads_pictures=has_engine(self.parse.ocr),
         )
 
     def _lacks(self) -> list[str]:
@@ -223,99 +174,79 @@ class Ingestor:
 
     def _take_in(
         self,
-        sources: Sequence[_Compared],
-        tally: _Tally,
-        records: Mapping[str, DocumentRecord],
+        sources: Sequence[Compared],
+        job: IngestJob,
+        tally: Tally,
+        records: Mapping[str, DocumentRecord] | None,
     ) -> None:
         """Parse and store what is new or changed; note what cannot be opened."""
-        twins = {record.content_hash: record.id for record in tally.job.gone}
-        with (
-            ParserPool(options=self.parse, workers=self.workers) as pool,
-            closing(self._parsed(sources, pool, tally.job, records)) as parsed_sources,
-        ):
-            for source, parsed in parsed_sources:
+        twins = {record.content_hash: record.id for record in job.gone}
+        with self._reading(sources, job, tally, records=records, parses=True) as readings:
+            for source, reading in readings:
                 outcome: Outcome = "unchanged"
                 try:
-                    if isinstance(parsed, DocumentError):
-                        raise parsed
-                    if isinstance(parsed, Document):
-                        outcome = self._put(parsed, tally, twins=twins)
+                    if isinstance(reading, DocumentError):
+                        raise reading
+                    tally.check_id(source)
+                    if isinstance(reading, Document):
+                        record = self.store.get_record(reading.id)
+                        document = _with_fields(reading, job.metadata, record=record)
+                        if record is None or not _is_same(record, document):
+                            outcome = self._put(document, job, tally, twins=twins)
                 except DocumentError as error:
-                    outcome = "failed"
-                    tally.fail(error)
-                tally.note(source, outcome)
+                    tally.note_failure(source, error)
+                else:
+                    tally.note(source, outcome)
 
-    def _parsed(
+    @contextmanager
+    def _reading(
         self,
-        sources: Sequence[_Compared],
-        pool: ParserPool,
+        sources: Iterable[Compared],
         job: IngestJob,
-        records: Mapping[str, DocumentRecord],
-    ) -> Generator[tuple[Source | DocumentError, _Parsed | DocumentError]]:
-        """Yield each source with what became of it, in order, parsed ahead by some threads."""
-        waiting: deque[tuple[Source | DocumentError, Future[_Parsed]]] = deque()
-        stopped = threading.Event()
+        tally: Tally,
+        *,
+        records: Mapping[str, DocumentRecord] | None,
+        parses: bool,
+    ) -> Iterator[Generator[Found]]:
+        """Give what yields the sources and their members with what became of them.
 
-        def read(source: Source | DocumentError, verdict: Verdict) -> _Parsed:
-            if isinstance(verdict, DocumentError):
-                raise verdict
-            if isinstance(source, DocumentError):
-                raise source
-            document = self._read(source, pool, stopped)
-            return _with_fields(document, job.metadata, record=records.get(source.document_id))
-
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="spanwise-parse") as threads:
-            try:
-                for source, verdict in sources:
-                    waiting.append((source, threads.submit(read, source, verdict)))
-                    if len(waiting) > self.workers * _AHEAD:
-                        yield _settled(*waiting.popleft())
-                while waiting:
-                    yield _settled(*waiting.popleft())
-            except BaseException:  # interrupted: nobody waits for what is being read
-                stopped.set()
-                for _, future in waiting:
-                    future.cancel()
-                pool.close()
-                raise
-
-    def _read(self, source: Source, pool: ParserPool, stopped: threading.Event) -> Document:
-        """Return the parsed document of a source.
-
-        Raises:
-            DocumentError: If it cannot be opened, fetched or parsed.
+        Args:
+            sources: What is to be read, and why.
+            job: Which members are taken, and with which fields.
+            tally: Counts what containers hold.
+            records: What is stored, by id; looked up where it is None.
+            parses: Whether documents are parsed.
         """
-        if source.path is not None:
-            return pool.parse(
-                source.path,
-                document_id=source.document_id,
-                source=source.location,
-                source_root=source.root,
+        with (
+            TemporarySpace() as space,
+            ParserPool(options=self.parse, workers=self.workers) as pool,
+            ThreadPoolExecutor(self.workers, thread_name_prefix="spanwise-parse") as threads,
+        ):
+            reader = Reader(
+                pool=pool,
+                threads=threads,
+                space=space,
+                tally=tally,
+                porter=Porter(space=space, fetch=self.fetch, parse=self.parse),
+                compared=lambda members: self._compared(members, job, records),
+                limits=self.parse,
+                choice=job.choice,
+                ahead=self.workers * _AHEAD,
+                parses=parses,
             )
-        from spanwise.parsers.fetch import fetch  # an HTTP client, loaded where a URL is named
-
-        fetched = run_until_stopped(
-            lambda: fetch(source.location, options=self.fetch), stopped=stopped
-        )
-        return pool.parse_bytes(
-            fetched.data,
-            media_type=fetched.media_type,
-            charset=fetched.charset,
-            document_id=source.document_id,
-            source=source.location,
-            source_root=source.root,
-        )
+            with closing(reader.read(sources)) as readings:
+                yield readings
 
     def _put(
-        self, document: Document, tally: _Tally, *, twins: Mapping[str, str]
+        self, document: Document, job: IngestJob, tally: Tally, *, twins: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
         """Store a document; `twins` are ids of documents that go, by the hash of their bytes."""
         known = self._known_vectors(document.id, twins.get(document.content_hash))
-        entry = self.preparer().entry(document, known=known)
-        outcome = self.store.put_document(entry, replace=tally.job.replace_other)
-        tally.chunks += len(entry.chunks)
-        tally.chars += len(document.text)
-        tally.warnings += [f"{document.source or document.id}: {w}" for w in document.warnings]
+        packs = self.store.ensure_settings({}).get("packs", "")
+        entry = self.preparer().entry(document, known=known, packs=packs)
+        outcome = self.store.put_document(entry, replace=job.replace_other)
+        kept = sum(_embedded_text(chunk) in known for chunk in entry.chunks)
+        tally.count(entry, kept_vectors=kept)
         return outcome
 
     def _known_vectors(self, *document_ids: str | None) -> dict[str, NDArray[np.float32]]:
@@ -323,37 +254,65 @@ class Ingestor:
         for document_id in document_ids:
             embedded = None if document_id is None else self.store.get_embedded(document_id)
             if embedded is not None:
-                return {chunk.text: vector for chunk, vector in zip(*embedded, strict=True)}
+                return {
+                    _embedded_text(chunk): vector for chunk, vector in zip(*embedded, strict=True)
+                }
         return {}
 
 
-def _settled(
-    source: Source | DocumentError, future: Future[_Parsed]
-) -> tuple[Source | DocumentError, _Parsed | DocumentError]:
-    """Return a source with its result, waiting for it; a document's error is a result."""
-    try:
-        return source, future.result()
-    except DocumentError as error:
-        return source, error
+def _embedded_text(chunk: Chunk) -> str:
+    """Return what the vector of a chunk is made of."""
+    return searched_text(chunk.text, table_head=chunk.table_head)
+
+
+def _gone(job: IngestJob, tally: Tally) -> list[DocumentRecord]:
+    """Return the documents that are to be removed, once the sources are in.
+
+    Raises:
+        OptionError: If containers were opened, nothing in them or beside them is taken, and their
+            documents would be removed: it may be a pattern with a slip.
+    """
+    members = tally.gone(job.held)
+    if members and not tally.has_found and not job.allow_empty:
+        raise nothing_taken(members[0].source_root, len(members))
+    return [*job.gone, *members]
+
+
+def _new_tally(job: IngestJob, *, warnings: Sequence[str] = ()) -> Tally:
+    named = [source for source in job.sources if isinstance(source, Source)]
+    unwanted = sum(source.members_only for source in named)
+    return Tally(
+        total=len(job.sources) - unwanted + len(job.gone),
+        bytes_total=sum(source.bytes for source in named),
+        on_document=job.on_document,
+        warnings=list(warnings),
+    )
 
 
 def _with_fields(
     document: Document, metadata: Mapping[str, Scalar] | None, *, record: DocumentRecord | None
-) -> _Parsed:
-    """Return a parsed document with what the caller gives; say if it is stored just so."""
+) -> Document:
+    """Return a parsed document with what its first page says and what the caller gives.
+
+    What the caller gives goes before the rest; the title of a filing is that of its first page,
+    since files of filings are titled by the programs that made them.
+    """
+    cover = cover_fields(document.text)
     given = kept_fields(record, root=document.source_root) if metadata is None else metadata
-    document = replace(
+    return replace(
         document,
-        metadata={**document.metadata, **given},
+        title=(cover and cover_title({**cover, **given})) or document.title,
+        metadata={**cover, **document.metadata, **given},
         given_fields=tuple(sorted(given)),
     )
-    return "unchanged" if record is not None and _is_same(record, document) else document
 
 
 def _is_same(record: DocumentRecord, document: Document) -> bool:
     """Return whether a document is stored exactly as it is."""
     return (
         record.content_hash == document.content_hash
+        and record.version == text_version(document.text)
+        and record.status == document.status
         and record.source_root == document.source_root
         and record.media_type == document.media_type
         and record.given_fields == document.given_fields

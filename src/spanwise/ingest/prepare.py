@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.chunks import chunk_lengths, split_chunks
+from spanwise.core.citations import printed_labels
 from spanwise.core.headers import chunk_header
 from spanwise.core.languages import document_language
+from spanwise.core.packs.file import recorded_packs
+from spanwise.core.packs.landmarks import document_signals
 from spanwise.core.render import frame
 from spanwise.core.sections import split_sections
 from spanwise.core.summary import summarise
+from spanwise.core.table_heads import searched_text, table_heads
 from spanwise.core.titles import document_title, title_words
 from spanwise.core.vectors import unit_rows
 from spanwise.errors import ParseError
@@ -27,9 +31,9 @@ if TYPE_CHECKING:
 
     from spanwise.options import ChunkOptions, SectionOptions
     from spanwise.ports import Embedder, Tokenizer
-    from spanwise.types import Document, Section
+    from spanwise.types import Document, Page, Section
 
-__all__ = ["Preparer"]
+__all__ = ["Preparer", "chunk_signals"]
 
 _EMBED_BATCH = 512
 
@@ -45,13 +49,15 @@ class Preparer:
     headers: HeaderOptions = field(default_factory=HeaderOptions)
 
     def entry(
-        self, document: Document, *, known: Mapping[str, NDArray[np.float32]]
+        self, document: Document, *, known: Mapping[str, NDArray[np.float32]], packs: str = ""
     ) -> DocumentEntry:
         """Return a document cut, headed, counted and embedded.
 
         Args:
             document: The document, as parsed.
             known: Vectors of texts that were embedded before, which are not embedded again.
+            packs: Those that are recorded. In a document where they find a landmark, chunks have
+                no heads of tables: the landmark tells the same, and both together cost recall.
 
         Raises:
             ParseError: If the document holds no text.
@@ -68,6 +74,9 @@ class Preparer:
         summary = summarise(document.text)
         sections = self._headed(document, title=title, summary=summary)
         chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
+        signals = chunk_signals(chunks, packs=packs)
+        if signals:
+            chunks = tuple(replace(chunk, table_head="") for chunk in chunks)
         return DocumentEntry(
             document=document,
             title=title,
@@ -75,14 +84,19 @@ class Preparer:
             title_words=title_words(document, title=title),
             sections=sections,
             chunks=chunks,
-            vectors=self._vectors([chunk.text for chunk in chunks], known),
+            vectors=self._vectors(
+                [searched_text(chunk.text, table_head=chunk.table_head) for chunk in chunks], known
+            ),
             language=language,
+            signals=signals,
+            packs=packs,
         )
 
     def _headed(self, document: Document, *, title: str, summary: str) -> tuple[Section, ...]:
         """Return the sections of a document with the most tokens that their headers may take."""
         sections = split_sections(document, options=self.sections)
         length, pages = len(document.text), len(document.pages)
+        labels = self._widest_labels(document.pages)
         frames = [
             frame(
                 Citation(
@@ -91,6 +105,7 @@ class Preparer:
                     start=length,
                     end=length,
                     pages=(pages, pages + 1) if pages else None,
+                    page_labels=labels,
                     section_path=section.path,
                     source=document.source,
                 ),
@@ -106,6 +121,16 @@ class Preparer:
             for section, before, after in zip(sections, counts[::2], counts[1::2], strict=True)
         )
 
+    def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
+        """Return the labels of two pages that take most tokens; None where none is printed."""
+        labels = printed_labels(pages)
+        if not labels:
+            return None
+        labels.append(str(len(pages)))  # a page without a label is named by its number
+        counts = self.tokenizer.count(labels)
+        widest = labels[counts.index(max(counts))]
+        return widest, widest
+
     def _chunks(
         self, document: Document, sections: Sequence[Section], options: ChunkOptions
     ) -> tuple[Chunk, ...]:
@@ -117,6 +142,7 @@ class Preparer:
             count_tokens=self.tokenizer.count,
         )
         texts = [document.text[span.start : span.end] for span in spans]
+        heads = table_heads(document.text, sections=sections, blocks=document.blocks, chunks=spans)
         return tuple(
             Chunk(
                 index=index,
@@ -125,9 +151,10 @@ class Preparer:
                 section=span.section,
                 tokens=max(1, tokens),
                 text=text,
+                table_head=head,
             )
-            for index, (span, text, tokens) in enumerate(
-                zip(spans, texts, self.tokenizer.count(texts), strict=True)
+            for index, (span, text, head, tokens) in enumerate(
+                zip(spans, texts, heads, self.tokenizer.count(texts), strict=True)
             )
         )
 
@@ -146,3 +173,9 @@ class Preparer:
             if text in known:
                 vectors[at] = known[text]
         return vectors
+
+
+def chunk_signals(chunks: Sequence[Chunk], *, packs: str) -> Mapping[str, NDArray[np.float16]]:
+    """Return the signals of a document's chunks by the packs that are recorded."""
+    found = [named.pack for named in recorded_packs(packs)]
+    return document_signals(found, [chunk.text for chunk in chunks])

@@ -5,14 +5,33 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO
 
+from spanwise.core.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.parsers.walk import Unread, name_to_id, walk
+from spanwise.sources.signatures import unsigned
+from spanwise.sources.walk import Choice, Unread, walk
 
-__all__ = ["Source", "file_hash", "files_of", "find_sources", "is_url", "root_of"]
+__all__ = [
+    "MEMBER_MARK",
+    "STREAM_ROOT",
+    "Source",
+    "check_address",
+    "containers_of",
+    "file_hash",
+    "files_of",
+    "find_sources",
+    "is_address",
+    "is_url",
+    "root_of",
+]
 
+MEMBER_MARK = "!/"
+"""Stands between the id of a container and the name of a member."""
+STREAM_ROOT = "-"
+"""What a document from a stream records as its source root."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -22,13 +41,36 @@ class Source:
 
     document_id: str
     location: str
-    """Path or URL."""
+    """Path, or URL without what signs it; the id, for a stream."""
     root: str
-    """What the user named: folder, file or URL; paths are absolute."""
+    """What the user named: folder, file, URL or prefix; paths are absolute. "-" for a stream."""
     path: Path | None
-    """None for a URL."""
+    """None for a URL, an object and standard input."""
     bytes: int
-    """Size of the file; 0 for a URL."""
+    """Size of the file; of a member its share of that of the container; 0 where it is not known."""
+    from_folder: bool = False
+    """Whether it was found in a folder, and not named itself."""
+    members_only: bool = False
+    """Whether only what is in it may be taken, if it is a container."""
+    is_member: bool = False
+    """Whether it lies in a container."""
+    url: str = field(default="", repr=False)
+    """What is fetched, which may be secret; empty for what lies elsewhere."""
+    object_path: str = ""
+    """Its path in its object storage; empty for what lies elsewhere."""
+    stream: BinaryIO | None = None
+    """Standard input, or another stream that is read once; None for what can be opened."""
+
+
+def containers_of(document_id: str) -> list[str]:
+    """Return the ids of the containers that a member of this id is in, outermost first."""
+    parts = document_id.split(MEMBER_MARK)
+    return [MEMBER_MARK.join(parts[:count]) for count in range(1, len(parts))]
+
+
+def is_address(text: str) -> bool:
+    """Return whether a source is a URL or lies in object storage, and is no path."""
+    return _ADDRESS.match(text) is not None
 
 
 def is_url(text: str) -> bool:
@@ -37,17 +79,32 @@ def is_url(text: str) -> bool:
 
 
 def find_sources(
-    named: Sequence[str | Path], *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    named: Sequence[str | Path | BinaryIO],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    document_id: str | None = None,
 ) -> Iterator[Source | DocumentError]:
     """Yield the documents that the named sources stand for, and what cannot be opened.
 
     A file's id is its name, a file of a folder has its path relative to that folder, with "/"
-    between the parts, and a URL is its own id. Folders are walked in the order of names. What is
-    named twice comes once.
+    between the parts, and a URL is its own id, without what signs it. Folders are walked in the
+    order of names; a prefix of an object storage is a folder. What is named twice comes once.
+
+    Args:
+        named: Files, folders, URLs, addresses in object storage, or one stream of bytes.
+        include: Patterns of what is taken from folders and containers.
+        exclude: Patterns of what is left out.
+        document_id: Id of the stream.
 
     Raises:
-        OptionError: If a source or a pattern is empty, or a source is no text and no path.
+        OptionError: If a source or a pattern is empty, a source is nothing of this, or a stream
+            and its id are not given together, and alone.
     """
+    streams = [one for one in named if not isinstance(one, str | Path) and hasattr(one, "read")]
+    if streams or document_id is not None:
+        yield _of_stream(streams, named, document_id)
+        return
     seen: set[tuple[str, str]] = set()
     for name in named:
         for source in _sources_of(name, include=include, exclude=exclude):
@@ -60,19 +117,12 @@ def find_sources(
 
 
 def _sources_of(
-    name: str | Path, *, include: Sequence[str], exclude: Sequence[str]
+    name: str | Path | BinaryIO, *, include: Sequence[str], exclude: Sequence[str]
 ) -> Iterator[Source | DocumentError]:
     if not isinstance(name, str | Path) or not str(name).strip():
         raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
-    if isinstance(name, str) and is_url(name):
-        yield Source(document_id=name, location=name, root=name, path=None, bytes=0)
-        return
-    if isinstance(name, str) and _ADDRESS.match(name):
-        yield FetchError(
-            f"{name}: only http and https are fetched; download it and add the file",
-            source=name,
-            code="refused",
-        )
+    if isinstance(name, str) and is_address(name):
+        yield from _of_address(name, choice=Choice.of(include, exclude))
         return
     path = Path(name)
     if _is_folder(path):
@@ -80,6 +130,69 @@ def _sources_of(
             yield source
     else:
         yield _file(path, document_id=name_to_id(path.name), root=None)
+
+
+def _of_stream(
+    streams: Sequence[BinaryIO],
+    named: Sequence[str | Path | BinaryIO],
+    document_id: str | None,
+) -> Source:
+    if not streams or len(named) > 1:
+        raise OptionError(
+            f"document_id is {document_id!r}; it names one stream of bytes, and nothing else is "
+            "added with it: files, folders and URLs have ids of their own"
+        )
+    if document_id is None or not document_id.strip() or MEMBER_MARK in document_id:
+        raise OptionError(
+            f"the id of a stream is {document_id!r}; standard input has no name: give it one "
+            f'(document_id="notes.md", --id notes.md), without "{MEMBER_MARK}"'
+        )
+    return Source(
+        document_id=document_id,
+        location=document_id,
+        root=STREAM_ROOT,
+        path=None,
+        bytes=0,
+        stream=streams[0],
+    )
+
+
+def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentError]:
+    try:
+        check_address(address)
+        if is_url(address):
+            name = unsigned(address)
+            yield Source(
+                document_id=name, location=name, root=name, path=None, bytes=0, url=address
+            )
+            return
+        from spanwise.ingest.objects import objects_of
+
+        for _, source in objects_of(address, choice=choice):
+            yield source
+    except FetchError as error:
+        yield error
+
+
+def check_address(address: str) -> None:
+    """Refuse an address that holds credentials: it would be stored with the document.
+
+    A name without a password is part of some addresses (`abfs://container@account/`).
+
+    Raises:
+        FetchError: With the address as it is without them.
+    """
+    scheme, _, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    credentials, at, host = authority.rpartition("@")
+    if at and (":" in credentials or is_url(address)):
+        shown = unsigned(f"{scheme}://{host}{slash}{path}")
+        raise FetchError(
+            f"{shown}: the address holds a name or password; give it in the way of the storage "
+            "(variables, files, roles), or fetch the file yourself and add it",
+            source=shown,
+            code="refused",
+        )
 
 
 def _is_folder(path: Path) -> bool:
@@ -106,6 +219,8 @@ def files_of(
             yield found.document_id, found.error
         else:
             source = _file(found.path, document_id=found.document_id, root=root)
+            if isinstance(source, Source):
+                source = replace(source, from_folder=True, members_only=found.members_only)
             yield found.document_id, source
 
 

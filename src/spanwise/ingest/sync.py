@@ -7,31 +7,42 @@ Rules
     A folder that is missing, or of which nothing is taken, removes nothing: it may be a disk that
     is not mounted, or a pattern with a slip.
     Documents of another source root are never removed.
+    A member of a container is gone where the container is, or was opened, and it is not in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from spanwise.core.file_names import name_to_id, names_of_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.sources import Source, files_of, is_url, root_of
-from spanwise.parsers.walk import name_to_id, names_of_id
+from spanwise.ingest.sources import (
+    Source,
+    check_address,
+    containers_of,
+    files_of,
+    is_address,
+    is_url,
+    root_of,
+)
+from spanwise.sources.walk import Choice
 
 if TYPE_CHECKING:
     from spanwise.ingest.pipeline import IngestJob, Ingestor
     from spanwise.types import DocumentRecord, IngestReport
 
-__all__ = ["SyncedFolder", "look_into", "sync_folder"]
+__all__ = ["Gone", "SyncedFolder", "look_into", "nothing_taken", "sync_folder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncedFolder:
     """A folder as it is now."""
 
-    path: Path
+    path: Path | None
+    """None for a prefix of an object storage, whose listing is all there is."""
     root: str
     """As the documents from it record it."""
     sources: tuple[Source | DocumentError, ...]
@@ -40,10 +51,10 @@ class SyncedFolder:
     """Ids of the files."""
     unread: frozenset[str]
     """Ids of what cannot be read; a folder stands for all that is below it."""
+    choice: Choice = field(default_factory=Choice)
+    """What of it the patterns take."""
 
-    def split_gone(
-        self, records: Iterable[DocumentRecord], *, allow_empty: bool
-    ) -> tuple[list[DocumentRecord], list[DocumentError]]:
+    def split_gone(self, records: Iterable[DocumentRecord], *, allow_empty: bool) -> Gone:
         """Return the documents that are gone from the folder, and what keeps others in doubt.
 
         Args:
@@ -54,27 +65,28 @@ class SyncedFolder:
             OptionError: If nothing of the folder is taken, documents came from it, and
                 `allow_empty` is False.
         """
-        missing = [
-            record
-            for record in records
-            if record.source_root == self.root and not self._holds(record.id)
-        ]
-        if missing and not self.taken and not allow_empty:
-            raise OptionError(
-                f"nothing in {self.root} is taken, and {len(missing)} documents that came from it "
-                "would be removed; check that the disk is mounted and what is included and "
-                "excluded, or allow an empty folder (allow_empty=True, --allow-empty)"
-            )
+        ours = [record for record in records if record.source_root == self.root]
+        held = [record for record in ours if self._is_taken(record.id)]
+        missing = [record for record in ours if not self._may_be_there(record.id)]
+        if missing and not self._takes_any() and not allow_empty:
+            raise nothing_taken(self.root, len(missing))
         looked: dict[str, DocumentError | None] = {}
         gone = [record for record in missing if self._is_certain(record.id, looked)]
-        return gone, [error for error in looked.values() if error is not None]
+        doubts = [error for error in looked.values() if error is not None]
+        return Gone(certain=tuple(gone), held=tuple(held), doubts=tuple(doubts))
 
-    def _holds(self, document_id: str) -> bool:
-        """Return whether a file is there, or may be there unseen."""
-        if document_id in self.taken:
-            return True
-        above = PurePosixPath(document_id).parents
-        return not self.unread.isdisjoint((document_id, *map(str, above)))
+    def _takes_any(self) -> bool:
+        return any(isinstance(one, Source) and not one.members_only for one in self.sources)
+
+    def _is_taken(self, document_id: str) -> bool:
+        """Return whether a file, or that of the container it is in, is there."""
+        return not self.taken.isdisjoint((*containers_of(document_id), document_id))
+
+    def _may_be_there(self, document_id: str) -> bool:
+        """Return whether a file is there, or may be there unseen, itself or in a container."""
+        above = map(str, PurePosixPath(document_id).parents)
+        names = (*containers_of(document_id), document_id, *above)
+        return self._is_taken(document_id) or not self.unread.isdisjoint(names)
 
     def _is_certain(self, document_id: str, looked: dict[str, DocumentError | None]) -> bool:
         """Return whether each folder above a missing file can be looked into, or is not there.
@@ -82,6 +94,8 @@ class SyncedFolder:
         The walk says nothing of a link that leads nowhere where the patterns would not take a
         file of its name; but a link to a folder on a disk that is not mounted is one of those.
         """
+        if self.path is None:
+            return True
         for name in names_of_id(document_id):
             for above in reversed(PurePosixPath(name).parents[:-1]):
                 folder = str(above)
@@ -90,6 +104,27 @@ class SyncedFolder:
                 if looked[folder] is not None:
                     return False
         return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """What became of the documents that came from a folder."""
+
+    certain: tuple[DocumentRecord, ...] = ()
+    """Those that are gone."""
+    held: tuple[DocumentRecord, ...] = ()
+    """Those whose file is there, or that of the container they were in: it has to be opened."""
+    doubts: tuple[DocumentError, ...] = ()
+    """What keeps the others in doubt."""
+
+
+def nothing_taken(root: str, documents: int) -> OptionError:
+    """Return the error of a sync that would remove so many documents and find none."""
+    return OptionError(
+        f"nothing in {root} is taken, and {documents} documents that came from it would be "
+        "removed; check that the disk is mounted and what is included and excluded, or allow an "
+        "empty folder (allow_empty=True, --allow-empty)"
+    )
 
 
 def _unreachable(folder: Path) -> DocumentError | None:
@@ -116,12 +151,14 @@ def _unread(path: Path, error: OSError) -> FetchError:
 def look_into(
     folder: str | Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> SyncedFolder:
-    """Return a folder as it is now.
+    """Return a folder, or a prefix of an object storage, as it is now.
 
     Raises:
         OptionError: If it is no path, a URL or a file, or a pattern cannot be read.
         FetchError: If there is no such folder, or it cannot be listed.
     """
+    if isinstance(folder, str) and is_address(folder) and not is_url(folder):
+        return _look_into_prefix(folder, Choice.of(include, exclude))
     if not isinstance(folder, str | Path) or not str(folder).strip() or is_url(str(folder)):
         raise OptionError(f"folder is {folder!r}; name one folder")
     path = Path(folder)
@@ -148,6 +185,25 @@ def look_into(
         sources=tuple(source for _, source in found),
         taken=frozenset(name for name, source in found if isinstance(source, Source)),
         unread=frozenset(name for name, source in found if isinstance(source, DocumentError)),
+        choice=Choice.of(include, exclude),
+    )
+
+
+def _look_into_prefix(address: str, choice: Choice) -> SyncedFolder:
+    from spanwise.ingest.objects import objects_of
+
+    check_address(address)
+    found = objects_of(address, choice=choice, may_be_empty=True)
+    root = address.rstrip("/")
+    if any(source.document_id == root for _, source in found):
+        raise OptionError(f"{root} is no prefix with objects below it; `add` takes a single one")
+    return SyncedFolder(
+        path=None,
+        root=root,
+        sources=tuple(source for _, source in found),
+        taken=frozenset(name for name, _ in found),
+        unread=frozenset(),
+        choice=choice,
     )
 
 
@@ -168,8 +224,15 @@ def sync_folder(
         StoreError: If the store fails; what was done before stays.
     """
     records = {record.id: record for record in ingestor.store.list_records()}
-    gone, doubts = folder.split_gone(records.values(), allow_empty=allow_empty)
-    job = replace(job, sources=(*folder.sources, *doubts), gone=gone)
+    gone = folder.split_gone(records.values(), allow_empty=allow_empty)
+    job = replace(
+        job,
+        sources=(*folder.sources, *gone.doubts),
+        gone=gone.certain,
+        held=gone.held,
+        choice=folder.choice,
+        allow_empty=allow_empty,
+    )
     if dry_run:
         return ingestor.foresee(job, records=records)
     return ingestor.carry_out(job, records=records)

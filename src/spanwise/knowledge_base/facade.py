@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self
 
-from spanwise.errors import DocumentNotFoundError, OptionError
-from spanwise.knowledge_base.asking import asked, filter_of, within
+from spanwise.errors import OptionError
 from spanwise.knowledge_base.checks import (
     checked_id,
     checked_list,
@@ -19,47 +18,31 @@ from spanwise.knowledge_base.checks import (
     checked_text,
     checked_title,
 )
+from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
-from spanwise.knowledge_base.opening import open_embedder, open_store
+from spanwise.knowledge_base.opening import open_store
+from spanwise.knowledge_base.packs import Packs
+from spanwise.knowledge_base.searching import Searching
 from spanwise.knowledge_base.settings import settle, wanted_settings
 from spanwise.knowledge_base.writing import copy_to, make_ingestor
-from spanwise.options import (
-    ChunkOptions,
-    ExcerptOptions,
-    FetchOptions,
-    ParseOptions,
-    PublishedOptions,
-    SectionOptions,
-    SegmentOptions,
-)
-from spanwise.query import Searcher, shipped_model
+from spanwise.options import ChunkOptions, FetchOptions, ParseOptions, SectionOptions
 
 if TYPE_CHECKING:
-    from spanwise.core.relevance import RelevanceModel
-    from spanwise.explanation import Explanation
-    from spanwise.filters import Filter
     from spanwise.ingest import Ingestor
-    from spanwise.knowledge_base.asking import SearchArguments
     from spanwise.ports import Embedder, Listener
     from spanwise.types import (
         BackupReport,
         CheckReport,
-        Chunk,
-        Document,
-        DocumentRecord,
-        ExcerptResult,
         IngestProgress,
         IngestReport,
         KnowledgeBaseInfo,
         Scalar,
-        SearchResult,
-        Section,
     )
 
 __all__ = ["KnowledgeBase"]
 
 
-class KnowledgeBase:
+class KnowledgeBase(StoredDocuments, Searching):
     """Documents and everything derived from them, in one folder.
 
     Safe for use by several threads and processes at once. Closing waits for nothing: what `add`
@@ -75,6 +58,7 @@ class KnowledgeBase:
         tokenizer: str | None = None,
         sections: SectionOptions | None = None,
         chunks: ChunkOptions | None = None,
+        packs: Sequence[str | Path] | None = None,
         parse: ParseOptions | None = None,
         fetch: FetchOptions | None = None,
         listener: Listener | None = None,
@@ -89,6 +73,9 @@ class KnowledgeBase:
             tokenizer: Whose tokens are counted, "o200k_base" when not given. Recorded.
             sections: How documents are cut into sections. Recorded.
             chunks: How sections are cut into chunks. Recorded.
+            packs: What is known of kinds of documents: names of packs that come with Spanwise, or
+                paths of files; those that come with it when None. Recorded with their content;
+                `packs.use` changes them.
             parse: Limits for parsing a file.
             fetch: Limits for fetching a URL.
             listener: Hears the steps of searches.
@@ -105,7 +92,11 @@ class KnowledgeBase:
         self._listener = listener
         self._given_embedder = None if isinstance(embedder, str) else embedder
         wanted = wanted_settings(
-            embedder=embedder, tokenizer=tokenizer, sections=sections, chunks=chunks
+            embedder=embedder,
+            tokenizer=tokenizer,
+            sections=sections,
+            chunks=chunks,
+            packs=packs,
         )
         self._store = open_store(path, create=create)
         try:
@@ -116,7 +107,8 @@ class KnowledgeBase:
 
     def add(
         self,
-        *sources: str | Path,
+        *sources: str | Path | BinaryIO,
+        document_id: str | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         replace: bool = False,
@@ -125,9 +117,15 @@ class KnowledgeBase:
     ) -> IngestReport:
         """Add files, folders and URLs; what is there already and unchanged costs a hash.
 
+        Archives, mailboxes and e-mails are opened: what is in them are documents of their own,
+        with ids such as "reports.zip!/2018/q3.pdf".
+
         Args:
-            *sources: Files, folders (taken recursively) and URLs.
-            include: Patterns of file names to take from folders, such as "*.pdf"; all when empty.
+            *sources: Files, folders (taken recursively), URLs, objects and prefixes of object
+                storage ("s3://bucket/reports"), or one stream of bytes.
+            document_id: Id of the stream; only with one.
+            include: Patterns of file names to take from folders and containers, such as "*.pdf";
+                all when empty.
             exclude: Patterns of file names to leave out.
             replace: Whether a document may take the place of one that came from elsewhere.
             metadata: Fields that every document gets beside its own, in place of those that were
@@ -145,16 +143,14 @@ class KnowledgeBase:
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
-        from spanwise.ingest import IngestJob, find_sources
+        from spanwise.ingest import Choice, IngestJob, find_sources
 
+        include, exclude = checked_list("include", include), checked_list("exclude", exclude)
         job = IngestJob(
             sources=tuple(
-                find_sources(
-                    sources,
-                    include=checked_list("include", include),
-                    exclude=checked_list("exclude", exclude),
-                )
+                find_sources(sources, include=include, exclude=exclude, document_id=document_id)
             ),
+            choice=Choice.of(include, exclude),
             metadata=None if metadata is None else checked_metadata(metadata),
             replace_other=replace,
             on_document=on_document,
@@ -180,7 +176,8 @@ class KnowledgeBase:
         below a subfolder that cannot be listed, keeps what is stored, and is reported as failed.
 
         Args:
-            folder: The folder; however it is spelled, it is known by its real, absolute path.
+            folder: The folder; however it is spelled, it is known by its real, absolute path. Or
+                a prefix of an object storage ("s3://bucket/reports").
             include: As `add`. Documents of files that are not taken any more are removed.
             exclude: As `add`.
             metadata: As `add`.
@@ -249,160 +246,29 @@ class KnowledgeBase:
         )
         return self._ingestor.add_document(document, replace_other=replace)
 
-    def search(  # noqa: PLR0913 - options are keywords, each with a default
-        self,
-        question: str,
-        *,
-        budget_tokens: int = 4_000,
-        preset: str | None = None,
-        documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
-        segment_options: SegmentOptions | PublishedOptions | None = None,
-        headers: bool = True,
-        tokenizer: str | None = None,
-        queries: Sequence[str] = (),
-        method: str = "exact",
-        abstain: bool = True,
-    ) -> SearchResult:
-        """Return the few contiguous segments that answer a question, inside a token budget.
+    def page_image(self, document_id: str, page: int, *, dots_per_inch: int = 150) -> bytes:
+        """Return a page of a PDF as a PNG file, drawn from the very file that was added.
 
         Args:
-            question: What is asked, in any words.
-            budget_tokens: Most tokens of `result.context`, headers included.
-            preset: "precise", "balanced" or "comprehensive": from scattered to contiguous; of
-                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". When None
-                the balanced one.
-            documents: Ids of the documents to search; all when None.
-            where: Filter on metadata, as a tree or as text: 'year >= 2018 and company = "3M"'.
-            segment_options: In place of a preset; of method "greedy" `PublishedOptions`.
-            headers: Whether each segment stands under its header in the context.
-            tokenizer: Whose tokens are counted; that of the knowledge base when None.
-            queries: Further searches for the same question; what any of them finds counts.
-            method: "exact", or "greedy" as published.
-            abstain: Whether nothing is found where there is hardly any evidence; never by method
-                "greedy".
+            document_id: Id of the document.
+            page: Number of the page, from 1.
+            dots_per_inch: How finely it is drawn, from 10 to 600.
 
         Raises:
-            QueryError: If the question or a query is empty, or there are too many.
-            OptionError: If an option is out of range, or the budget holds no relevant chunk.
-            FilterError: If the filter does not fit the fields of the documents.
-            DocumentNotFoundError: If `documents` names one that does not exist.
+            DocumentNotFoundError: If there is none with this id.
+            OptionError: If it has no such page, or the fineness is out of range.
+            ParseError: If it is no PDF, or drawing takes too long or too much memory.
+            FetchError: If the file is gone, or has changed since it was added.
         """
-        return self._searcher.search(
-            question,
-            **asked(
-                budget_tokens=budget_tokens,
-                preset=preset,
-                documents=documents,
-                where=where,
-                segment_options=segment_options,
-                headers=headers,
-                tokenizer=tokenizer,
-                queries=queries,
-                method=method,
-                abstain=abstain,
-            ),
+        from spanwise.knowledge_base.page_images import draw_page
+
+        return draw_page(
+            self.record(document_id),
+            page,
+            dots_per_inch=dots_per_inch,
+            parse=self._parse,
+            fetch=self._fetch,
         )
-
-    def explain(self, question: str, **arguments: Unpack[SearchArguments]) -> Explanation:
-        """Return what `search` returns, and why: scores, values and decisions, chunk by chunk.
-
-        Takes what `search` takes and raises what it raises. `to_html()` of what is returned is a
-        page that draws it, with sliders.
-        """
-        return self._searcher.explain(question, **asked(**arguments))
-
-    def excerpts(  # noqa: PLR0913 - options are keywords, each with a default
-        self,
-        question: str,
-        *,
-        excerpts: int = 3,
-        excerpt_tokens: int = 1_000,
-        queries: Sequence[str] = (),
-        preset: str = "balanced",
-        documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
-        segment_options: SegmentOptions | None = None,
-        headers: bool = True,
-        tokenizer: str | None = None,
-        abstain: bool = True,
-    ) -> ExcerptResult:
-        """Return a number of texts of a given size around what answers a question.
-
-        Each excerpt is text of one document: evidence that is chosen as `search` does, and text
-        between and around it until the tokens are spent. No text comes twice.
-
-        Args:
-            question: What is asked, in any words.
-            excerpts: How many, at most; fewer where the documents hold no more evidence.
-            excerpt_tokens: Most tokens of each, headers included.
-            queries: Further searches for the same question; what any of them finds counts.
-            preset: As `search`: how contiguous the evidence inside an excerpt is.
-            documents: Ids of the documents to search; all when None.
-            where: Filter on metadata, as `search`.
-            segment_options: In place of a preset.
-            headers: Whether document and sections stand above the text.
-            tokenizer: Whose tokens are counted; that of the knowledge base when None.
-            abstain: Whether nothing is found where there is hardly any evidence.
-
-        Raises:
-            OptionError: As `search`; or if an excerpt has no room for a relevant chunk.
-            FilterError: If the filter does not fit the fields of the documents.
-            DocumentNotFoundError: If `documents` names one that does not exist.
-        """
-        return self._searcher.excerpts(
-            question,
-            options=ExcerptOptions(
-                excerpts=excerpts,
-                excerpt_tokens=excerpt_tokens,
-                segments=segment_options or SegmentOptions.preset(preset),
-                headers=headers,
-                tokenizer=tokenizer,
-                abstain=abstain,
-            ),
-            **within(queries=queries, documents=documents, where=where),
-        )
-
-    def list(self, where: Filter | str | None = None) -> list[DocumentRecord]:
-        """Return the records of the documents that a filter leaves, ordered by id.
-
-        Raises:
-            FilterError: If the filter does not fit the fields of the documents.
-        """
-        return self._store.list_records(filter_of(where))
-
-    def get(self, document_id: str) -> Document:
-        """Return a document with its text.
-
-        Raises:
-            DocumentNotFoundError: If there is none with this id.
-        """
-        document = self._store.get_document(document_id)
-        if document is None:
-            raise DocumentNotFoundError(
-                f"no document has the id {document_id!r}; `list` shows those there are"
-            )
-        return document
-
-    def sections(self, document_id: str) -> tuple[Section, ...]:
-        """Return the sections of a document; joined, they are its text.
-
-        Raises:
-            DocumentNotFoundError: If there is none with this id.
-        """
-        return self._store.get_sections(document_id) or self._missing(document_id)
-
-    def chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return the chunks of a document; joined, they are its text.
-
-        Raises:
-            DocumentNotFoundError: If there is none with this id.
-        """
-        return self._store.get_chunks(document_id) or self._missing(document_id)
-
-    def delete(self, document_id: str) -> bool:
-        """Delete a document; return whether there was one."""
-        return self._store.delete_document(document_id)
 
     def info(self) -> KnowledgeBaseInfo:
         """Return what the knowledge base holds and how it was made."""
@@ -410,7 +276,7 @@ class KnowledgeBase:
             self._store.list_records(),
             path=self._path,
             folder=self._folder,
-            settings=self._settings.recorded,
+            settings=self._store.ensure_settings({}),
         )
 
     def optimise(self) -> None:
@@ -466,13 +332,10 @@ class KnowledgeBase:
     def __repr__(self) -> str:
         return f"KnowledgeBase({str(self._path)!r})"
 
-    def _missing(self, document_id: str) -> tuple[()]:
-        self.get(document_id)
-        return ()
-
     @cached_property
-    def _embedder(self) -> Embedder | None:
-        return open_embedder(self._settings, given=self._given_embedder, path=self._path)
+    def packs(self) -> Packs:
+        """The packs that are in use: list them, use others, see what one finds."""
+        return Packs(self._store)
 
     @cached_property
     def _ingestor(self) -> Ingestor:
@@ -483,17 +346,3 @@ class KnowledgeBase:
             parse=self._parse,
             fetch=self._fetch,
         )
-
-    def searcher(self, model: RelevanceModel) -> Searcher:
-        """Return what searches this knowledge base with another relevance model, for evaluation."""
-        return Searcher(
-            store=self._store,
-            embedder=self._embedder,
-            tokenizer=self._settings.tokenizer,
-            model=model,
-            listener=self._listener,
-        )
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        return self.searcher(shipped_model())

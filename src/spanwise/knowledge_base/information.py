@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.filters import known_fields, with_language
+from spanwise.core.packs.file import recorded_packs
+from spanwise.filters import filter_fields, known_fields
 from spanwise.types import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ def information(
         folder: Where it lies.
         settings: As recorded.
     """
-    fields = known_fields(with_language(one.metadata, one.language) for one in records)
+    fields = known_fields(
+        filter_fields(one.metadata, title=one.title, language=one.language, status=one.status)
+        for one in records
+    )
+    packs = recorded_packs(settings.get("packs", ""))
     return KnowledgeBaseInfo(
         path=str(path),
         documents=len(records),
@@ -36,8 +41,10 @@ def information(
         chars=sum(record.chars for record in records),
         tokens=sum(record.tokens for record in records),
         bytes_on_disk=folder_bytes(folder),
-        settings=settings,
+        settings={**settings, "packs": ", ".join(named.pack.name for named in packs)},
         fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
+        partial=sum(record.status == "partial" for record in records),
+        needs_ocr=sum(record.status == "needs_ocr" for record in records),
     )
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from spanwise.core.packs.file import recorded_packs
 from spanwise.errors import EmbedderMismatchError, OptionError
+from spanwise.knowledge_base.packs import record_of
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.providers.tokens import make_tokenizer
+from spanwise.query.packs import default_record
 from spanwise.registry import default_embedder_name, make_embedder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spanwise.ports import Embedder, Store
 
 __all__ = ["NO_EMBEDDER", "Settings", "settle", "wanted_settings"]
@@ -43,6 +48,7 @@ def wanted_settings(
     tokenizer: str | None,
     sections: SectionOptions | None,
     chunks: ChunkOptions | None,
+    packs: Sequence[str | Path] | None = None,
 ) -> dict[str, str]:
     """Return the settings that a caller names, checked before anything is made.
 
@@ -52,9 +58,10 @@ def wanted_settings(
         tokenizer: Name; None for what is recorded.
         sections: None for what is recorded.
         chunks: None for what is recorded.
+        packs: Names and paths; None for what is recorded, or those that come with the package.
 
     Raises:
-        OptionError: If there is no such embedder or tokenizer.
+        OptionError: If there is no such embedder, tokenizer or pack.
     """
     wanted: dict[str, str] = {}
     if embedder != "auto":
@@ -65,6 +72,8 @@ def wanted_settings(
         wanted["sections"] = _as_text(sections)
     if chunks is not None:
         wanted |= _chunk_settings(chunks)
+    if packs is not None:
+        wanted["packs"] = record_of(packs)
     return wanted
 
 
@@ -97,6 +106,8 @@ def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a new knowledge base."""
     defaults = {"tokenizer": _DEFAULT_TOKENIZER, "sections": _as_text(SectionOptions())}
     defaults |= _chunk_settings(ChunkOptions())
+    if "packs" not in wanted:
+        defaults["packs"] = default_record()
     if "embedder" not in wanted:
         defaults |= _embedder_settings(default_embedder_name())
     return {**defaults, **wanted}
@@ -136,6 +147,9 @@ def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     for name, value in wanted.items():
         if recorded.get(name) == value:
             continue
+        if name == "packs":
+            _check_packs(recorded.get(name, ""), value)
+            continue
         message = (
             f"this knowledge base was made with {name} {recorded.get(name)!r}, and {value!r} is "
             "asked for; open it without that option, or add the documents to a new one"
@@ -144,4 +158,15 @@ def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
             EmbedderMismatchError(message)
             if name.startswith(("embedder", "dim"))
             else OptionError(message)
+        )
+
+
+def _check_packs(recorded: str, wanted: str) -> None:
+    """Raise if other packs are in use than are wanted; where they came from does not matter."""
+    used, named = recorded_packs(recorded), recorded_packs(wanted)
+    if [one.pack for one in used] != [one.pack for one in named]:
+        raise OptionError(
+            f"this knowledge base uses the packs {[one.pack.name for one in used]!r}, and "
+            f"{[one.pack.name for one in named]!r} are asked for, or one of them in another "
+            "version; open it without `packs`, and change them with `packs.use` and `packs.remove`"
         )

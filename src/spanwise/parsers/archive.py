@@ -3,8 +3,9 @@
 Rules
     1. What the directory promises is checked before anything is unpacked, what is unpacked is
        counted while it is read: headers lie.
-    2. A document type declaration is refused: Office writes none, and entities are how a small
-       file becomes a large one.
+    2. A document type declaration that declares anything itself is refused: no program writes one,
+       and entities are how a small file becomes a large one. One that names its type is read over
+       (EPUB has them); nothing outside of the container is ever fetched.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from spanwise.errors import ParseError
-from spanwise.parsers.parsed import Source
+from spanwise.parsers.parsed import Source, Step
 
-__all__ = ["ZIP_DAMAGE", "Archive", "XmlHandlers"]
+__all__ = ["ZIP_DAMAGE", "Archive", "Link", "XmlHandlers"]
 
 ZIP_DAMAGE = (
     zipfile.BadZipFile,
@@ -49,6 +50,18 @@ class XmlHandlers:
     start: Callable[[str, dict[str, str]], None]
     end: Callable[[str], None] | None = None
     text: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """What one part of an Office file refers to."""
+
+    id: str
+    """Name of the relation inside the part that refers."""
+    kind: str
+    """Last word of the relation's type ("styles", "officeDocument")."""
+    part: str
+    """The part that is referred to."""
 
 
 class Archive:
@@ -81,6 +94,7 @@ class Archive:
             ratio = info.file_size / max(1, info.compress_size)
             if info.file_size > _RATIO_FLOOR_BYTES and ratio > _MAX_RATIO:
                 raise self._too_large(info.file_size)
+        self._source.on_step(Step.of_bytes(total))
 
     def _too_large(self, size: int) -> ParseError:
         return self._source.error(
@@ -111,10 +125,21 @@ class Archive:
         except expat.ExpatError as exc:
             raise self._source.error("corrupt", f"its part {name} is no XML: {exc}") from exc
 
-    def _refuse_declaration(self, *_: object) -> None:
-        raise self._source.error(
-            "corrupt", "it holds a document type declaration, which no Office program writes"
-        )
+    def _refuse_declaration(
+        self, _name: str, _system: str | None, _public: str | None, has_declarations: int
+    ) -> None:
+        if has_declarations:
+            raise self._source.error(
+                "corrupt", "it holds declarations of its own (entities), which no program writes"
+            )
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return all of a part.
+
+        Raises:
+            ParseError: "corrupt" where the part is missing or damaged.
+        """
+        return b"".join(self._pieces(name))
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         if name not in self._members:
@@ -129,22 +154,30 @@ class Archive:
         except ZIP_DAMAGE as exc:
             raise self._source.error("corrupt", f"its part {name} is damaged: {exc}") from exc
 
-    def relations(self, name: str = "") -> dict[str, str]:
-        """Return the parts that a part (the container itself for "") refers to, by kind.
+    def links(self, name: str = "") -> list[Link]:
+        """Return what a part (the container itself for "") refers to, in order.
 
-        The kind is the last word of the relation's type ("styles", "officeDocument"); of several
-        of a kind the first counts. Links to the outside are left out.
+        Links to the outside are left out.
         """
         folder, base = posixpath.split(name)
-        found: dict[str, str] = {}
+        found: list[Link] = []
 
         def start(tag: str, attributes: dict[str, str]) -> None:
             if tag.endswith(" Relationship") and attributes.get("TargetMode") != "External":
-                kind = attributes.get("Type", "").rpartition("/")[2]
                 target = posixpath.join("/", folder, attributes.get("Target", ""))
-                found.setdefault(kind, posixpath.normpath(target).lstrip("/"))
+                found.append(
+                    Link(
+                        id=attributes.get("Id", ""),
+                        kind=attributes.get("Type", "").rpartition("/")[2],
+                        part=posixpath.normpath(target).lstrip("/"),
+                    )
+                )
 
         part = posixpath.join(folder, "_rels", f"{base}.rels")
         if part in self:
             self.read_xml(part, XmlHandlers(start=start))
         return found
+
+    def relations(self, name: str = "") -> dict[str, str]:
+        """Return the parts that a part refers to, by kind; of several of a kind the first."""
+        return {link.kind: link.part for link in reversed(self.links(name))}

@@ -1,7 +1,7 @@
 """Which format a document has: its content decides, not its extension.
 
-An extension or a declared media type counts only where content cannot tell: Markdown from plain
-text, and a fragment of HTML from text that has a tag in it.
+An extension or a declared media type counts only where content cannot tell: Markdown, source code
+or CSV from plain text, and a fragment of HTML from text that has a tag in it.
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from typing import Literal
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
 
-from spanwise.errors import ParseError
 from spanwise.parsers.archive import ZIP_DAMAGE
+from spanwise.parsers.formats import EXTENSIONS, MEDIA_TYPES, FormatName
 from spanwise.parsers.parsed import Source
+from spanwise.parsers.source_code.languages import LANGUAGES
 
-__all__ = ["FormatName", "detect_format"]
-
-FormatName = Literal["text", "markdown", "html", "pdf", "docx"]
+__all__ = ["detect_format"]
 
 _HEAD_BYTES = 1 << 16
+_TAIL_BYTES = 1 << 10
 _PDF_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*%PDF-")
 _PDF_VERSION = re.compile(rb"%PDF-\d")
-_MARKDOWN_EXTENSIONS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
-_HTML_EXTENSIONS = (".html", ".htm", ".xhtml")
-_HTML_MEDIA_TYPES = ("text/html", "application/xhtml+xml")
 _HTML_START = re.compile(
     rb"(?:\s|(?><!--.*?-->)|<\?xml[^>]*>)*+<(?:!doctype\s+html|html|head|body)[\s>]",
     re.IGNORECASE | re.DOTALL,
@@ -37,13 +36,19 @@ _TAG = re.compile(rb"<[a-zA-Z!/]")
 _MAIL_START = re.compile(
     rb"(?:[A-Za-z-]+:[^\n]*\n(?:[ \t][^\n]*\n)*)*?MIME-Version:", re.IGNORECASE
 )
+_MAILBOX_START = re.compile(rb"From [^\n]{1,300}\n[A-Za-z-]+:[^\n]*\n")
+_SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+)?(?:python|bash|sh|node|ruby|perl)")
+_TEXT_STARTS: tuple[tuple[re.Pattern[bytes], FormatName], ...] = (
+    (_MAILBOX_START, "mailbox"),
+    (_MAIL_START, "email"),
+    (_HTML_START, "html"),
+)
 _HEAD_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 _SAVE_AS = "save it as PDF, DOCX, HTML, Markdown or plain text"
 _EXTRACT = "unpack it and add its files"
-_OCR = "run OCR on it first"
+_OCR = "save it as PDF, which OCR can read"
 _UNREADABLE_FORMATS: tuple[tuple[bytes, str, str], ...] = (
-    (rb"\{\\rtf", "an RTF document", _SAVE_AS),
     (rb"%!PS", "a PostScript document", "convert it to PDF"),
     (rb"AT&TFORM", "a DjVu document", "convert it to PDF"),
     (rb"\x89PNG\r\n", "a PNG image", _OCR),
@@ -53,9 +58,6 @@ _UNREADABLE_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"RIFF.{4}WEBP", "a WebP image", _OCR),
     (rb".{4}ftyp(?:heic|heix|mif1|avif)", "a HEIC or AVIF image", _OCR),
     (rb"BM.{4}\x00{4}", "a BMP image", _OCR),
-    (rb"\x1f\x8b\x08", "a gzip archive", _EXTRACT),
-    (rb"BZh[1-9]1AY", "a bzip2 archive", _EXTRACT),
-    (rb"\xfd7zXZ\x00", "an xz archive", _EXTRACT),
     (rb"\x28\xb5\x2f\xfd", "a Zstandard archive", _EXTRACT),
     (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _EXTRACT),
     (rb"Rar!\x1a\x07", "a RAR archive", _EXTRACT),
@@ -64,21 +66,22 @@ _UNREADABLE_FORMATS: tuple[tuple[bytes, str, str], ...] = (
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = (
     ("WordDocument", "a Word 97-2003 document"),
-    ("Workbook", "an Excel 97-2003 workbook"),
     ("PowerPoint Document", "a PowerPoint 97-2003 presentation"),
     ("__properties_version1.0", "an Outlook message"),
 )
-_ZIP_FOLDERS = (
-    ("xl/", "an Excel workbook (XLSX)"),
-    ("ppt/", "a PowerPoint presentation (PPTX)"),
-    ("visio/", "a Visio drawing"),
+_STARTS: tuple[tuple[re.Pattern[bytes], FormatName], ...] = (
+    (_PDF_START, "pdf"),
+    (re.compile(rb"\x1f\x8b\x08|BZh[1-9]1AY|\xfd7zXZ\x00|.{257}ustar", re.DOTALL), "archive"),
+    (re.compile(rb"\{\\rtf"), "rtf"),
 )
-_ZIP_MEDIA_TYPES = (
-    ("application/epub+zip", "an EPUB book"),
-    ("application/vnd.oasis.opendocument.text", "an OpenDocument text (ODT)"),
-    ("application/vnd.oasis.opendocument.spreadsheet", "an OpenDocument spreadsheet (ODS)"),
-    ("application/vnd.oasis.opendocument.presentation", "an OpenDocument presentation (ODP)"),
-)
+_OFFICE_MARKS = frozenset(("[Content_Types].xml", "_rels/.rels"))
+_ZIP_FOLDERS: Mapping[str, FormatName] = {"word/": "docx", "xl/": "workbook", "ppt/": "pptx"}
+_ZIP_MEDIA_TYPES: Mapping[str, FormatName] = {
+    "application/epub+zip": "epub",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "workbook",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+}
 
 
 def detect_format(source: Source) -> FormatName:
@@ -94,22 +97,29 @@ def detect_format(source: Source) -> FormatName:
         raise source.error("empty", "it holds no bytes; was it copied or downloaded completely?")
     if data.startswith(b"version https://git-lfs"):
         raise source.error("unreadable", "it is a Git LFS pointer, not the file; run: git lfs pull")
-    if _is_pdf(data):
-        return "pdf"
+    for start, found in _STARTS:
+        if start.match(data):
+            return found
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _detect_zip(source)
     if data.startswith(_OLE):
-        raise _ole_error(source)
+        return _detect_ole(source)
+    if _is_pdf_behind_junk(data):  # no container, which may well hold one as it stands
+        return "pdf"
     for mark, name, advice in _UNREADABLE_FORMATS:
         if re.match(mark, data, re.DOTALL):
             raise source.error("unsupported", f"it is {name}, which no parser reads; {advice}")
     return _detect_text(source)
 
 
-def _is_pdf(data: bytes) -> bool:
-    """Return whether it begins as a PDF, or is one behind junk (text may well name `%PDF-1.7`)."""
-    head = data[:_HEAD_BYTES]
-    return bool(_PDF_START.match(head)) or bool(_PDF_VERSION.search(head) and b"endobj" in data)
+def _is_pdf_behind_junk(data: bytes) -> bool:
+    """Return whether there is a PDF behind what it begins with (text may well name `%PDF-1.7`).
+
+    One that has lost its beginning ends as one.
+    """
+    head, tail = data[:_HEAD_BYTES], data[-_TAIL_BYTES:]
+    is_marked = _PDF_VERSION.search(head) or (b"startxref" in tail and b"%%EOF" in tail)
+    return bool(is_marked) and b"endobj" in data
 
 
 def _detect_zip(source: Source) -> FormatName:
@@ -119,19 +129,18 @@ def _detect_zip(source: Source) -> FormatName:
             media_type = _read_media_type(archive) if "mimetype" in names else ""
     except ZIP_DAMAGE as exc:
         raise source.error(
-            "corrupt", f"it is a ZIP container (DOCX is one) that is damaged: {exc}"
+            "corrupt",
+            f"it is a ZIP container (DOCX is one) that is damaged: {exc}; fetch or export it again",
         ) from exc
-    if any(name.startswith("word/") for name in names):
-        return "docx"
-    kind = "a ZIP archive"
-    advice = _EXTRACT
-    for prefix, name in _ZIP_MEDIA_TYPES:
-        if media_type.startswith(prefix):
-            kind, advice = name, _SAVE_AS
-    for folder, name in _ZIP_FOLDERS:
-        if any(member.startswith(folder) for member in names):
-            kind, advice = name, _SAVE_AS
-    raise source.error("unsupported", f"it is {kind}, which no parser reads; {advice}")
+    for start, found in _ZIP_MEDIA_TYPES.items():
+        if media_type.startswith(start):
+            return found
+    if _OFFICE_MARKS.isdisjoint(names):
+        return "archive"
+    for folder, found in _ZIP_FOLDERS.items():
+        if any(name.startswith(folder) for name in names):
+            return found
+    return "archive"
 
 
 def _read_media_type(archive: zipfile.ZipFile) -> str:
@@ -139,15 +148,17 @@ def _read_media_type(archive: zipfile.ZipFile) -> str:
         return member.read(200).decode("latin-1")
 
 
-def _ole_error(source: Source) -> ParseError:
+def _detect_ole(source: Source) -> FormatName:
     if "EncryptedPackage".encode("utf-16-le") in source.data:
-        return source.error(
+        raise source.error(
             "encrypted", "it is an Office file with a password; save a copy without one"
         )
+    if "Workbook".encode("utf-16-le") in source.data:
+        return "workbook"
     for stream, name in _OLE_STREAMS:
         if stream.encode("utf-16-le") in source.data:
-            return source.error("unsupported", f"it is {name}, which no parser reads; {_SAVE_AS}")
-    return source.error("unsupported", f"it is an old Office container; {_SAVE_AS}")
+            raise source.error("unsupported", f"it is {name}, which no parser reads; {_SAVE_AS}")
+    raise source.error("unsupported", f"it is an old Office container; {_SAVE_AS}")
 
 
 def _detect_text(source: Source) -> FormatName:
@@ -156,17 +167,22 @@ def _detect_text(source: Source) -> FormatName:
         head = head.replace(b"\x00", b"")
         for mark in _HEAD_MARKS:
             head = head.removeprefix(mark)
-    name = source.name.lower().rstrip("/")
     if _SVG_START.match(head):
         raise source.error("unsupported", "it is an SVG image, which no parser reads; leave it out")
-    if name.endswith(".eml") or _MAIL_START.match(head):
-        raise source.error("unsupported", f"it is an e-mail, which no parser reads; {_SAVE_AS}")
-    if _HTML_START.match(head):
-        return "html"
-    if (source.media_type in _HTML_MEDIA_TYPES or name.endswith(_HTML_EXTENSIONS)) and _TAG.search(
-        head
-    ):
-        return "html"
-    if source.media_type == "text/markdown" or name.endswith(_MARKDOWN_EXTENSIONS):
-        return "markdown"
-    return "text"
+    for start, found in _TEXT_STARTS:
+        if start.match(head):
+            return found
+    named = _named_format(source)
+    if named is None:
+        return "code" if _SHEBANG.match(head) else "text"
+    if named == "mailbox" or (named == "html" and not _TAG.search(head)):
+        return "text"  # without what makes it one
+    return named
+
+
+def _named_format(source: Source) -> FormatName | None:
+    """Return the format of text that the declared media type or else the extension names."""
+    name = urlsplit(source.name).path if "://" in source.name else source.name
+    extension = PurePosixPath(name.lower().rstrip("/")).suffix
+    declared = MEDIA_TYPES.get(source.media_type or "")
+    return declared or EXTENSIONS.get(extension) or ("code" if extension in LANGUAGES else None)

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spanwise.errors import DocumentErrorCode, ParseError
-from spanwise.types import Block, Heading, Page, Scalar
+from spanwise.types import Block, DocumentStatus, Heading, Page, Scalar
 
-__all__ = ["Parsed", "Source"]
+__all__ = ["Parsed", "Source", "Step"]
+
+_BYTES_PER_PAGE = 100_000
+"""What a format without pages holds in a page's worth of work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a parser is about to do: it tells how long it may be waited for."""
+
+    pages: int
+    """Pages' worth of work in this step."""
+    of: int
+    """Pages' worth of work in all of the document."""
+    page: int | None = None
+    """Number of the page, 1-based, where the step is a single one."""
+
+    @classmethod
+    def of_bytes(cls, count: int) -> Step:
+        """Return the step that reads so many bytes of a format without pages."""
+        pages = 1 + count // _BYTES_PER_PAGE
+        return cls(pages=pages, of=pages)
+
+
+def _unheard(step: Step) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +49,20 @@ class Source:
     """As a server declared it."""
     max_unpacked_bytes: int = 1_000_000_000
     max_pages: int = 20_000
+    max_text_bytes: int = 500_000_000
+    skipped_pages: frozenset[int] = frozenset()
+    """Numbers of pages, 1-based, on which an earlier attempt hung or died."""
+    timeout_seconds: float = 3_600.0
+    """After which whoever waits for all of it will not wait any more."""
+    ocr: str = "off"
+    """Engine that reads pages without text, as `ParseOptions.ocr`."""
+    on_step: Callable[[Step], None] = _unheard
+    """Is told before each step that may take long."""
+
+    @property
+    def max_chars(self) -> int:
+        """Characters that never take more than `max_text_bytes`."""
+        return self.max_text_bytes // 4
 
     def error(self, code: DocumentErrorCode, cause: str) -> ParseError:
         """Return the error that says why this source cannot be read.
@@ -51,6 +90,7 @@ class Parsed:
     headings: tuple[Heading, ...] = ()
     blocks: tuple[Block, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    status: DocumentStatus = "ok"
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Plain text: bytes to characters, and nothing else changed.
 
 Rules
-    1. A byte order mark decides. Then UTF-16 without a mark, by the places of its NUL bytes.
+    1. A byte order mark decides. Then UTF-16 and UTF-32 without one, by where their NULs stand.
     2. Then the charset that a server or the content declares, where it fits; a Western one only
        after UTF-8, because servers declare it for anything.
     3. Strict UTF-8. Then UTF-8 with few damaged bytes, which become U+FFFD, with a warning.
@@ -33,6 +33,8 @@ _MARKS = (
 _WESTERN = frozenset(
     {"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"}
 )
+_NO_CHARSETS = frozenset({"punycode", "idna", "unicode-escape", "raw-unicode-escape"})
+"""Codecs of Python that no text is written in; the first takes quadratic time."""
 _SAMPLE_BYTES = 1 << 20
 _CONTROLS = bytes([*range(0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 _MAX_CONTROLS = 0.01
@@ -104,7 +106,7 @@ def _decode(source: Source, declared: tuple[str | None, ...]) -> Decoded | None:
         if data.startswith(mark):
             text = _decode_strictly(data[len(mark) :], encoding)
             return None if text is None else Decoded(text)
-    wide = _guess_utf16(data)
+    wide = _guess_wide(data)
     if wide is not None and (text := _decode_strictly(data, wide)) is not None:
         return Decoded(text)
     if _is_binary(data):
@@ -119,17 +121,22 @@ def _decode(source: Source, declared: tuple[str | None, ...]) -> Decoded | None:
 
 def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
+        if codecs.lookup(encoding).name in _NO_CHARSETS:
+            return None
         return data.decode(encoding)
-    except (UnicodeError, LookupError):
+    except (ValueError, LookupError):  # ValueError: also of a NUL in the name of the encoding
         return None
 
 
-def _guess_utf16(data: bytes) -> str | None:
+def _guess_wide(data: bytes) -> str | None:
+    """Return the encoding of text with two or four bytes a character, by where its NULs stand."""
     sample = data[:4096]
     if len(data) % 2 or not sample:
         return None
     half = len(sample) / 2
     first, second = sample[::2].count(0) / half, sample[1::2].count(0) / half
+    if len(data) % 4 == 0 and 0.4 < min(first, second) < 0.6 and max(first, second) > 0.9:
+        return "utf-32-le" if second > first else "utf-32-be"
     if second > 0.3 and first < 0.05:
         return "utf-16-le"
     if first > 0.3 and second < 0.05:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from spanwise.types import Block, Heading
@@ -35,6 +36,11 @@ class TextWriter:
     def text(self) -> str:
         """All that was written so far."""
         return "".join(self._pieces)
+
+    @property
+    def next_start(self) -> int:
+        """Where the next piece will start."""
+        return self._length + self._owed
 
     def separate(self, line_ends: int) -> None:
         """Owe at least so many line ends before the next piece: 1 a new line, 2 a paragraph."""
@@ -69,4 +75,18 @@ class TextWriter:
         self.separate(2)
         start = self.write(piece)
         self.blocks.append(Block(start=start, end=self._length, kind=kind))
+        self.separate(2)
+
+    def append(self, other: TextWriter) -> None:
+        """Append what another writer wrote, as paragraphs of their own."""
+        if not other._length:
+            return
+        self.separate(2)
+        start = self.write(other.text)
+        self.headings += [
+            replace(item, start=start + item.start, end=start + item.end) for item in other.headings
+        ]
+        self.blocks += [
+            replace(item, start=start + item.start, end=start + item.end) for item in other.blocks
+        ]
         self.separate(2)

@@ -100,6 +100,8 @@ class _QueryView:
     place: Integers
     """Row of the query of each row of the union, -1 where it was not read, (n,)."""
     keyword: Floats
+    names: tuple[str, ...]
+    """Of what adds to a score: features, and lifts of packs."""
     contributions: Floats
     scores: Floats
     spread: Floats
@@ -107,7 +109,8 @@ class _QueryView:
 
     def typical(self) -> dict[str, float]:
         """Return the mean contribution of each feature."""
-        return dict(zip(FEATURES, self.contributions.mean(axis=0).tolist(), strict=True))
+        means = self.contributions.mean(axis=0).tolist()
+        return dict(zip(self.names, means, strict=True))
 
     def scores_of(self, row: int) -> QueryScores | None:
         """Return what the query says of a row of the union; None where it did not weigh it."""
@@ -119,7 +122,7 @@ class _QueryView:
             query=self.number,
             keyword=float(self.keyword[own]),
             cosine=float(similarities[0, own]) if len(similarities) else 0.0,
-            contributions=dict(zip(FEATURES, self.contributions[at].tolist(), strict=True)),
+            contributions=dict(zip(self.names, self.contributions[at].tolist(), strict=True)),
             score=float(self.scores[at]),
             spread=float(self.spread[at]),
             share=float(self.weighed.shares[own]),
@@ -175,10 +178,11 @@ class _Explainer:
         bridges = sorted(set(np.flatnonzero(self.inside >= 0).tolist()) - set(order))
         decisions = _Decisions.of(self)
         required = dict.fromkeys(evidence.best_rows())
+        lifted = _lifted(self.extractor)
         return Explanation(
             result=self.result,
-            features=FEATURES,
-            groups=FEATURE_GROUPS,
+            features={**FEATURES, **{name: name for name in lifted}},
+            groups={**FEATURE_GROUPS, **{name: (name,) for name in lifted}},
             typical={view.number: view.typical() for view in self.queries},
             terms=_terms(
                 self.extractor.options,
@@ -311,13 +315,14 @@ def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
 def _views(extractor: Extractor) -> Iterator[_QueryView]:
     """Yield what each query knew, those that found something."""
     evidence = extractor.evidence
+    lifted = _lifted(extractor)
     parts = zip(evidence.questions, evidence.weighed, evidence.positions, strict=True)
     for number, (question, weighed, positions) in enumerate(parts):
         if weighed is None:
             continue
         place = np.full(len(evidence.shares), -1, dtype=np.int64)
         place[positions] = np.arange(len(positions))
-        scores = extractor.model.scores(weighed.features)
+        lifts = [weighed.lifts.get(name, np.zeros(len(weighed.candidates))) for name in lifted]
         yield _QueryView(
             number=number,
             weighed=weighed,
@@ -325,11 +330,20 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
             rows={row: at for at, row in enumerate(positions[weighed.candidates].tolist())},
             place=place,
             keyword=keyword_scores(weighed.scan, weighed.rows, weighed.passages),
-            contributions=extractor.model.contributions(weighed.features),
-            scores=scores,
-            spread=_spread(scores, weighed.shares[weighed.candidates]),
+            names=(*FEATURES, *lifted),
+            contributions=np.column_stack(
+                [extractor.model.contributions(weighed.features), *lifts]
+            ),
+            scores=weighed.scores,
+            spread=_spread(weighed.scores, weighed.shares[weighed.candidates]),
             relevance=evidence.relevances[number],
         )
+
+
+def _lifted(extractor: Extractor) -> tuple[str, ...]:
+    """Return what packs add to scores, over all queries, by name."""
+    found = (weighed for weighed in extractor.evidence.weighed if weighed is not None)
+    return tuple(dict.fromkeys(name for weighed in found for name in weighed.lifts))
 
 
 def _words(question: Question) -> dict[str, str]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.options import ExcerptOptions, SearchOptions
     from spanwise.ports import Embedder, Listener, Snapshot, Store
+    from spanwise.query.evidence import Evidence
     from spanwise.types import Segment
 
 __all__ = ["Searcher", "shipped_model"]
@@ -158,7 +159,6 @@ class Searcher:
                 refuses = judgement.is_missing and options.abstain
                 found = excerpter.guess() if refuses else excerpter.make()
         steps.done("excerpts", excerpts=len(found.excerpts), tokens=found.tokens)
-        searched = asked if evidence is None else evidence.questions
         return ExcerptResult(
             question=asked[0].text,
             queries=tuple(question.text for question in asked),
@@ -170,7 +170,7 @@ class Searcher:
             evidence=judgement.evidence,
             weak_evidence=judgement.is_weak,
             best_guess=found.best_guess,
-            warnings=_warnings(asked, searched, self.embedder) + found.warnings,
+            warnings=self._warnings(asked, evidence, where, documents) + found.warnings,
             seconds=steps.seconds,
         )
 
@@ -215,7 +215,6 @@ class Searcher:
             context = extractor.presenter.context(segments)
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
-        searched = asked if evidence is None else evidence.questions
         result = SearchResult(
             question=asked[0].text,
             queries=tuple(question.text for question in asked),
@@ -227,10 +226,37 @@ class Searcher:
             evidence=judgement.evidence,
             weak_evidence=judgement.is_weak,
             best_guess=guess,
-            warnings=(*_warnings(asked, searched, self.embedder), *left_out),
+            warnings=(*self._warnings(asked, evidence, scope.where, scope.documents), *left_out),
             seconds=steps.seconds,
         )
         return result, extractor
+
+    def _warnings(
+        self,
+        asked: Sequence[Question],
+        evidence: Evidence | None,
+        where: Filter | None,
+        documents: Sequence[str] | None,
+    ) -> tuple[str, ...]:
+        """Return what a search did without, for people."""
+        warnings: list[str] = []
+        if evidence is not None:
+            warnings += [
+                f"the question has {len(whole.terms)} different words; "
+                f"it was searched by the {len(part.terms)} most telling ones"
+                for whole, part in zip(asked, evidence.questions, strict=True)
+                if len(part.terms) < len(whole.terms)
+            ]
+        elif where is not None:
+            met = {record.id for record in self.store.list_records(where)}
+            if not (met if documents is None else met.intersection(documents)):
+                warnings.append(
+                    f"no document passes the filter `{where}`; `list` shows the fields of each, "
+                    "and texts are equal letter for letter"
+                )
+        if self.embedder is None:
+            warnings.append("searched by keywords alone: this knowledge base has no embedder")
+        return tuple(warnings)
 
 
 def _read(text: str, languages: Sequence[str]) -> Question:
@@ -265,18 +291,3 @@ def _options_for(questions: Sequence[Question], options: SearchOptions) -> Searc
     segments = options.segments
     charge = segments.segment_charge * _COMPARISON_CHARGE
     return replace(options, segments=replace(segments, segment_charge=charge))
-
-
-def _warnings(
-    asked: Sequence[Question], searched: Sequence[Question], embedder: Embedder | None
-) -> tuple[str, ...]:
-    """Return what a search did without, for people."""
-    warnings = [
-        f"the question has {len(whole.terms)} different words; "
-        f"it was searched by the {len(part.terms)} most telling ones"
-        for whole, part in zip(asked, searched, strict=True)
-        if len(part.terms) < len(whole.terms)
-    ]
-    if embedder is None:
-        warnings.append("searched by keywords alone: this knowledge base has no embedder")
-    return tuple(warnings)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from spanwise.core.citations import cite
 from spanwise.core.headers import chunk_header
 from spanwise.core.render import fence_tag, frame, render_context, render_segments
 from spanwise.options import HeaderOptions
-from spanwise.types import Citation, Segment
+from spanwise.types import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +88,14 @@ class Presenter:
         chunks = self.snapshot.chunks(run.handle, run.start, run.end)
         texts = [chunk.text for chunk in chunks]
         section = self._section(run.handle, chunks[run.best - run.start].section)
-        start, end = chunks[0].start, chunks[-1].end
-        citation = self._citation(run.handle, section, start=start, end=end)
+        text = "".join(texts)
+        citation = cite(
+            self.record(run.handle),
+            (chunks[0].start, chunks[-1].end),
+            pages=self._page_list(run.handle),
+            section_path=section.path,
+            text=text,
+        )
         header = self._header(run.handle, section) if self.headers else ""
         extra = self.meter.separator_tokens
         if self.headers:
@@ -97,11 +103,11 @@ class Presenter:
             extra += self.meter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,
-            start=start,
-            end=end,
+            start=citation.start,
+            end=citation.end,
             first_chunk=run.start,
             last_chunk=run.end,
-            text="".join(texts),
+            text=text,
             header=header,
             tokens=run.tokens + self.meter.seams(texts) + extra,
             relevance=max(run.relevances),
@@ -120,18 +126,6 @@ class Presenter:
             summary=record.summary,
             section_path=section.path,
             options=HeaderOptions(),
-        )
-
-    def _citation(self, handle: int, section: Section, *, start: int, end: int) -> Citation:
-        record = self.record(handle)
-        return Citation(
-            document_id=record.id,
-            title=record.title,
-            start=start,
-            end=end,
-            pages=page_numbers(self._page_list(handle), start, end),
-            section_path=section.path,
-            source=record.source,
         )
 
     def record(self, handle: int) -> DocumentRecord:
@@ -157,13 +151,3 @@ def _fence(segments: Sequence[Segment]) -> str:
     return fence_tag(
         [part for s in segments for part in (s.document_id, s.header, s.text)],
     )
-
-
-def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last page, 1-based, that hold characters of a range, if any do."""
-    if not pages:
-        return None
-    first = bisect_right(pages, start, key=lambda page: page.end)
-    last = bisect_left(pages, max(end, start + 1), key=lambda page: page.start) - 1
-    first = min(first, len(pages) - 1)
-    return first + 1, max(first, last) + 1

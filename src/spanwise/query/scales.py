@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spanwise.core.citations import cite
 from spanwise.core.filling import Part, joined
 from spanwise.core.headers import chunk_header
 from spanwise.core.render import SEPARATOR, ExcerptPart, render_parts, render_segment
 from spanwise.options import HeaderOptions
-from spanwise.query.present import page_numbers
 from spanwise.query.reading import DocumentReader
 from spanwise.types import Citation
 
@@ -118,14 +118,12 @@ class RenderedScales:
     def citation(self, handle: int, span: Part, path: tuple[str, ...]) -> Citation:
         """Return the pointer to a range of a document."""
         reader = self.readers[handle]
-        return Citation(
-            document_id=reader.record.id,
-            title=reader.record.title,
-            start=span[0],
-            end=span[1],
-            pages=page_numbers(reader.pages, span[0], span[1]),
+        return cite(
+            reader.record,
+            span,
+            pages=reader.pages,
             section_path=path,
-            source=reader.record.source,
+            text=reader.text(*span),
         )
 
     def count(self, text: str) -> int:
@@ -144,5 +142,6 @@ class RenderedScales:
 
     def _widest(self, handle: int, span: Part, text: str) -> str:
         """Return an excerpt with the longest number that it may have."""
-        citation = self.citation(handle, span, ())
+        reader = self.readers[handle]
+        citation = cite(reader.record, span, pages=reader.pages, section_path=(), text=None)
         return self.rendered(citation, self.header(handle), text, self.options.excerpts)

@@ -11,8 +11,10 @@ import numpy as np
 from spanwise.core.collection import Collection, count_document
 from spanwise.core.languages import detect_language
 from spanwise.core.nesting import by_document
+from spanwise.core.packs.landmarks import document_signals, range_signals
 from spanwise.core.question import read_question
 from spanwise.errors import OptionError, QueryError
+from spanwise.query.packs import default_record, shipped_packs
 from spanwise.query.pipeline import shipped_model
 from spanwise.query.weigh import Scope, search_terms, weigh
 
@@ -95,7 +97,10 @@ def weigh_chunks(
         raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
     model = model or shipped_model()
     searchable = _GivenChunks(
-        _collection(documents, titles, languages), _cosine(similarities, documents), languages
+        documents,
+        _collection(documents, titles, languages),
+        _cosine(similarities, documents),
+        languages,
     )
     weighed = weigh(
         replace(asked, terms=search_terms(asked, searchable)),
@@ -112,10 +117,12 @@ class _GivenChunks:
 
     def __init__(
         self,
+        texts: Sequence[Sequence[str]],
         collection: Collection,
         cosine: NDArray[np.float64] | None,
         languages: Sequence[str],
     ) -> None:
+        self._texts = texts
         self._collection = collection
         self.cosine = cosine
         """Of all chunks, one document after the other; None for words alone."""
@@ -160,6 +167,19 @@ class _GivenChunks:
             terms=terms,
             similarities=similarities,
         )
+
+    def packs(self) -> str:
+        """Return the packs of a new knowledge base."""
+        return default_record()
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
+        packs = [named.pack for named in shipped_packs()]
+        wanted = {span.handle for span in ranges}
+        signals = {handle: document_signals(packs, self._texts[handle]) for handle in wanted}
+        return range_signals(ranges, landmarks, signals)
 
 
 class _GivenSimilarities:

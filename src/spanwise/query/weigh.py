@@ -9,14 +9,16 @@ import numpy as np
 
 from spanwise.core.features import candidate_rows, feature_matrix, lay_out
 from spanwise.core.forms import word_counts, word_passages, word_scan
+from spanwise.core.packs.lifts import lifted_candidates, lifted_scores
 from spanwise.core.question import MAX_TERMS, telling_terms
 from spanwise.core.relevance import hedge, shares_of, spread_over_documents
 from spanwise.core.routing import chosen_ranges, route
 from spanwise.core.scan import ScanQuery
 from spanwise.core.scores import inverse_frequencies
+from spanwise.query.lifts import find_lifts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -54,6 +56,10 @@ class Weighed:
     """Rows that were weighed, ascending, (c,)."""
     features: NDArray[np.float64]
     """Of the candidates, (c, features)."""
+    lifts: Mapping[str, NDArray[np.float64]]
+    """What packs add to the scores of the candidates, by a name for people, (c,) each."""
+    scores: NDArray[np.float64]
+    """Of the candidates: what the model makes of the features, and the lifts, (c,)."""
     shares: NDArray[np.float64]
     """Of all rows, 0 where a chunk is no candidate, (n,)."""
 
@@ -105,7 +111,13 @@ def weigh(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
     candidates = candidate_rows(features, fused_near)
-    scores = model.scores(features[candidates])
+    lifts = find_lifts(
+        question, snapshot=snapshot, ranges=ranges, rows=rows, weights=model.lift_weights
+    )
+    if lifts:
+        candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
+        lifts = {name: lift[candidates] for name, lift in lifts.items()}
+    scores = lifted_scores(model.scores(features[candidates]), lifts)
     shares = np.zeros(len(features))
     shares[candidates] = spread_shares(
         scores, rows.documents[candidates], compares=question.compares
@@ -117,6 +129,8 @@ def weigh(
         passages=passages,
         candidates=candidates,
         features=features[candidates],
+        lifts=lifts,
+        scores=scores,
         shares=shares,
     )
 

@@ -9,13 +9,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
+from spanwise.core.versions import text_hash
 from spanwise.stores.schema import POSITION_BITS
-from spanwise.stores.truth import text_hash
-from spanwise.types import CheckCode, CheckFinding
+from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,10 @@ _HALF_BYTES = 2
 _BLOCK_ROWS = 2_048
 _RESTORE = "restore the knowledge base from a backup"
 _OWNER = f"(key >> {POSITION_BITS})"
-ORPHAN_TABLES = {"chunk": _OWNER, "section": "document", "page": "document", "vector": "document"}
+ORPHAN_TABLES = {
+    "chunk": _OWNER,
+    **dict.fromkeys(("section", "page", "heading", "block", "signal", "vector"), "document"),
+}
 """Tables whose rows belong to documents, and the number of that document in SQL."""
 
 
@@ -112,6 +115,7 @@ class _Row(NamedTuple):
     pages: int
     metadata: str
     warnings: str
+    status: str
 
 
 def check_documents(
@@ -124,7 +128,9 @@ def check_documents(
         checked: Counts to add to.
         dimension: Of the vectors; None where it is not known.
     """
-    columns = "number, id, source, text_hash, chars, chunks, tokens, pages, metadata, warnings"
+    columns = (
+        "number, id, source, text_hash, chars, chunks, tokens, pages, metadata, warnings, status"
+    )
     try:
         rows = [
             _Row(*row)
@@ -175,7 +181,9 @@ def _problems(
     ).fetchall()
     bounds = [(start, end) for _, start, end, _ in sections]
     told: dict[CheckCode, str] = {
-        "record": _record_problem(row),
+        "record": _record_problem(row)
+        or _layout_problem(connection, row)
+        or _signal_problem(connection, row),
         "chunks": "",
         "text": "",
         "sections": _section_problem(sections, row.chars),
@@ -199,7 +207,34 @@ def _record_problem(row: _Row) -> str:
     warnings = json.loads(row.warnings)
     if not isinstance(warnings, list) or not all(isinstance(text, str) for text in warnings):
         return f"its warnings {row.warnings!r} are no texts"
+    if row.status not in get_args(DocumentStatus):
+        return f"its status {row.status!r} is none of {', '.join(get_args(DocumentStatus))}"
     return ""
+
+
+def _layout_problem(connection: sqlite3.Connection, row: _Row) -> str:
+    for table in ("heading", "block"):
+        # Names of tables cannot be parameters; both are named above.
+        (outside,) = connection.execute(
+            f"select count(*) from {table} where document = ?"  # noqa: S608
+            " and not (0 <= start and start < end and end <= ?)",
+            (row.number, row.chars),
+        ).fetchone()
+        if outside:
+            return f"{outside} rows of `{table}` are outside of its {row.chars} characters"
+    return ""
+
+
+def _signal_problem(connection: sqlite3.Connection, row: _Row) -> str:
+    """Return what is wrong with its signals: one number a chunk, of two bytes."""
+    odd = connection.execute(
+        "select landmark, length(data) from signal where document = ? and length(data) != ?"
+        " order by landmark",
+        (row.number, row.chunks * _HALF_BYTES),
+    ).fetchone()
+    return (
+        "" if odd is None else f"its signal {odd[0]!r} has {odd[1]} bytes for {row.chunks} chunks"
+    )
 
 
 def _section_problem(sections: Sequence[tuple[int, int, int, str]], chars: int) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -24,7 +24,6 @@ from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import (
     ConflictError,
     DocumentNotFoundError,
-    FormatError,
     OptionError,
     StoreError,
 )
@@ -34,12 +33,22 @@ from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.doctor import check_store
-from spanwise.stores.entries import check_changeable, check_entry
+from spanwise.stores.entries import check_changeable, check_entry, check_packs
+from spanwise.stores.folder import INDEX_NAME, TRUTH_NAME, check_database_file, make_folder
 from spanwise.stores.index import Index
 from spanwise.stores.passages import find_positions, read_passages
 from spanwise.stores.scan import count_terms, scan_view
+from spanwise.stores.signals import list_signals, read_packs, read_signals, renew_signals
 from spanwise.stores.view import View
-from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
+from spanwise.types import (
+    CheckReport,
+    Chunk,
+    Document,
+    DocumentRecord,
+    Page,
+    Section,
+    WholeDocument,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,8 +57,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbeddedSnapshot", "EmbeddedStore", "open_embedded"]
 
-_TRUTH_NAME = "truth.db"
-_INDEX_NAME = "index"
 _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # so that no search has to build more than this
 
@@ -66,12 +73,12 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
             base of a newer version, or an index whose database was emptied.
         StoreError: If it cannot be made or opened.
     """
-    database = path / _TRUTH_NAME
+    database = path / TRUTH_NAME
     try:
         if database.exists():
-            _check_database_file(path)
+            check_database_file(path)
         else:
-            _make_folder(path, create=create)
+            make_folder(path, create=create)
         writable = os.access(path, os.W_OK) and (
             not database.exists() or os.access(database, os.W_OK)
         )
@@ -86,52 +93,6 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
         pool.close()
         raise
     return EmbeddedStore(path, pool)
-
-
-def _check_database_file(path: Path) -> None:
-    """Refuse what is no file, and a database that lost its content.
-
-    An empty one was never filled, unless there is what only a filled one leaves. That is looked
-    at first: another process may be filling the database meanwhile.
-
-    Raises:
-        FormatError: If it is so.
-    """
-    database, index = path / _TRUTH_NAME, path / _INDEX_NAME
-    log = database.with_name(database.name + "-wal")
-    if not database.is_file():
-        raise FormatError(
-            f"{database} is no file; a knowledge base keeps its documents in it: name another "
-            "folder, or restore it from a backup"
-        )
-    left = None
-    if log.exists() and log.stat().st_size:
-        left = log
-    elif index.is_dir() and any(index.iterdir()):
-        left = index
-    if left is not None and not database.stat().st_size:
-        raise FormatError(
-            f"{database} is empty, but {left} is not: the documents are lost or elsewhere; "
-            f"restore it from a backup, or delete {path} and add them again"
-        )
-
-
-def _make_folder(path: Path, *, create: bool) -> None:
-    if path.exists():
-        if not path.is_dir():
-            raise FormatError(f"{path} is a file; a knowledge base is a folder: name another one")
-        names = {entry.name for entry in path.iterdir()}
-        if names and _TRUTH_NAME not in names:
-            raise FormatError(
-                f"{path} is no knowledge base: it has no {_TRUTH_NAME}, but holds "
-                f"{', '.join(sorted(names)[:3])}; name another folder"
-            )
-    if not create:
-        raise FormatError(
-            f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
-            "makes one, and so does create=True in Python"
-        )
-    path.mkdir(parents=True, exist_ok=True)
 
 
 class EmbeddedSnapshot:
@@ -205,6 +166,17 @@ class EmbeddedSnapshot:
             self._check_vectors(vectors)
         return read_passages(self._view, ranges, terms=terms, vectors=vectors)
 
+    def packs(self) -> str:
+        """Return the packs that are recorded, "" for none."""
+        return read_packs(self._connection)
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
+        find_positions(self._view, [span.handle for span in ranges])
+        return read_signals(self._connection, ranges, landmarks)
+
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document."""
         find_positions(self._view, [handle])
@@ -242,7 +214,7 @@ class EmbeddedStore:
         """
         self._path = path
         self._pool = pool
-        self._index = Index(path / _INDEX_NAME, pool)
+        self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
         self._write_lock = threading.Lock()
         self._unflushed_rows = 0
@@ -269,6 +241,19 @@ class EmbeddedStore:
         with self._writing() as connection:
             truth.change_settings(connection, settings)
 
+    def record_packs(
+        self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
+    ) -> None:
+        """Record packs in place of those before, in one transaction with the signals of all."""
+        with self._writing() as connection:
+            truth.change_settings(connection, {"packs": packs})
+            renew_signals(connection, make)
+
+    def list_signals(self) -> dict[str, tuple[str, ...]]:
+        """Return the landmarks that documents have, sorted, by id; those that have any."""
+        with self._reading() as connection:
+            return list_signals(connection)
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Open a write transaction; it is committed at the end, or nothing of it is kept."""
@@ -291,7 +276,8 @@ class EmbeddedStore:
         """Store a document in one transaction, in place of one with the same id.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False.
+            ConflictError: If the id belongs to another source root and `replace` is False, or its
+                signals were made with other packs than are recorded now.
             OptionError: If the entry does not fit together.
             StoreFullError: If the disk is full; nothing of the document was kept.
             StoreBusyError: If another process keeps writing for too long.
@@ -300,6 +286,7 @@ class EmbeddedStore:
             settings = self._index.settings(connection)
         check_entry(entry, dimension=settings.dimension)
         with self._writing() as connection:
+            check_packs(entry, recorded=read_packs(connection))
             replaced = _make_room(connection, entry.document, replace=replace)
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks)
@@ -329,7 +316,9 @@ class EmbeddedStore:
         """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._writing() as connection:
             found = truth.find_document(connection, document_id)
-            if found is None or record not in (None, truth.read_record(connection, found[0])):
+            if found is None:
+                return False
+            if record is not None and record != truth.read_record(connection, found[0]):
                 return False
             truth.delete_rows(connection, found[0])
         return True
@@ -367,10 +356,22 @@ class EmbeddedStore:
         return [record for number, record in records if number in chosen]
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document without headings and blocks, or None."""
+        """Return a document as it was put, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
             return None if number is None else truth.read_document(connection, number)
+
+    def get_whole(self, document_id: str) -> WholeDocument | None:
+        """Return a document with its record and sections, of one moment, or None."""
+        with self._reading() as connection:
+            number = self._number(connection, document_id)
+            if number is None:
+                return None
+            return WholeDocument(
+                record=truth.read_record(connection, number),
+                document=truth.read_document(connection, number),
+                sections=truth.read_sections(connection, number),
+            )
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document, none when there is no such document."""
@@ -438,7 +439,7 @@ class EmbeddedStore:
             StoreFullError: If the disk of the target is full; nothing is left of the copy.
             StoreError: If it cannot be written for another reason; nothing is left of the copy.
         """
-        database = self._path / _TRUTH_NAME
+        database = self._path / TRUTH_NAME
         back_up(self._index, database, target, on_progress=on_progress)
 
     def close(self) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.errors import FilterError, OptionError
+from spanwise.errors import ConflictError, FilterError, OptionError
 from spanwise.filters import field
 
 if TYPE_CHECKING:
     from spanwise.ports import DocumentEntry
-    from spanwise.types import Document
+    from spanwise.types import Block, Document, Heading
 
-__all__ = ["check_changeable", "check_entry"]
+__all__ = ["check_changeable", "check_entry", "check_packs"]
 
 _FIXED_SETTINGS = ("dimension", "reference_terms")
 
@@ -31,6 +31,25 @@ def check_changeable(settings: Mapping[str, str]) -> None:
                 f"the setting {name!r} cannot be changed to {settings[name]!r}: what is stored "
                 "depends on it; add the documents to a new knowledge base"
             )
+    if "packs" in settings:
+        raise OptionError(
+            "the setting 'packs' is changed with the signals of all documents; use record_packs"
+        )
+
+
+def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
+    """Refuse an entry whose signals were made with other packs than are recorded.
+
+    Raises:
+        ConflictError: If the packs were changed while the document was read.
+    """
+    if entry.packs != recorded:
+        raise ConflictError(
+            f"the packs of the knowledge base were changed while {entry.document.id!r} was read; "
+            "add it again",
+            source=entry.document.id,
+            code="conflict",
+        )
 
 
 def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
@@ -42,14 +61,15 @@ def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
 
     Raises:
         OptionError: If the chunks joined are not the text, the sections do not partition it, a
-            chunk is not inside its section, pages, metadata or characters are not usable, or the
-            vectors are not finite or of another shape.
+            chunk is not inside its section, pages, headings, metadata or characters are not
+            usable, or the vectors are not finite or of another shape.
     """
     problem = (
         _document_problem(entry.document)
         or _section_problem(entry)
         or _chunk_problem(entry)
         or _vector_problem(entry, dimension=dimension)
+        or _signal_problem(entry)
     )
     if problem:
         raise OptionError(f"the document {entry.document.id!r} cannot be stored: {problem}")
@@ -65,6 +85,10 @@ def _document_problem(document: Document) -> str:
     for page in document.pages:
         if not 0 <= page.start <= page.end <= len(document.text):
             return f"{page!r} is outside of its {len(document.text)} characters"
+    parts: list[Heading | Block] = [*document.headings, *document.blocks]
+    for part in parts:
+        if not 0 <= part.start < part.end <= len(document.text):
+            return f"{part!r} is empty, or outside of its {len(document.text)} characters"
     for name, value in document.metadata.items():
         try:
             _ = field(name) == value
@@ -111,3 +135,10 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
     if entry.vectors.shape != wanted:
         return f"its vectors have shape {entry.vectors.shape}; give {wanted}"
     return "" if np.isfinite(entry.vectors).all() else "its vectors hold numbers not finite"
+
+
+def _signal_problem(entry: DocumentEntry) -> str:
+    for landmark, signal in entry.signals.items():
+        if signal.shape != (len(entry.chunks),) or not np.isfinite(signal).all():
+            return f"its signal {landmark!r} is not one finite number a chunk"
+    return ""

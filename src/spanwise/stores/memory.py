@@ -15,12 +15,22 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from spanwise.core.collection import Collection, CountedDocument, count_document
+from spanwise.core.packs.landmarks import range_signals
 from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.vectors import cosines, quantise_rows, unit_rows
+from spanwise.core.versions import text_version
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError, StoreError
-from spanwise.filters import Filter, check_filter, known_fields, matches, with_language
-from spanwise.stores.entries import check_changeable, check_entry
-from spanwise.types import CheckReport, Chunk, Document, DocumentRecord, Page, Section
+from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
+from spanwise.stores.entries import check_changeable, check_entry, check_packs
+from spanwise.types import (
+    CheckReport,
+    Chunk,
+    Document,
+    DocumentRecord,
+    Page,
+    Section,
+    WholeDocument,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +55,7 @@ class StoredDocument:
     vectors: NDArray[np.float16]
     """Of unit length, (chunks, dimension); dimension 0 for keywords alone."""
     counted: CountedDocument
+    signals: Mapping[str, NDArray[np.float16]]
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of each chunk to a vector, (n,)."""
@@ -59,7 +70,7 @@ def _stored(entry: DocumentEntry, *, handle: int) -> StoredDocument:
     vectors = entry.vectors
     return StoredDocument(
         handle=handle,
-        document=replace(document, headings=(), blocks=(), metadata=dict(document.metadata)),
+        document=replace(document, metadata=dict(document.metadata)),
         record=DocumentRecord(
             id=document.id,
             title=entry.title,
@@ -75,6 +86,8 @@ def _stored(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             pages=len(document.pages),
             given_fields=document.given_fields,
             language=entry.language,
+            status=document.status,
+            version=text_version(document.text),
         ),
         sections=entry.sections,
         chunks=entry.chunks,
@@ -85,7 +98,9 @@ def _stored(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             title_words=entry.title_words,
             handle=handle,
             language=entry.language,
+            table_heads=[chunk.table_head for chunk in entry.chunks],
         ),
+        signals=dict(entry.signals),
     )
 
 
@@ -99,7 +114,11 @@ def _select(
     """
     if where is None:
         return tuple(documents)
-    fields = [with_language(stored.record.metadata, stored.record.language) for stored in documents]
+    records = [stored.record for stored in documents]
+    fields = [
+        filter_fields(r.metadata, title=r.title, language=r.language, status=r.status)
+        for r in records
+    ]
     check_filter(where, known_fields(fields))
     return tuple(s for s, own in zip(documents, fields, strict=True) if matches(where, own))
 
@@ -111,6 +130,7 @@ class MemorySnapshot:
         self._documents = tuple(sorted(documents, key=lambda stored: stored.handle))
         self._by_handle = {stored.handle: stored for stored in self._documents}
         self._dimension, reference_terms = _read_settings(settings)
+        self._packs = settings.get("packs", "")
         self._collection = Collection(
             documents=tuple(stored.counted for stored in self._documents),
             reference_terms=reference_terms,
@@ -185,6 +205,19 @@ class MemorySnapshot:
             spans.append((stored.counted, wanted.start, wanted.end))
         return self._collection.passages(
             spans, terms=terms, similarities=np.concatenate(similarities).T
+        )
+
+    def packs(self) -> str:
+        """Return the packs that are recorded, "" for none."""
+        return self._packs
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
+        handles = {span.handle for span in ranges}
+        return range_signals(
+            ranges, landmarks, {handle: self._find(handle).signals for handle in handles}
         )
 
     def _find(self, handle: int) -> StoredDocument:
@@ -273,6 +306,23 @@ class MemoryStore:
             self._living()
             self._settings = {**self._settings, **settings}
 
+    def record_packs(
+        self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
+    ) -> None:
+        """Record packs in place of those before, with the signals of all documents."""
+        with self._lock:
+            renewed = {
+                name: replace(stored, signals=make([chunk.text for chunk in stored.chunks]))
+                for name, stored in self._living().items()
+            }
+            self._settings = {**self._settings, "packs": packs}
+            self._documents = renewed
+
+    def list_signals(self) -> dict[str, tuple[str, ...]]:
+        """Return the landmarks that documents have, sorted, by id; those that have any."""
+        living = sorted(self._living().items())
+        return {name: tuple(sorted(stored.signals)) for name, stored in living if stored.signals}
+
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
@@ -287,6 +337,7 @@ class MemoryStore:
         stored = _stored(entry, handle=0)
         with self._lock:
             before = self._living().get(entry.document.id)
+            check_packs(entry, recorded=self._settings.get("packs", ""))
             if before is not None and not replace:
                 _check_root(before.record, entry.document.source_root)
             self._keep(stored)
@@ -323,9 +374,18 @@ class MemoryStore:
         return sorted(records, key=lambda record: record.id)
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document without headings and blocks, or None."""
+        """Return a document as it was put, or None."""
         stored = self._living().get(document_id)
         return None if stored is None else stored.document
+
+    def get_whole(self, document_id: str) -> WholeDocument | None:
+        """Return a document with its record and sections, or None."""
+        stored = self._living().get(document_id)
+        if stored is None:
+            return None
+        return WholeDocument(
+            record=stored.record, document=stored.document, sections=stored.sections
+        )
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document, none when there is no such document."""

@@ -148,11 +148,58 @@ def _run_version_4(connection: sqlite3.Connection) -> None:
             )
 
 
+def _run_version_5(connection: sqlite3.Connection) -> None:
+    """Add where the landmarks of packs stand; documents stored before have no pack."""
+    connection.execute(
+        "create table signal (document integer not null, landmark text not null,"
+        " data blob not null, primary key (document, landmark))"
+    )
+
+
+def _run_version_6(connection: sqlite3.Connection) -> None:
+    """Add whether documents are whole, and what of them is heading, table and code.
+
+    Documents with warnings were read in part. Where pages have labels, headers may take as many
+    tokens more as the citation has bytes more that stands in them.
+    """
+    connection.execute("alter table document add column status text not null default 'ok'")
+    connection.execute(
+        "update document set status = case when warnings like '%OCR would read them%'"
+        " then 'needs_ocr' else 'partial' end where warnings != '[]'"
+    )
+    connection.execute(
+        "create table heading (document integer not null, position integer not null,"
+        " start integer not null, end integer not null, level integer not null,"
+        " title text not null, primary key (document, position)) without rowid"
+    )
+    connection.execute(
+        "create table block (document integer not null, position integer not null,"
+        " start integer not null, end integer not null, kind text not null,"
+        " primary key (document, position)) without rowid"
+    )
+    labelled = connection.execute(
+        "select document, max(length(cast(label as blob))) from page where label is not null"
+        " group by document"
+    ).fetchall()
+    connection.executemany(
+        "update section set header_tokens = header_tokens + ? where document = ?",
+        [(2 * longest + len(" ( to )"), document) for document, longest in labelled],
+    )
+
+
+def _run_version_7(connection: sqlite3.Connection) -> None:
+    """Add what stands above chunks of tables: nothing, for documents stored before."""
+    connection.execute("alter table chunk add column table_head text not null default ''")
+
+
 _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _run_version_1,
     _run_version_2,
     _run_version_3,
     _run_version_4,
+    _run_version_5,
+    _run_version_6,
+    _run_version_7,
 )
 
 FORMAT_VERSION = len(_MIGRATIONS)

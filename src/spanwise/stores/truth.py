@@ -6,19 +6,30 @@ an open write transaction, those that read take what the connection sees.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from spanwise.core.vectors import unit_rows
-from spanwise.filters import with_language
+from spanwise.core.versions import VERSION_CHARS, text_hash
+from spanwise.filters import filter_fields
 from spanwise.stores.schema import POSITION_BITS
-from spanwise.types import Chunk, Document, DocumentRecord, Page, Scalar, Section
+from spanwise.stores.signals import delete_signals, insert_signals
+from spanwise.types import (
+    Block,
+    Chunk,
+    Document,
+    DocumentRecord,
+    DocumentStatus,
+    Heading,
+    Page,
+    Scalar,
+    Section,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,14 +54,14 @@ __all__ = [
     "read_sections",
     "read_settings",
     "read_vectors",
-    "text_hash",
 ]
 
 
 _RECORDS = (
     "select number, id, title, summary, metadata, media_type, source, source_root, content_hash,"
-    " chars, chunks, tokens, pages, given_fields, language from document"
+    " chars, chunks, tokens, pages, given_fields, language, status, text_hash from document"
 )
+_STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
 _VECTOR_ROWS = 2_048  # made ready and written at once
 _ONE_RECORD = _RECORDS + " where number = ?"
@@ -91,21 +102,14 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
     return row
 
 
-def text_hash(texts: Iterable[str]) -> str:
-    """Return the SHA-256 of some texts joined, hex."""
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(text.encode("utf-8"))
-    return digest.hexdigest()
-
-
 def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
     """Insert a document whose id is free, under a number that was never used before."""
     document = entry.document
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
         " source, source_root, content_hash, text_hash, warnings, chars, chunks, tokens, pages,"
-        " given_fields, language) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " given_fields, language, status)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " returning number",
         (
             document.id,
@@ -126,6 +130,7 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
             len(document.pages),
             json.dumps(document.given_fields, ensure_ascii=False),
             entry.language,
+            document.status,
         ),
     ).fetchone()
     connection.executemany(
@@ -136,18 +141,37 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
             for i, s in enumerate(entry.sections)
         ),
     )
+    _insert_layout(connection, number, document)
+    base = number << POSITION_BITS
+    connection.executemany(
+        "insert into chunk (key, section, start, tokens, text, table_head)"
+        " values (?, ?, ?, ?, ?, ?)",
+        (
+            (base | c.index, c.section, c.start, c.tokens, c.text, c.table_head)
+            for c in entry.chunks
+        ),
+    )
+    if entry.vectors is not None:
+        _insert_vectors(connection, number, entry.vectors)
+    insert_signals(connection, number, entry.signals)
+    _record_change(connection, number, gone=False)
+
+
+def _insert_layout(connection: sqlite3.Connection, number: int, document: Document) -> None:
+    """Insert the pages, headings and blocks of a document."""
     connection.executemany(
         "insert into page (document, position, start, end, label) values (?, ?, ?, ?, ?)",
         ((number, i, p.start, p.end, p.label) for i, p in enumerate(document.pages)),
     )
-    base = number << POSITION_BITS
     connection.executemany(
-        "insert into chunk (key, section, start, tokens, text) values (?, ?, ?, ?, ?)",
-        ((base | c.index, c.section, c.start, c.tokens, c.text) for c in entry.chunks),
+        "insert into heading (document, position, start, end, level, title)"
+        " values (?, ?, ?, ?, ?, ?)",
+        ((number, i, h.start, h.end, h.level, h.title) for i, h in enumerate(document.headings)),
     )
-    if entry.vectors is not None:
-        _insert_vectors(connection, number, entry.vectors)
-    _record_change(connection, number, gone=False)
+    connection.executemany(
+        "insert into block (document, position, start, end, kind) values (?, ?, ?, ?, ?)",
+        ((number, i, b.start, b.end, b.kind) for i, b in enumerate(document.blocks)),
+    )
 
 
 def _insert_vectors(
@@ -169,7 +193,10 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("delete from document where number = ?", (number,))
     connection.execute("delete from section where document = ?", (number,))
     connection.execute("delete from page where document = ?", (number,))
+    connection.execute("delete from heading where document = ?", (number,))
+    connection.execute("delete from block where document = ?", (number,))
     connection.execute("delete from vector where document = ?", (number,))
+    delete_signals(connection, number)
     base = number << POSITION_BITS
     connection.execute(
         "delete from chunk where key >= ? and key < ?", (base, base + (1 << POSITION_BITS))
@@ -199,6 +226,8 @@ def _record(row: Sequence[object]) -> DocumentRecord:
         pages=int(str(row[12])),
         given_fields=tuple(json.loads(str(row[13]))),
         language=str(row[14]),
+        status=_STATUSES[str(row[15])],
+        version=str(row[16])[:VERSION_CHARS],
     )
 
 
@@ -218,10 +247,13 @@ def read_metadata(
 ) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
     """Yield number and fields of the documents above a number, in order."""
     rows = connection.execute(
-        "select number, metadata, language from document where number > ? order by number", (after,)
+        "select number, metadata, title, language, status from document where number > ?"
+        " order by number",
+        (after,),
     )
-    for number, metadata, language in rows:
-        yield number, with_language(json.loads(metadata), language)
+    for number, metadata, title, language, status in rows:
+        fields = json.loads(metadata)
+        yield number, filter_fields(fields, title=title, language=language, status=status)
 
 
 def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -236,21 +268,21 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(language for (language,) in rows)
 
 
-def read_document(connection: sqlite3.Connection, number: int) -> Document | None:
-    """Return a document as it was given, without headings and blocks, or None."""
+def read_document(connection: sqlite3.Connection, number: int) -> Document:
+    """Return the document with this number, which must exist, as it was given."""
     row = connection.execute(
         "select id, given_title, metadata, media_type, source, source_root, content_hash, warnings,"
-        " given_fields"
+        " given_fields, status"
         " from document where number = ?",
         (number,),
     ).fetchone()
-    if row is None:
-        return None
     return Document(
         id=row[0],
         text="".join(chunk.text for chunk in read_chunks(connection, number)),
         title=row[1],
         pages=read_pages(connection, number),
+        headings=_read_headings(connection, number),
+        blocks=_read_blocks(connection, number),
         metadata=json.loads(row[2]),
         media_type=row[3],
         source=row[4],
@@ -258,6 +290,7 @@ def read_document(connection: sqlite3.Connection, number: int) -> Document | Non
         content_hash=row[6],
         warnings=tuple(json.loads(row[7])),
         given_fields=tuple(json.loads(row[8])),
+        status=_STATUSES[row[9]],
     )
 
 
@@ -267,16 +300,16 @@ def read_chunks(
     """Return the chunks `[start, end)` of a document, those that exist."""
     base = number << POSITION_BITS
     rows = connection.execute(
-        "select key, section, start, tokens, text from chunk where key >= ? and key < ?"
-        " order by key",
+        "select key, section, start, tokens, text, table_head from chunk"
+        " where key >= ? and key < ? order by key",
         (base + max(0, start), base + min(end, 1 << POSITION_BITS)),
     )
     return tuple(
         Chunk(
             index=key - base, start=first, end=first + len(text), section=section,
-            tokens=tokens, text=text,
+            tokens=tokens, text=text, table_head=head,
         )
-        for key, section, first, tokens, text in rows
+        for key, section, first, tokens, text, head in rows
     )  # fmt: skip
 
 
@@ -313,6 +346,23 @@ def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
     return tuple(Page(start=start, end=end, label=label) for start, end, label in rows)
 
 
+def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading, ...]:
+    rows = connection.execute(
+        "select start, end, level, title from heading where document = ? order by position",
+        (number,),
+    )
+    return tuple(
+        Heading(start=start, end=end, level=level, title=title) for start, end, level, title in rows
+    )
+
+
+def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
+    rows = connection.execute(
+        "select start, end, kind from block where document = ? order by position", (number,)
+    )
+    return tuple(Block(start=start, end=end, kind=kind) for start, end, kind in rows)
+
+
 def read_vectors(
     connection: sqlite3.Connection, number: int, *, dimension: int
 ) -> NDArray[np.float16] | None:
@@ -333,6 +383,8 @@ class StoredDocument:
     title_words: str
     texts: tuple[str, ...]
     """One for each chunk."""
+    table_heads: tuple[str, ...]
+    """One for each chunk, empty where it does not begin inside a table."""
     tokens: tuple[int, ...]
     """One for each chunk."""
     vectors: NDArray[np.float16] | None
@@ -349,7 +401,7 @@ def read_indexed(
         ).fetchone()
         base = number << POSITION_BITS
         rows = connection.execute(
-            "select text, tokens from chunk where key >= ? and key < ? order by key",
+            "select text, tokens, table_head from chunk where key >= ? and key < ? order by key",
             (base, base + (1 << POSITION_BITS)),
         ).fetchall()
         yield StoredDocument(
@@ -357,6 +409,7 @@ def read_indexed(
             language=language,
             title_words=title_words,
             texts=tuple(row[0] for row in rows),
+            table_heads=tuple(row[2] for row in rows),
             tokens=tuple(row[1] for row in rows),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )

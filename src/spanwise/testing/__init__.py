@@ -1,1 +1,1 @@
-"""Conformance suites and deterministic fakes for those who write a store or an embedder."""
+"""Conformance suites and deterministic fakes for those who write a store, embedder or parser."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import quantise_rows, unit_rows
 from spanwise.ports import DocumentEntry, ScanQuery
@@ -86,7 +87,7 @@ class ExpectedScan:
                 weight
                 * expected_impact(
                     term,
-                    chunk.text,
+                    searched_text(chunk.text, table_head=chunk.table_head),
                     reference_terms=self.reference_terms,
                     language=entry.language,
                 )
@@ -156,7 +157,14 @@ class ExpectedScan:
 
 
 def _bodies(entry: DocumentEntry) -> list[set[str]]:
-    return [set(text_terms(chunk.text, language=entry.language)) for chunk in entry.chunks]
+    return [
+        set(
+            text_terms(
+                searched_text(chunk.text, table_head=chunk.table_head), language=entry.language
+            )
+        )
+        for chunk in entry.chunks
+    ]
 
 
 def _title(entry: DocumentEntry) -> set[str]:

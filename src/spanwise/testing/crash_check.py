@@ -95,7 +95,7 @@ def _check_database(path: Path) -> None:
                 "select length(data) from vector where document = ?", (number,)
             ).fetchone()
             assert size == chunks * DIMENSION * _HALF_BYTES, f"{document_id} has half its vectors"
-        for table in ("section", "page", "vector"):
+        for table in ("section", "page", "heading", "block", "signal", "vector"):
             (orphans,) = connection.execute(
                 f"select count(*) from {table} where document not in (select number from document)"  # noqa: S608  # names from above
             ).fetchone()

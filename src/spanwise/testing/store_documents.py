@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from spanwise.core.versions import VERSION_CHARS
 from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
 from spanwise.ports import DocumentEntry, Store
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, fingerprint, question, question_vector
 from spanwise.testing.store_suite import StoreSuite, check_scan
-from spanwise.types import Chunk, Page, Section
+from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
 
 __all__ = ["FILTER_TEXTS", "WRONG_FILTERS", "DocumentChecks"]
 
@@ -64,7 +67,7 @@ class DocumentChecks(StoreSuite):
     """Documents in, out and back; records and filters."""
 
     def test_a_document_comes_back_as_it_went_in(self, store: Store) -> None:
-        """Character for character, with pages, typed metadata and origin; without headings."""
+        """Character for character, with pages, headings, blocks, typed metadata and origin."""
         entry = make_entry(
             "odd/Ünï 文.txt",
             ODD_PARAGRAPHS,
@@ -79,13 +82,21 @@ class DocumentChecks(StoreSuite):
             Page(start=10, end=len(text), label=""),
         )
         document = replace(
-            entry.document, pages=pages, media_type="text/x-odd", warnings=("a", "b\n")
+            entry.document,
+            pages=pages,
+            headings=(Heading(start=1, end=5, level=2, title="Zero"),),
+            blocks=(Block(start=20, end=29, kind="table"), Block(start=29, end=30, kind="code")),
+            media_type="text/x-odd",
+            status="partial",
+            warnings=("a", "b\n"),
         )
         store.put_document(replace(entry, document=document))
         found = store.get_document(entry.document.id)
         assert found is not None
         assert found.text == text, "character for character"
         assert found.pages == pages
+        assert found.headings == document.headings, "headings"
+        assert found.blocks == document.blocks, "blocks"
         types = {name: type(value) for name, value in found.metadata.items()}
         wanted = {name: type(value) for name, value in document.metadata.items()}
         assert types == wanted, "types of the metadata"
@@ -138,6 +149,38 @@ class DocumentChecks(StoreSuite):
             document.media_type,
         )
 
+    def test_a_record_says_its_version_and_whether_it_is_whole(self, store: Store) -> None:
+        """The version is of the text alone; filters see the status."""
+        entries = {
+            status: make_entry(status, ["The same text."], title=status)
+            for status in get_args(DocumentStatus)
+        }
+        for status, entry in entries.items():
+            store.put_document(
+                replace(entry, document=replace(entry.document, status=status)), replace=True
+            )
+        records = {record.id: record for record in store.list_records()}
+        assert {name: record.status for name, record in records.items()} == {
+            status: status for status in entries
+        }, "status of each"
+        version = hashlib.sha256(b"The same text.").hexdigest()[:VERSION_CHARS]
+        assert {record.version for record in records.values()} == {version}, "version of the text"
+        for text in ("status = 'ok'", "status != 'ok'", "status in ('partial', 'needs_ocr')"):
+            where = parse_filter(text)
+            expected = sorted(status for status in entries if matches(where, {"status": status}))
+            assert [record.id for record in store.list_records(where)] == expected, text
+
+    def test_a_whole_document_is_of_one_moment(self, store: Store) -> None:
+        """Record, document and sections as they are read one by one; None where there is none."""
+        entry = make_corpus()[5]
+        store.put_document(entry)
+        whole = store.get_whole(entry.document.id)
+        assert whole is not None
+        assert whole.record == store.get_record(entry.document.id), "its record"
+        assert whole.document == entry.document, "its document"
+        assert whole.sections == entry.sections, "its sections"
+        assert store.get_whole("another") is None
+
     def test_ids_and_records_are_in_order(self, store: Store) -> None:
         """By code point, whatever the order in which they came."""
         ids = ["b", "a", "B", "ä", "a/b", "\U0001f600", "\uffee", "a!/1", "10", "9"]
@@ -151,6 +194,7 @@ class DocumentChecks(StoreSuite):
         for document_id in ("b", "A", "", "a "):
             assert store.get_record(document_id) is None
             assert store.get_document(document_id) is None
+            assert store.get_whole(document_id) is None
             assert store.get_embedded(document_id) is None
             assert store.get_chunks(document_id) == ()
             assert store.get_sections(document_id) == ()
@@ -347,6 +391,9 @@ def broken_entries() -> Iterator[DocumentEntry]:
     yield replace(entry, vectors=np.full_like(entry.vectors, np.nan))
     yield replace(entry, document=replace(document, text=document.text + "more"))
     yield replace(entry, document=replace(document, pages=(Page(start=0, end=999),)))
+    beyond = Heading(start=30, end=999, level=1, title="third")
+    yield replace(entry, document=replace(document, headings=(beyond,)))
+    yield replace(entry, document=replace(document, blocks=(Block(start=3, end=3, kind="code"),)))
     yield replace(entry, document=replace(document, metadata={"year": float("nan")}))
     yield replace(entry, document=replace(document, metadata={"year": [2018]}))  # type: ignore[dict-item]
     text = "half \ud800 pair"

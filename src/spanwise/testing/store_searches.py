@@ -227,6 +227,31 @@ class SearchChecks(StoreSuite):
         assert scan.term_chunks.tolist() == [4], "two chunks in German, one in each other language"
         assert found.impacts[0, 0] > 0, "the German document holds it in its first chunk"
 
+    def test_what_stands_above_a_part_of_a_table_is_searched(self, store: Store) -> None:
+        """As if it were its text; lengths and digits are those of the text alone."""
+        entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
+        chunks = entries[1].chunks
+        below = replace(chunks[1], table_head="Lease of 2022\nmargin goodwill")
+        entries[1] = replace(entries[1], chunks=(chunks[0], below))
+        fill(store, entries)
+        assert store.get_chunks("b") == entries[1].chunks
+        terms = ("lease", "goodwil", "margin", "2022")
+        for _ in range(2):
+            check_scan(store, entries, ScanQuery(terms=terms, vector=None))
+            with store.snapshot() as snapshot:
+                scan = snapshot.scan(ScanQuery(terms=("goodwil",), vector=None))
+                handle = int(scan.handles[0])
+                found = snapshot.passages(
+                    [PassageRange(handle, 1, 2)],
+                    terms=("goodwil",),
+                    vectors=question_vector("x")[None],
+                )
+            assert scan.term_chunks.tolist() == [1]
+            assert found.impacts[0, 0] > 0
+            assert found.chars.tolist() == [len(below.text)]
+            assert found.digits.tolist() == pytest.approx([digit_share(below.text)], abs=1e-6)
+            store.optimise()
+
     def test_languages_are_those_of_living_documents(self, store: Store) -> None:
         """Ascending, each once; an empty name for those that are not known."""
         with store.snapshot() as snapshot:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from spanwise.testing.store_documents import DocumentChecks
 from spanwise.testing.store_lives import LifeChecks
+from spanwise.testing.store_packs import PackChecks
 from spanwise.testing.store_searches import SearchChecks
 
 __all__ = ["StoreConformance"]
 
 
-class StoreConformance(DocumentChecks, SearchChecks, LifeChecks):
+class StoreConformance(DocumentChecks, SearchChecks, PackChecks, LifeChecks):
     """All checks. Say how the store is opened, and whether it is on disk."""

@@ -4,21 +4,25 @@ Offsets are Python string indices (code points) into `Document.text`, which is n
 it was made. Pages alone are shown to people 1-based.
 """
 
+from spanwise.types.citations import Citation, CitationLocation, CitationStatus
 from spanwise.types.documents import (
     Block,
     Chunk,
     Document,
     DocumentRecord,
+    DocumentStatus,
     Heading,
     Page,
     Scalar,
     Section,
+    WholeDocument,
 )
 from spanwise.types.excerpts import (
     Excerpt,
     ExcerptResult,
     ExcerptSpan,
 )
+from spanwise.types.packs import PackInfo, PackPlace
 from spanwise.types.reports import (
     BackupReport,
     CheckCode,
@@ -30,7 +34,6 @@ from spanwise.types.reports import (
     KnowledgeBaseInfo,
 )
 from spanwise.types.results import (
-    Citation,
     SearchResult,
     Segment,
 )
@@ -43,8 +46,11 @@ __all__ = [
     "CheckReport",
     "Chunk",
     "Citation",
+    "CitationLocation",
+    "CitationStatus",
     "Document",
     "DocumentRecord",
+    "DocumentStatus",
     "Excerpt",
     "ExcerptResult",
     "ExcerptSpan",
@@ -53,9 +59,12 @@ __all__ = [
     "IngestProgress",
     "IngestReport",
     "KnowledgeBaseInfo",
+    "PackInfo",
+    "PackPlace",
     "Page",
     "Scalar",
     "SearchResult",
     "Section",
     "Segment",
+    "WholeDocument",
 ]

@@ -13,14 +13,19 @@ __all__ = [
     "Chunk",
     "Document",
     "DocumentRecord",
+    "DocumentStatus",
     "Heading",
     "Page",
     "Scalar",
     "Section",
+    "WholeDocument",
 ]
 
 Scalar = str | int | float | bool
 """Value of one metadata field. Dates are ISO 8601 strings, so that they compare in time order."""
+
+DocumentStatus = Literal["ok", "partial", "needs_ocr"]
+"""Whether the text of a document is whole; "needs_ocr" where pages are pictures of text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,8 @@ class Document(PlainForm):
     """Folder, file or URL that was named when it was added; empty for text given by a program."""
     content_hash: str = ""
     """SHA-256 of the bytes it was parsed from (of the text, for text given by a program), hex."""
+    status: DocumentStatus = "ok"
+    """Whether the parser could read all of it."""
     warnings: tuple[str, ...] = ()
     """What the parser could not read, in words for people."""
 
@@ -109,6 +116,11 @@ class Chunk(PlainForm):
     tokens: int
     """Length under the tokenizer of the knowledge base, at least 1."""
     text: str
+    table_head: str = ""
+    """What stands above it where it begins inside a table: title of the section, heads of columns.
+
+    Search sees it with the text, readers do not.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,3 +145,17 @@ class DocumentRecord(PlainForm):
     """Names of the metadata that the caller gave, ascending; the others are its own."""
     language: str = ""
     """ISO 639-1, such as "de"; empty where it is not known: read as English then."""
+    status: DocumentStatus = "ok"
+    """Whether all of it could be read; the warnings of the document say what is missing."""
+    version: str = ""
+    """First 12 hex digits of the SHA-256 of its text: another text is another version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeDocument(PlainForm):
+    """A document with all that points into its text, as it stands at one moment."""
+
+    record: DocumentRecord
+    document: Document
+    sections: tuple[Section, ...]
+    """In order; they partition the text."""

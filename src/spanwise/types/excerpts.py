@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from spanwise.notebook import Card, cards_html
 from spanwise.plain import Plain, PlainForm
-from spanwise.types.results import Citation, also_in_notes, evidence_notes, summary_line
+from spanwise.types.citations import Citation
+from spanwise.types.results import also_in_notes, evidence_notes, summary_line
 
 __all__ = ["Excerpt", "ExcerptResult", "ExcerptSpan"]
 

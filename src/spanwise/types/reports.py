@@ -58,8 +58,16 @@ class IngestReport(PlainForm):
     failed: tuple[IngestFailure, ...] = ()
     warnings: tuple[str, ...] = ()
     """What was read in part, or what the knowledge base does without; for people."""
+    partial: tuple[str, ...] = ()
+    """Documents among those added and replaced that could be read only in part."""
+    needs_ocr: tuple[str, ...] = ()
+    """Documents among those added and replaced with pages that are pictures of text."""
     chunks: int = 0
     """Chunks of the documents added and replaced."""
+    embedded_chunks: int = 0
+    """Chunks among them whose vectors were made; 0 without an embedder."""
+    kept_vectors: int = 0
+    """Chunks among them with the text of an earlier one, whose vectors were taken over."""
     chars: int = 0
     seconds: float = 0.0
 
@@ -78,6 +86,10 @@ class KnowledgeBaseInfo(PlainForm):
     """Embedder, tokenizer, chunk options and the like, as recorded."""
     fields: Mapping[str, tuple[str, ...]]
     """Metadata fields with the kinds of their values ("text", "number", "boolean")."""
+    partial: int = 0
+    """Documents that could be read only in part."""
+    needs_ocr: int = 0
+    """Documents with pages that are pictures of text."""
 
 
 CheckCode = Literal[

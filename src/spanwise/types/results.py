@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from spanwise.notebook import Card, cards_html
 from spanwise.plain import Plain, PlainForm
+from spanwise.types.citations import Citation
 
 __all__ = [
-    "Citation",
     "SearchResult",
     "Segment",
     "also_in_notes",
@@ -34,37 +34,6 @@ def summary_line(count: int, noun: str, tokens: int, budget: int) -> str:
 def also_in_notes(documents: tuple[str, ...]) -> tuple[str, ...]:
     """Return where else nearly the same text stands, for a notebook."""
     return (f"nearly the same text in {', '.join(documents)}",) if documents else ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citation(PlainForm):
-    """Pointer to a range of a document."""
-
-    document_id: str
-    title: str
-    start: int
-    end: int
-    pages: tuple[int, int] | None = None
-    """First and last page, 1-based; None where the format has no pages."""
-    section_path: tuple[str, ...] = ()
-    source: str = ""
-
-    def __str__(self) -> str:
-        """Return it for people: title, section path, pages, characters."""
-        return f"{self.title or self.document_id}, {self.place}"
-
-    @property
-    def place(self) -> str:
-        """Where it stands in its document, for people: section path, pages, characters."""
-        path = self.section_path
-        if path[:1] == (self.title,):  # the title is said beside the place
-            path = path[1:]
-        parts = [" > ".join(path)] if path else []
-        if self.pages is not None:
-            first, last = self.pages
-            parts.append(f"page {first}" if first == last else f"pages {first}-{last}")
-        parts.append(f"characters {self.start}-{self.end}")
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

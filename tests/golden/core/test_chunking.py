@@ -14,7 +14,7 @@ from spanwise.core.sections import split_sections
 from spanwise.core.summary import summarise
 from spanwise.core.titles import document_title, title_words
 from spanwise.options import ChunkOptions, HeaderOptions, SectionOptions
-from spanwise.parsers.markdown import parse_markdown
+from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.types import Document
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.documents import Bookmark, build_docx, build_pdf, paragraph
+from tests.printed import build_annual_report
 
 from spanwise.options import ParseOptions
-from spanwise.parsers.isolation import ParserPool
+from spanwise.parsers.process.isolation import ParserPool
 
 FOLDER = Path(__file__).parent
 
@@ -75,11 +76,115 @@ def build_filing() -> bytes:
     )
 
 
+GUIDE = """\
+====
+Port
+====
+
+Calling
+-------
+
+Call on channel 12::
+
+    CALL pilot
+
+.. note:: Slow down.
+
+=====  =====
+Basin  Knots
+=====  =====
+North  6
+=====  =====
+"""
+MANUAL = """\
+= Manual of {port}
+Ada Quill <ada@example.org>
+v1.0, 2024-05-17
+:port: the port
+
+== Calling [[call]]
+
+----
+== CALL pilot
+----
+
+|===
+|Basin |Knots
+|North |6
+|===
+"""
+STACK = '''\
+"""A stack."""
+
+
+# Grows without a limit.
+@final
+class Stack:
+    """Last in, first out."""
+
+    def push(self, item: int) -> None:
+        """Add an item."""
+        self.items.append(item)
+'''
+FAQ = """\
+{"port": "North", "open": true, "answers": [
+ {"question": "Who may call?", "votes": 12, "tags": ["rules", "radio"]},
+ {"question": "When is it open?", "place": {"basin": "North", "knots": 6.0}}
+]}
+"""
+BERTHS = """\
+Berths of May
+
+berth;ship;metres
+1;"Ada; Quill";12,5
+2;Northern Star;
+"""
+THREAD = """\
+From: Ada Quill <ada@example.org>
+To: Port Office <office@example.org>
+Date: Fri, 17 May 2024 09:00:00 +0200
+Subject: Re: Berth for =?utf-8?q?M=C3=B6we?=
+Message-ID: <3@example.org>
+References: <1@example.org> <2@example.org>
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b"
+
+--b
+Content-Type: text/plain; charset=utf-8
+
+Berth 2 it is.
+
+On Thu, May 16, 2024 at 4:00 PM Port Office
+<office@example.org> wrote:
+> Two are free.
+>
+> On Wed, May 15, 2024, Ada Quill wrote:
+>> Is a berth free?
+
+-----Original Message-----
+From: Harbour Master
+Sent: Tuesday
+To: Port Office
+
+Keep berth 1.
+--b
+Content-Type: text/csv; name="berths.csv"
+
+1,2
+--b--
+"""
 SOURCES = {
+    "thread.eml": THREAD.encode,
+    "port.rst": GUIDE.encode,
+    "port.adoc": MANUAL.encode,
+    "stack.py": STACK.encode,
+    "faq.json": FAQ.encode,
+    "berths.csv": BERTHS.encode,
     "handbook.md": (FOLDER / "handbook.md").read_bytes,
     "report.html": (FOLDER / "report.html").read_bytes,
     "contract.docx": build_contract,
     "filing.pdf": build_filing,
+    "annual_report.pdf": build_annual_report,
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sheets import FONTS, Sheet, compose_sheets
 
-from spanwise.parsers.layout.page import Rule
+from spanwise.parsers.pdf.layout.page import Rule
 
 LAW = settings(max_examples=150, deadline=None)
 WORDS = st.sampled_from(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.parsers.parsed import Parsed
-from spanwise.parsers.protocol import decode_parsed, encode_parsed, read_frame, write_frame
+from spanwise.parsers.process.protocol import decode_parsed, encode_parsed, read_frame, write_frame
 from spanwise.types import Block, Heading, Page
 
 LAW = settings(max_examples=60, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import unit_rows
 from spanwise.stores import build as build_module
@@ -40,6 +41,7 @@ def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
                 language=draw(st.sampled_from(["", "de", "zh"])),
                 title_words=draw(texts),
                 texts=tuple(chunks),
+                table_heads=tuple(draw(texts) for _ in chunks),
                 tokens=tuple(len(text) + 1 for text in chunks),
                 vectors=unit_rows(np.array(rows).reshape(-1, 3)),
             )
@@ -61,11 +63,14 @@ def arrays(part: Part) -> dict[str, Any]:
 @given(stored_documents())
 def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> None:
     part = build(documents)
-    rows = [
-        set(text_terms(text, language=document.language))
+    held_terms = [
+        [
+            set(text_terms(searched_text(text, table_head=head), language=document.language))
+            for text, head in zip(document.texts, document.table_heads, strict=True)
+        ]
         for document in documents
-        for text in document.texts
     ]
+    rows = [found for chunks in held_terms for found in chunks]
     terms = sorted({term for held in rows for term in held}, key=lambda t: int(term_hashes([t])[0]))
     assert part.body.terms.tolist() == term_hashes(terms).tolist()
     for h, term in enumerate(terms):
@@ -74,12 +79,8 @@ def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> Non
         place = slice(part.body.document_ends[h], part.body.document_ends[h + 1])
         counts = [
             (ordinal, count)
-            for ordinal, document in enumerate(documents)
-            if (
-                count := sum(
-                    term in text_terms(t, language=document.language) for t in document.texts
-                )
-            )
+            for ordinal, chunks in enumerate(held_terms)
+            if (count := sum(term in found for found in chunks))
         ]
         assert (
             list(

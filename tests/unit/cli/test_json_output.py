@@ -23,7 +23,11 @@ def test_types_become_objects_with_their_own_field_names() -> None:
             "removed": [],
             "failed": [{"source": "a", "code": "empty", "message": "m"}],
             "warnings": [],
+            "partial": [],
+            "needs_ocr": [],
             "chunks": 0,
+            "embedded_chunks": 0,
+            "kept_vectors": 0,
             "chars": 0,
             "seconds": 0.0,
         }

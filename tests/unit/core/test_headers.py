@@ -22,6 +22,8 @@ def test_empty_lines_are_left_out() -> None:
 def test_repeated_title_is_left_out() -> None:
     """A path that begins with the title of the document does not say it again."""
     assert chunk_header("Report", section_path=["REPORT", "B"], options=OPTIONS) == "Report\nB"
+    joined = chunk_header("Report", section_path=["Report / A", "B"], options=OPTIONS)
+    assert joined == "Report\nA > B"
 
 
 def test_summary_can_be_left_out() -> None:

@@ -75,6 +75,7 @@ def test_headings_are_lines_as_they_stand() -> None:
         "\n1. The seller shall deliver the goods on time.\n\n",
         "\n\nITEM 1. Business ........ 4\n\n",
         "\n\nITEM 7. Management   34\n\n",
+        "\n\nEXHIBIT A - LEASE EXHIBIT B - BOATS\n\n",
         "\n\n12 Main Street\n\n",
         "\n\nFOO_BAR = 1\n\n",
         "\n\n10.5 12.7\n\n",

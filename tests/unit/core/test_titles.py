@@ -1,9 +1,11 @@
 """Titles of documents, and the words that route questions."""
 
+from dataclasses import replace
+
 import pytest
 
 from spanwise.core.titles import document_title, title_words
-from spanwise.types import Document, Heading
+from spanwise.types import Document, Heading, Scalar
 
 HEADING = Heading(start=0, end=3, level=1, title="The  Heading")
 
@@ -95,3 +97,35 @@ def test_title_words_add_file_name_and_path() -> None:
 def test_title_words_without_title() -> None:
     """A document without a title is known by its name."""
     assert title_words(Document(id="blue-bird.md", text=""), title="") == "blue bird"
+
+
+FILING: dict[str, Scalar] = {"company": "Altby Harbour", "form": "10-K", "fiscal_year": 2021}
+
+
+def test_filing_is_titled_by_its_first_page() -> None:
+    """Before its headings, which are those of the form; a title that is given goes before it."""
+    document = Document(id="a.pdf", text="x", headings=(HEADING,), metadata=FILING)
+    assert document_title(document) == "Altby Harbour 10-K 2021"
+    assert document_title(replace(document, title="Given")) == "Given"
+    assert document_title(replace(document, given_fields=("company", "form"))) == "The Heading"
+
+
+def test_stamp_is_no_title() -> None:
+    """Where a parser found a heading behind it, that one is."""
+    stamp = Heading(start=0, end=3, level=1, title="Table of Contents")
+    late = Heading(start=5, end=9, level=1, title="Guide")
+    assert document_title(Document(id="a.md", text="x" * 9, headings=(stamp, late))) == "Guide"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("", "a Altby Harbour 10 K 2021"),
+        ("Altby Harbour 10-K 2021", "Altby Harbour 10-K 2021 a"),
+        ("ALT 10k 2021", "ALT 10k 2021 a Altby Harbour"),
+        ("The Harbour", "The Harbour a 10 K 2021"),
+    ],
+)
+def test_title_words_name_company_form_and_year(title: str, expected: str) -> None:
+    """Each only where the title and the name of the file have no word of it."""
+    assert title_words(Document(id="a.pdf", text="", metadata=FILING), title=title) == expected

@@ -37,6 +37,7 @@ def verdict(
     *records: DocumentRecord,
     metadata: Mapping[str, Scalar] | None = None,
     replace_other: bool = False,
+    reads_pictures: bool = False,
 ) -> Verdict:
     compared = compare(
         [source],
@@ -44,6 +45,7 @@ def verdict(
         metadata=metadata,
         replace_other=replace_other,
         threads=2,
+        reads_pictures=reads_pictures,
     )
     ((same, found),) = compared
     assert same is source
@@ -54,6 +56,15 @@ def test_bytes_decide(source: Source, stored: DocumentRecord) -> None:
     assert verdict(source) == "new"
     assert verdict(source, stored) == "unchanged"
     assert verdict(source, replace(stored, content_hash="other")) == "changed"
+
+
+def test_what_needs_an_engine_is_read_again_once_there_is_one(
+    source: Source, stored: DocumentRecord
+) -> None:
+    scan = replace(stored, status="needs_ocr")
+    assert verdict(source, scan) == "unchanged"
+    assert verdict(source, scan, reads_pictures=True) == "changed"
+    assert verdict(source, stored, reads_pictures=True) == "unchanged"
 
 
 @pytest.mark.parametrize(

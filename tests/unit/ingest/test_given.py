@@ -50,3 +50,27 @@ def test_the_text_stays_character_for_character(text: str) -> None:
     for heading in read.headings:
         assert 0 <= heading.start < heading.end <= len(text)
         assert "\n" not in heading.title
+
+
+FILING = (
+    "SECURITIES AND EXCHANGE COMMISSION\nFORM 10-K\nFor the fiscal year ended May 3, 2020\n"
+    "Altby Harbour Inc.\n(Exact name of registrant as specified in its charter)\n"
+)
+
+
+def test_fields_of_the_first_page_stand_behind_those_that_are_given() -> None:
+    for media_type in ("text/plain", "text/markdown"):
+        read = given_document(
+            FILING,
+            document_id="d",
+            title="",
+            metadata={"company": "Mine"},
+            media_type=media_type,
+        )
+        assert read.metadata == {
+            "company": "Mine",
+            "form": "10-K",
+            "fiscal_year": 2020,
+            "period_end": "2020-05-03",
+        }
+        assert read.given_fields == ("company",)

@@ -1,6 +1,8 @@
 """From what a user names to single documents."""
 
+import io
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -50,12 +52,38 @@ def test_a_name_that_no_file_can_have_is_a_failure(name: str) -> None:
     assert found.code == "unreadable"
 
 
-@pytest.mark.parametrize("name", ["ftp://example.org/a.txt", "s3://bucket/a.txt", "file:///a.txt"])
-def test_an_address_that_cannot_be_fetched_is_no_path(name: str) -> None:
+@pytest.mark.parametrize("name", ["nostore://bucket/a.txt", "file:///missing/a.txt"])
+def test_an_address_where_nothing_is_found_is_no_path(name: str) -> None:
     (found,) = find_sources([name])
     assert isinstance(found, DocumentError)
-    assert (found.code, found.source) == ("refused", name)
-    assert "only http and https" in str(found)
+    assert found.source == name
+
+
+@pytest.mark.parametrize("address", ["https://ann:pa55@a.org/x", "sftp://ann:pa55@host/x"])
+def test_an_address_with_a_password_is_refused_and_not_shown(address: str) -> None:
+    (found,) = find_sources([address])
+    assert isinstance(found, DocumentError)
+    assert found.code == "refused"
+    assert "pa55" not in str(found) + found.source
+
+
+def test_a_stream_needs_an_id_and_stands_alone() -> None:
+    """It is not read before its turn."""
+    stream = io.BytesIO(b"text")
+    (source,) = find_sources([stream], document_id="a.md")
+    assert isinstance(source, Source)
+    assert (source.document_id, source.root, source.stream) == ("a.md", "-", stream)
+    assert stream.tell() == 0
+    wrong: list[tuple[list[str | Path | BinaryIO], str | None]] = [
+        ([stream], None),
+        ([stream], " "),
+        ([stream], "a.zip!/b"),
+        ([stream, "b.txt"], "a"),
+        (["b.txt"], "a"),
+    ]
+    for named, document_id in wrong:
+        with pytest.raises(OptionError):
+            list(find_sources(named, document_id=document_id))
 
 
 def test_a_failure_is_said_in_valid_utf8(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.permissions import ordinary_user
 from tests.records import make_record
 
+from spanwise.core.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.sync import look_into
-from spanwise.parsers.walk import name_to_id
+from spanwise.ingest.sync import Gone, look_into
 
 
 def make(root: Path, *names: str) -> Path:
@@ -32,8 +32,8 @@ def gone(
     """Return the ids that are gone, and the sources that are in doubt."""
     records = [make_record(name, root=folder) for name in stored]
     looked = look_into(folder, include=include, exclude=exclude)
-    found, doubts = looked.split_gone(records, allow_empty=allow_empty)
-    return [one.id for one in found], [doubt.source for doubt in doubts]
+    split = looked.split_gone(records, allow_empty=allow_empty)
+    return [one.id for one in split.certain], [doubt.source for doubt in split.doubts]
 
 
 def test_what_is_not_there_is_gone(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_documents_from_elsewhere_are_left_alone(tmp_path: Path) -> None:
         make_record("y", root=""),
         make_record("z.txt", root=folder / "z.txt"),
     ]
-    assert look_into(folder).split_gone(others, allow_empty=True) == ([], [])
+    assert look_into(folder).split_gone(others, allow_empty=True) == Gone()
 
 
 @pytest.mark.parametrize("spelled", ["in", "./in/", "in/../in", "link"])

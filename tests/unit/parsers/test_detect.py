@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 from tests.documents import build_docx, build_pdf, build_zip, paragraph
 
@@ -11,6 +14,10 @@ from spanwise.parsers.parsed import Source
 
 PDF = build_pdf(["Text"])
 DOCX = build_docx(paragraph("Text"))
+STORED = BytesIO()
+with ZipFile(STORED, "w") as archive:
+    archive.writestr("a.pdf", PDF)
+    archive.writestr("b.pdf", PDF)
 OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
 
 
@@ -20,6 +27,7 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
         (PDF, "wrong.txt", "pdf"),
         (b"\r\n" + PDF, "a.pdf", "pdf"),
         (b"mailbox junk " * 100 + PDF, "a", "pdf"),
+        (PDF.replace(b"%PDF-1.7", b"XXXXXXXX", 1), "a", "pdf"),
         (DOCX, "wrong.pdf", "docx"),
         (b"<!DOCTYPE html><p>x", "wrong.md", "html"),
         (b"\xef\xbb\xbf<!-- c --><!-- d -->\n<HTML lang=en>", "a.txt", "html"),
@@ -32,7 +40,24 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
         (b"# Title with <b>a tag</b>", "a.txt", "text"),
         (b"A PDF begins with %PDF-1.7 and has objects", "a.txt", "text"),
         (b"From: me\nTo: you\n\nNo mail, a memo.", "a.txt", "text"),
-        (b'{"json": 1}', "a.json", "text"),
+        (b'{"json": 1}', "a.json", "json"),
+        (b"a,b\n1,2", "https://a.org/b.csv?x=1", "csv"),
+        (b"Title\n=====", "a.rst", "restructuredtext"),
+        (b"= Title", "a.adoc", "asciidoc"),
+        (b"def f(): ...", "a.py", "code"),
+        (b"#!/usr/bin/env python\n", "run", "code"),
+        (b"{\\rtf1 hello}", "a.doc", "rtf"),
+        (b"Received: by x\n\tfrom y\nSubject: z\nMIME-Version: 1.0\n\nHi", "a", "email"),
+        (b"From a@b Mon Jan  1 00:00:00 2024\nSubject: x\n\nHi", "a", "mailbox"),
+        (b"From here on it is text.\nThe end.", "a.mbox", "text"),
+        (build_zip({"xl/workbook.xml": b"", "[Content_Types].xml": b""}), "a.docx", "workbook"),
+        (build_zip({"ppt/presentation.xml": b"", "_rels/.rels": b""}), "a", "pptx"),
+        (build_zip({"mimetype": b"application/epub+zip"}), "a", "epub"),
+        (build_zip({"mimetype": b"application/vnd.oasis.opendocument.text"}), "a", "odt"),
+        (build_zip({"word/list.txt": b"x"}), "a", "archive"),
+        (b"\x1f\x8b\x08", "a.pdf", "archive"),
+        (STORED.getvalue(), "a.zip", "archive"),
+        (b"a.pdf".ljust(257, b"\x00") + b"ustar".ljust(255, b"\x00") + PDF, "a.tar", "archive"),
         (b"plain", "no-extension", "text"),
         (b"plain", "wrong.pdf", "text"),
     ],
@@ -57,24 +82,12 @@ def test_declared_media_type_decides_where_content_cannot(media_type: str, expec
     [
         (b"", "empty", "no bytes"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable", "git lfs pull"),
-        (b"{\\rtf1 hello}", "unsupported", "RTF"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(9), "unsupported", "PNG image"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(9), "unsupported", "save it as PDF"),
         (b"\xff\xd8\xff\xe0", "unsupported", "JPEG"),
-        (b"\x1f\x8b\x08", "unsupported", "gzip"),
         (b"RIFF\x10\x00\x00\nWEBPVP8 ", "unsupported", "WebP"),
         (b"\x00\x00\x00\x18ftypheic", "unsupported", "HEIC"),
         (b"<?xml version='1.0'?><svg width='1'>", "unsupported", "SVG"),
-        (b"Received: by x\n\tfrom y\nSubject: z\nMIME-Version: 1.0\n\nHi", "unsupported", "e-mail"),
-        (build_zip({"xl/workbook.xml": b""}), "unsupported", "XLSX"),
-        (build_zip({"ppt/presentation.xml": b""}), "unsupported", "PPTX"),
-        (build_zip({"mimetype": b"application/epub+zip"}), "unsupported", "EPUB"),
-        (
-            build_zip({"mimetype": b"application/vnd.oasis.opendocument.text"}),
-            "unsupported",
-            "ODT",
-        ),
-        (build_zip({"a.txt": b"x"}), "unsupported", "ZIP archive"),
-        (DOCX[: len(DOCX) // 2], "corrupt", "ZIP container"),
+        (DOCX[: len(DOCX) // 2], "corrupt", "fetch or export it again"),
         (OLE + "WordDocument".encode("utf-16-le"), "unsupported", "Word 97-2003"),
         (OLE + "EncryptedPackage".encode("utf-16-le"), "encrypted", "password"),
         (OLE, "unsupported", "old Office"),

@@ -23,6 +23,11 @@ def test_line_ends_are_kept() -> None:
     assert decode(b" a\r\nb\rc\n\x0bd\xc2\x85e \n\n") == " a\r\nb\rc\n\x0bd\x85e \n\n"
 
 
+@pytest.mark.parametrize("charset", ["punycode", "unicode_escape", "no\0name"])
+def test_a_charset_that_no_text_has_says_nothing(charset: str) -> None:
+    assert decode(b"a\\n-z9z9", charset) == "a\\n-z9z9"
+
+
 @pytest.mark.parametrize(
     ("mark", "encoding"),
     [
@@ -38,9 +43,9 @@ def test_byte_order_mark_decides_and_is_left_out(mark: bytes, encoding: str) -> 
     assert decode(mark + "Zoë 😀\r\n".encode(encoding)) == "Zoë 😀\r\n"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_without_mark_is_seen_by_its_nul_bytes(encoding: str) -> None:
-    """Western text in UTF-16 has a NUL in every second place."""
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_wide_text_without_mark_is_seen_by_its_nul_bytes(encoding: str) -> None:
+    """Western text in UTF-16 has a NUL in every second place, in UTF-32 three of four."""
     assert decode(GERMAN.encode(encoding)) == GERMAN
 
 
@@ -133,3 +138,10 @@ def test_last_form_feed_begins_no_page() -> None:
 def test_text_without_form_feed_has_no_pages() -> None:
     """No pages are invented."""
     assert parse_text(Source(data=b"one", name="a.txt")).pages == ()
+
+
+def test_zeros_are_no_text() -> None:
+    """Though each four of them are a character of UTF-32."""
+    with pytest.raises(ParseError) as caught:
+        parse_text(Source(data=bytes(400), name="a.txt"))
+    assert caught.value.code == "binary"

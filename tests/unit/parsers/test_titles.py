@@ -23,6 +23,7 @@ def test_title_is_kept(title: str) -> None:
         "untitled",
         "Untitled-2",
         "Document1",
+        "(anonymous)",
         "PowerPoint Presentation",
         "0000012927-19-000010",
         "x" * 301,
@@ -33,6 +34,22 @@ def test_what_programs_write_is_no_title(title: str) -> None:
     assert read_title(title) == ""
 
 
-def test_author_names_somebody() -> None:
-    """Placeholders are nobody."""
-    assert (read_author(" M.  E. "), read_author("Anonymous")) == ("M. E.", "")
+@pytest.mark.parametrize("author", ["M. E.", "Holmes, Jon", "Verizon Communications Inc."])
+def test_author_names_somebody(author: str) -> None:
+    """A person or a company."""
+    assert read_author(f" {author.replace(' ', '  ')} ") == author
+
+
+@pytest.mark.parametrize(
+    "author",
+    [
+        "Anonymous",
+        "(anonymous)",
+        "G635890",
+        "EDGAR Online, a division of Donnelley Financial Solutions",
+        "Kaleidoscope - kscope.io",
+    ],
+)
+def test_programs_and_filing_agents_are_no_author(author: str) -> None:
+    """Placeholders, numbers of accounts, and who converted the file."""
+    assert read_author(author) == ""

@@ -98,6 +98,7 @@ def test_an_empty_knowledge_base_is_sound(tmp_path: Path) -> None:
 
 CHUNK = "(2 << 32)"
 DAMAGE = {
+    "signal": "insert into signal values (2, 'p/x', x'000000')",
     "text": f"update chunk set text = replace(text, ' ', '_') where key = {CHUNK}",
     "text hash": "update document set text_hash = 'x' where number = 2",
     "missing chunk": f"delete from chunk where key = {CHUNK} + 1",
@@ -114,6 +115,9 @@ DAMAGE = {
     "path": "update section set path = '{}' where document = 2",
     "missing page": "delete from page where document = 2",
     "page outside": "update page set end = 100000 where document = 2",
+    "heading outside": "insert into heading values (2, 0, 0, 100000, 1, 'x')",
+    "status": "update document set status = 'fine' where number = 2",
+    "empty block": "insert into block values (2, 0, 5, 5, 'code')",
     "metadata": "update document set metadata = '[1]' where number = 2",
     "metadata of lists": "update document set metadata = '{\"a\": []}' where number = 2",
     "no JSON": "update document set metadata = '{' where number = 2",
@@ -145,11 +149,15 @@ FOUND = {
     "path": ("sections", "is no list of titles"),
     "missing page": ("pages", "0 of its 1 pages"),
     "page outside": ("pages", "page 1 is missing, or outside"),
+    "heading outside": ("record", "1 rows of `heading` are outside"),
+    "empty block": ("record", "1 rows of `block` are outside"),
+    "status": ("record", "its status 'fine' is none of"),
     "metadata": ("record", "are no fields"),
     "metadata of lists": ("record", "are no fields"),
     "no JSON": ("record", "cannot be read"),
     "warnings": ("record", "are no texts"),
     "counts": ("chunks", "its chunks, characters and tokens are"),
+    "signal": ("record", "its signal 'p/x' has 3 bytes for"),
     "missing vectors": ("vectors", "its vectors are missing"),
     "fewer vectors": ("vectors", "bytes, and not"),
     "no numbers": ("vectors", "what is no number"),
@@ -193,12 +201,14 @@ def test_vectors_where_there_are_none_are_found(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("table", ["chunk", "section", "page", "vector"])
+@pytest.mark.parametrize("table", ["chunk", "section", "page", "heading", "block", "vector"])
 def test_rows_of_no_document_are_deleted_by_a_repair(path: Path, table: str) -> None:
     row = {
-        "chunk": "(99 << 32, 0, 0, 1, 'x')",
+        "chunk": "(99 << 32, 0, 0, 1, 'x', '')",
         "section": "(99, 0, 0, 1, '', '[]', 1)",
         "page": "(99, 0, 0, 1, '')",
+        "heading": "(99, 0, 0, 1, 1, 'x')",
+        "block": "(99, 0, 0, 1, 'code')",
         "vector": "(99, x'')",
     }[table]
     execute(path, f"insert into {table} values {row}")

@@ -19,6 +19,7 @@ def path(tmp_path: Path) -> Path:
         language="",
         title_words="lease",
         texts=("lease term",),
+        table_heads=("",),
         tokens=(2,),
         vectors=None,
     )

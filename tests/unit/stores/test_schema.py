@@ -1,6 +1,7 @@
 """Migrations: each whole or not at all, numbered, and described."""
 
 import hashlib
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -90,6 +91,46 @@ def test_documents_of_an_older_version_get_their_language(
         ("de",),
         ("nl",),
         ("",),
+    ]
+
+
+def test_documents_of_an_older_version_have_no_signals(connection: sqlite3.Connection) -> None:
+    """And nothing records packs: they are used when somebody says so."""
+    schema._run_version_1(connection)
+    connection.execute("pragma user_version = 1")
+    schema.migrate(connection, PATH)
+    assert connection.execute("select count(*) from signal").fetchall() == [(0,)]
+    assert connection.execute("select value from setting where name = 'packs'").fetchall() == []
+
+
+def test_documents_with_warnings_get_their_status(connection: sqlite3.Connection) -> None:
+    """And headers the room for labels that are printed on pages, in bytes."""
+    schema._run_version_1(connection)
+    connection.execute("pragma user_version = 1")
+    warnings: tuple[list[str], ...] = (
+        [],
+        ["only pictures; OCR would read them", "b"],
+        ["12 bytes are no UTF-8"],
+    )
+    for number, said in enumerate(warnings, start=1):
+        connection.execute(
+            "insert into document values (?, ?, '', '', '', '', '{}', '', '', '', '', ?, 0, 0,"
+            " 0, 2)",
+            (number, str(number), json.dumps(said)),
+        )
+        connection.execute("insert into section values (?, 0, 0, 1, '', '[]', 40)", (number,))
+    pages = [(1, 0, 0, 1, "F-12"), (1, 1, 0, 1, "費"), (2, 0, 0, 1, None)]
+    connection.executemany("insert into page values (?, ?, ?, ?, ?)", pages)
+    schema.migrate(connection, PATH)
+    assert connection.execute("select status from document order by number").fetchall() == [
+        ("ok",),
+        ("needs_ocr",),
+        ("partial",),
+    ]
+    assert connection.execute("select header_tokens from section order by document").fetchall() == [
+        (40 + 2 * len("F-12") + len(" ( to )"),),
+        (40,),
+        (40,),
     ]
 
 

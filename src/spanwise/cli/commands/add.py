@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, Unpack
 
 import click
 
@@ -38,7 +38,11 @@ class _AddArguments(TypedDict):
     replace: bool
     metadata: tuple[str, ...]
     timeout: float
+    parser: str
+    ocr: str
     allow_private: bool
+    ignore_robots: bool
+    id: str | None
     quiet: bool
     as_json: bool
 
@@ -55,6 +59,10 @@ class _AddArguments(TypedDict):
         (
             "a page of the web, into another knowledge base",
             "spanwise add https://example.com/terms --kb legal.kb",
+        ),
+        (
+            "standard input, which has no name",
+            "pandoc a.tex -t markdown | spanwise add - --id a.md",
         ),
     ],
     exit_codes=(
@@ -74,6 +82,12 @@ class _AddArguments(TypedDict):
     is_flag=True,
     help="Fetch URLs on private networks and on this machine too.",
 )
+@click.option(
+    "--ignore-robots",
+    is_flag=True,
+    help="Fetch URLs that the robots.txt of their server forbids to programs.",
+)
+@click.option("--id", metavar="ID", help="Id of what comes from standard input (-).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
 @json_option
 def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
@@ -81,7 +95,9 @@ def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
 
     A document that is there already, unchanged, costs nothing: the same command can be run again,
     after an interruption too. The id of a document is its path below the folder that was added,
-    the name of the file, or the URL.
+    the name of the file, or the URL. Archives, mailboxes and e-mails are opened: a document in one
+    has the id of its container, "!/" and its own path. Object storage (s3://bucket/prefix) is read
+    through fsspec.
     """
     fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
@@ -105,17 +121,32 @@ def _ingest(
 ) -> IngestReport:
     from spanwise.knowledge_base import KnowledgeBase
 
-    fetch = fetch_options(allow_private=arguments["allow_private"])
-    parse = parse_options(timeout_seconds=arguments["timeout"])
-    sources, include, exclude = arguments["sources"], arguments["include"], arguments["exclude"]
-    folder = target(path, sources=sources, include=include, exclude=exclude)
+    fetch = fetch_options(
+        allow_private=arguments["allow_private"], robots=not arguments["ignore_robots"]
+    )
+    parse = parse_options(
+        timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
+    )
+    include, exclude, name = arguments["include"], arguments["exclude"], arguments["id"]
+    sources = [_standard_input(name) if one == "-" else one for one in arguments["sources"]]
+    folder = target(path, sources=sources, include=include, exclude=exclude, document_id=name)
     made = making_keywords(path)
     with KnowledgeBase(folder, fetch=fetch, parse=parse, **made) as knowledge_base:
         return knowledge_base.add(
             *sources,
+            document_id=name,
             include=include,
             exclude=exclude,
             replace=arguments["replace"],
             metadata=fields or None,
             on_document=bar.on_document,
         )
+
+
+def _standard_input(document_id: str | None) -> BinaryIO:
+    if document_id is None:
+        raise click.UsageError("standard input has no name; give it an id: add - --id NAME")
+    if sys.stdin.isatty():
+        raise click.UsageError("standard input is a terminal; pipe a document: add - --id NAME < F")
+    # Without a buffer: a thread that waits for one at the end of the process would abort it.
+    return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)

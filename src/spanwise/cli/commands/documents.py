@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
@@ -17,12 +17,12 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, clean, count, one_line
+from spanwise.cli.layout import STATUSES, Page, clean, count, one_line
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
-    from spanwise.types import Chunk, Document, DocumentRecord, Section
+    from spanwise.types import Chunk, Citation, Document, DocumentRecord, Scalar, Section
 
 __all__ = ["list_documents", "remove", "show"]
 
@@ -61,10 +61,11 @@ def _draw_record(record: DocumentRecord, page: Page) -> None:
         page.joined(
             [
                 record.title,
+                "" if record.status == "ok" else STATUSES[record.status],
                 count(record.pages, "page") if record.pages else "",
                 count(record.chunks, "chunk"),
                 count(record.tokens, "token"),
-                *(f"{name}={value}" for name, value in sorted(record.metadata.items())),
+                *(f"{name}={value}" for name, value in sorted(_fields(record).items())),
             ]
         ),
         "dim",
@@ -72,13 +73,20 @@ def _draw_record(record: DocumentRecord, page: Page) -> None:
     )
 
 
+def _fields(record: DocumentRecord) -> Mapping[str, Scalar]:
+    """Return the metadata of a document, with its language where that is known."""
+    return {**({"language": record.language} if record.language else {}), **record.metadata}
+
+
 class _ShowArguments(TypedDict):
     document_id: str
     kb: str | None
+    text: bool
     sections: bool
     chunks: bool
     start: int | None
     end: int | None
+    page: str | None
     as_json: bool
 
 
@@ -89,6 +97,8 @@ class _ShowArguments(TypedDict):
         ("what is known about a document, and its text", "spanwise show 3M_2018_10K.pdf"),
         ("how it was cut", "spanwise show 3M_2018_10K.pdf --sections --chunks"),
         ("the characters that a citation names", "spanwise show msa.md --start 1200 --end 1850"),
+        ("a page, by its number or by what is printed on it", "spanwise show 3M.pdf --page F-12"),
+        ("its text alone, into a file", "spanwise show 3M_2018_10K.pdf --text > 3M.txt"),
     ],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
 )
@@ -96,6 +106,7 @@ class _ShowArguments(TypedDict):
     "document_id", metavar="ID", type=as_document_id, shell_complete=complete_document_ids
 )
 @knowledge_base_option
+@click.option("--text", is_flag=True, help="Write its text, nothing else.")
 @click.option("--sections", is_flag=True, help="Show its sections instead of its text.")
 @click.option("--chunks", is_flag=True, help="Show its chunks instead of its text.")
 @click.option(
@@ -104,27 +115,34 @@ class _ShowArguments(TypedDict):
 @click.option(
     "--end", metavar="N", type=click.IntRange(min=0), help="One past the last character to show."
 )
+@click.option(
+    "--page", metavar="PAGE", help="Show one page: its number from 1, or what is printed on it."
+)
 @json_option
 def show(**arguments: Unpack[_ShowArguments]) -> ExitCode:
-    """Show one document: its text, its sections, its chunks, or some of its characters."""
-    is_range = arguments["start"] is not None or arguments["end"] is not None
-    if is_range and (arguments["sections"] or arguments["chunks"]):
-        raise click.UsageError("--start and --end show text; leave out --sections and --chunks")
+    """Show one document: its text, its sections, its chunks, or some of its characters.
+
+    As JSON it comes whole: text, pages, headings, metadata, and what is known about it.
+    """
+    is_part = _is_part(arguments)
     from spanwise.knowledge_base import KnowledgeBase
 
     document_id = arguments["document_id"]
     with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
         document = knowledge_base.get(document_id)
+        if is_part:
+            start, end = _part(document, arguments)
+            citation = knowledge_base.cite(document_id, start, end) if start < end else None
+            return _show_text(document, start, end, citation, as_json=arguments["as_json"])
+        record = knowledge_base.record(document_id)
         sections = knowledge_base.sections(document_id) if arguments["sections"] else None
         chunks = knowledge_base.chunks(document_id) if arguments["chunks"] else None
-    if is_range:
-        return _show_range(document, arguments)
     if arguments["as_json"]:
-        parts = {"document": document, "sections": sections, "chunks": chunks}
+        parts = {"record": record, "document": document, "sections": sections, "chunks": chunks}
         write_json({name: part for name, part in parts.items() if part is not None}, sys.stdout)
         return ExitCode.OK
     page = Page()
-    _draw_facts(document, page)
+    _draw_facts(document, record, page)
     if sections is not None:
         _draw_sections(sections, page)
     if chunks is not None:
@@ -135,8 +153,34 @@ def show(**arguments: Unpack[_ShowArguments]) -> ExitCode:
     return ExitCode.OK
 
 
-def _show_range(document: Document, arguments: _ShowArguments) -> ExitCode:
+def _is_part(arguments: _ShowArguments) -> bool:
+    """Return whether text alone is asked for.
+
+    Raises:
+        UsageError: If it is asked for in two ways, or together with sections or chunks.
+    """
+    ways = {
+        "--text": arguments["text"],
+        "--page": arguments["page"] is not None,
+        "--start and --end": arguments["start"] is not None or arguments["end"] is not None,
+    }
+    asked = [way for way, is_asked in ways.items() if is_asked]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} exclude each other; give one of them")
+    if asked and (arguments["sections"] or arguments["chunks"]):
+        raise click.UsageError(f"{asked[0]} show text; leave out --sections and --chunks")
+    return bool(asked)
+
+
+def _part(document: Document, arguments: _ShowArguments) -> tuple[int, int]:
+    """Return the characters that are asked for.
+
+    Raises:
+        UsageError: If the document has no such page or characters.
+    """
     length = len(document.text)
+    if arguments["page"] is not None:
+        return _page_range(document, arguments["page"])
     start = arguments["start"] or 0
     end = length if arguments["end"] is None else arguments["end"]
     if not start <= end <= length:
@@ -144,26 +188,46 @@ def _show_range(document: Document, arguments: _ShowArguments) -> ExitCode:
             f"the range {start}-{end} is not inside the {count(length, 'character')} of "
             f"{document.id!r}"
         )
+    return start, end
+
+
+def _page_range(document: Document, said: str) -> tuple[int, int]:
+    """Return the characters of a page; a number counts from 1, whatever is printed there."""
+    for number, page in enumerate(document.pages, start=1):
+        if said == str(number) or (not said.isdecimal() and said == page.label):
+            return page.start, page.end
+    raise click.UsageError(
+        f"there is no page {said!r} among the {count(len(document.pages), 'page')} of "
+        f"{document.id!r}"
+    )
+
+
+def _show_text(
+    document: Document, start: int, end: int, citation: Citation | None, *, as_json: bool
+) -> ExitCode:
+    """Write some characters of a document; `citation` is theirs, None where there are none."""
     text = document.text[start:end]
-    if arguments["as_json"]:
-        write_json(
-            {"document_id": document.id, "start": start, "end": end, "text": text}, sys.stdout
-        )
+    if as_json:
+        said = {"document_id": document.id, "start": start, "end": end, "text": text}
+        write_json({**said, "citation": citation}, sys.stdout)
     else:
-        sys.stdout.write((clean(text) if sys.stdout.isatty() else text) + "\n")
+        text = clean(text) if sys.stdout.isatty() else text
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
     return ExitCode.OK
 
 
-def _draw_facts(document: Document, page: Page) -> None:
+def _draw_facts(document: Document, record: DocumentRecord, page: Page) -> None:
     page.facts(
         [
             ("document", document.id),
-            *([("title", document.title)] if document.title else []),
+            ("title", record.title),
             *([("source", document.source)] if document.source else []),
             ("kind", document.media_type),
+            ("version", record.version),
+            *([("status", STATUSES[record.status])] if record.status != "ok" else []),
             ("length", count(len(document.text), "character")),
             *([("pages", f"{len(document.pages):,}")] if document.pages else []),
-            *((name, str(value)) for name, value in sorted(document.metadata.items())),
+            *((name, str(value)) for name, value in sorted(_fields(record).items())),
             *(("warning", warning) for warning in document.warnings),
         ]
     )
@@ -200,6 +264,7 @@ def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
             "several at once, ids as `spanwise list` says them",
             "spanwise remove old/a.pdf old/b.pdf",
         ),
+        ("all that came out of an archive", "spanwise remove reports.zip"),
     ],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
 )
@@ -214,14 +279,17 @@ def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
 @knowledge_base_option
 @json_option
 def remove(*, document_ids: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
-    """Remove documents from a knowledge base, each one whole; files on disk stay."""
+    """Remove documents from a knowledge base, each one whole; files on disk stay.
+
+    The id of an archive, mailbox or e-mail removes what came out of it, too.
+    """
+    from spanwise.ingest.sources import containers_of
     from spanwise.knowledge_base import KnowledgeBase
 
-    removed: list[str] = []
-    not_found: list[str] = []
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        for document_id in dict.fromkeys(document_ids):
-            (removed if knowledge_base.delete(document_id) else not_found).append(document_id)
+        removed = knowledge_base.delete(*document_ids)
+    found = {name for one in removed for name in (one, *containers_of(one))}
+    not_found = [one for one in dict.fromkeys(document_ids) if one not in found]
     if as_json:
         write_json({"removed": removed, "not_found": not_found}, sys.stdout)
     else:

@@ -144,16 +144,12 @@ def _draw_excerpt(excerpt: Excerpt, result: ExcerptResult, page: Page, *, place:
     gap = page.width - len(place) - 2 - columns(title) - len(right)
     page.line(left + " " * gap + page.paint(right, "green"))
     citation = excerpt.citation
-    pages = ""
-    if citation.pages is not None:
-        first, last = citation.pages
-        pages = f"page {first}" if first == last else f"pages {first}-{last}"
     whole = "the whole document" if excerpt.is_whole else ""
     page.wrapped(
         page.joined(
             [
                 excerpt.document_id,
-                pages,
+                citation.page_range,
                 whole or f"characters {citation.start}-{citation.end}",
                 count(excerpt.tokens, "token"),
             ]

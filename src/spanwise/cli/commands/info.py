@@ -10,7 +10,7 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, size
+from spanwise.cli.layout import STATUSES, Page, size
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
@@ -47,6 +47,8 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
         [
             ("knowledge base", said.path),
             ("documents", f"{said.documents:,}"),
+            *([(STATUSES["partial"], f"{said.partial:,}")] if said.partial else []),
+            *([(STATUSES["needs_ocr"], f"{said.needs_ocr:,}")] if said.needs_ocr else []),
             ("chunks", f"{said.chunks:,}"),
             ("characters", f"{said.chars:,}"),
             ("tokens", f"{said.tokens:,}"),

@@ -117,15 +117,11 @@ def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
         path = path[1:]
     if path:
         page.wrapped(" > ".join(path))
-    pages = ""
-    if citation.pages is not None:
-        first, last = citation.pages
-        pages = f"page {first}" if first == last else f"pages {first}-{last}"
     page.wrapped(
         page.joined(
             [
                 segment.document_id,
-                pages,
+                one_line(citation.page_range),
                 f"characters {segment.start}-{segment.end}",
                 count(segment.tokens, "token"),
             ]

@@ -39,6 +39,8 @@ class _SyncArguments(TypedDict):
     replace: bool
     metadata: tuple[str, ...]
     timeout: float
+    parser: str
+    ocr: str
     allow_empty: bool
     dry_run: bool
     quiet: bool
@@ -80,7 +82,8 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
     Documents from elsewhere are left alone. A file that is unchanged costs a hash; after an
     interruption the same command goes on where it stopped. A file that cannot be read now, and
     all below a subfolder that cannot be listed, keeps what is stored, and is reported as failed.
-    A folder that is missing removes nothing.
+    A folder that is missing removes nothing. A prefix of an object storage (s3://bucket/reports) is
+    a folder too, and what is in archives and e-mails is kept in step as files are.
     """
     fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
@@ -104,7 +107,9 @@ def _sync(
 ) -> IngestReport:
     from spanwise.knowledge_base import KnowledgeBase
 
-    parse = parse_options(timeout_seconds=arguments["timeout"])
+    parse = parse_options(
+        timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
+    )
     folder, include, exclude = arguments["folder"], arguments["include"], arguments["exclude"]
     sources = () if arguments["dry_run"] else (folder,)
     kept_in = target(path, sources=sources, include=include, exclude=exclude)

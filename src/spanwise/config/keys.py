@@ -1,0 +1,155 @@
+"""What can be set: names, defaults, meanings and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from spanwise.errors import OptionError
+from spanwise.options import (
+    METHOD_PRESETS,
+    ExcerptOptions,
+    FetchOptions,
+    ParseOptions,
+    SearchOptions,
+    SegmentOptions,
+)
+
+__all__ = ["KEYS", "Key", "Value"]
+
+Value = str | int | float | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """Something that can be set."""
+
+    name: str
+    """Table and name, such as "search.budget"."""
+    default: Value
+    meaning: str
+    check: Callable[[Any], object] = str
+    """Raises OptionError for a value out of range."""
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable that sets it."""
+        return "SPANWISE_" + self.name.replace(".", "_").upper()
+
+
+def _limits(
+    name: str, options: type[ParseOptions | FetchOptions], meanings: Mapping[str, str]
+) -> list[Key]:
+    """Return a key for each limit."""
+
+    def check(field: str, value: Value) -> object:
+        # Its kind is that of the default, which was checked before.
+        return options(**{field: value})  # type: ignore[arg-type]
+
+    return [
+        Key(
+            name=f"{name}.{field}",
+            default=getattr(options(), field),
+            meaning=meaning,
+            check=partial(check, field),
+        )
+        for field, meaning in meanings.items()
+    ]
+
+
+def _named_folder(value: str) -> object:
+    if not value.strip() or "\0" in value:
+        raise OptionError("name a folder, or leave it out")
+    return value
+
+
+KEYS: tuple[Key, ...] = (
+    Key(
+        name="kb",
+        default="spanwise.kb",
+        meaning="Folder of the knowledge base; in a file, from the folder of that file.",
+        check=_named_folder,
+    ),
+    Key(
+        name="search.budget",
+        default=SearchOptions().budget_tokens,
+        meaning="Tokens of all segments together, of `search` and `explain`.",
+        check=lambda value: SearchOptions(budget_tokens=value),
+    ),
+    Key(
+        name="search.preset",
+        default="balanced",
+        meaning=f"One of {', '.join(METHOD_PRESETS['exact'])}; of `excerpts` too.",
+        check=SegmentOptions.preset,
+    ),
+    Key(
+        name="search.tokenizer",
+        default="",
+        meaning="Whose tokens are counted, of `excerpts` too; empty for the knowledge base's.",
+    ),
+    Key(
+        name="excerpts.excerpts",
+        default=ExcerptOptions().excerpts,
+        meaning="How many texts `excerpts` gives, at most.",
+        check=lambda value: ExcerptOptions(excerpts=value),
+    ),
+    Key(
+        name="excerpts.excerpt_tokens",
+        default=ExcerptOptions().excerpt_tokens,
+        meaning="Tokens of each of them.",
+        check=lambda value: ExcerptOptions(excerpt_tokens=value),
+    ),
+    Key(
+        name="add.include",
+        default=(),
+        meaning="Patterns of files that `add` and `sync` take from folders; empty for all.",
+    ),
+    Key(name="add.exclude", default=(), meaning="Patterns of files that they leave out."),
+    Key(
+        name="add.embedder",
+        default="auto",
+        meaning='Embedder of a new knowledge base; "none" for words alone.',
+    ),
+    Key(
+        name="add.tokenizer",
+        default="o200k_base",
+        meaning="Tokenizer of a new knowledge base.",
+    ),
+    Key(
+        name="add.packs",
+        default=(),
+        meaning="Packs of a new knowledge base: names, or files, in a file from the folder of that "
+        'file; empty for those that come with Spanwise, "none" for none.',
+    ),
+    *_limits(
+        "parse",
+        ParseOptions,
+        {
+            "timeout_seconds": "Most time to read one file.",
+            "base_seconds": "Most time for one page, and for a file without its pages.",
+            "page_seconds": "What each page adds to the time for a file.",
+            "max_file_bytes": "Largest file that is read.",
+            "max_unpacked_bytes": "Largest sum of what an archive format holds.",
+            "max_memory_bytes": "Most memory of the process that reads a file.",
+            "max_text_bytes": "Most text of a file.",
+            "max_pages": "Most pages of a file.",
+            "max_members": "Most members of an archive, mailbox or e-mail.",
+            "max_container_bytes": "Largest sum of what they unpack to.",
+            "max_nesting": "Most containers that are opened one inside another.",
+            "parser": "Who reads documents: spanwise, or a registered parser such as docling.",
+            "ocr": "Who reads pages that are pictures of text; off for nobody.",
+        },
+    ),
+    *_limits(
+        "fetch",
+        FetchOptions,
+        {
+            "timeout_seconds": "Most time to fetch a URL.",
+            "max_bytes": "Most that is fetched.",
+            "max_redirects": "Most redirects that are followed.",
+        },
+    ),
+)
+"""All that can be set, in the order in which it is shown."""

@@ -1,0 +1,1 @@
+"""Numbered clauses of contracts, as a tree."""

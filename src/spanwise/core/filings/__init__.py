@@ -1,0 +1,1 @@
+"""What filings of companies say of themselves: cover pages and items."""

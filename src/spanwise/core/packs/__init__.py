@@ -1,0 +1,1 @@
+"""Packs: what is known of a kind of document before any question is asked."""

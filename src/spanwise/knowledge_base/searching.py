@@ -1,0 +1,167 @@
+"""Questions to a knowledge base: segments, excerpts, and why they were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Unpack
+
+from spanwise.knowledge_base.asking import asked, within
+from spanwise.knowledge_base.opening import open_embedder
+from spanwise.options import ExcerptOptions, PublishedOptions, SegmentOptions
+from spanwise.query import Searcher, shipped_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwise.core.relevance import RelevanceModel
+    from spanwise.explanation import Explanation
+    from spanwise.filters import Filter
+    from spanwise.knowledge_base.asking import SearchArguments
+    from spanwise.knowledge_base.settings import Settings
+    from spanwise.ports import Embedder, Listener, Store
+    from spanwise.types import ExcerptResult, SearchResult
+
+__all__ = ["Searching"]
+
+
+class Searching:
+    """What a `KnowledgeBase` answers."""
+
+    _store: Store
+    _settings: Settings
+    _path: Path
+    _given_embedder: Embedder | None
+    _listener: Listener | None
+
+    def search(  # noqa: PLR0913 - options are keywords, each with a default
+        self,
+        question: str,
+        *,
+        budget_tokens: int = 4_000,
+        preset: str | None = None,
+        documents: Sequence[str] | None = None,
+        where: Filter | str | None = None,
+        segment_options: SegmentOptions | PublishedOptions | None = None,
+        headers: bool = True,
+        tokenizer: str | None = None,
+        queries: Sequence[str] = (),
+        method: str = "exact",
+        abstain: bool = True,
+    ) -> SearchResult:
+        """Return the few contiguous segments that answer a question, inside a token budget.
+
+        Args:
+            question: What is asked, in any words.
+            budget_tokens: Most tokens of `result.context`, headers included.
+            preset: "precise", "balanced" or "comprehensive": from scattered to contiguous; of
+                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". When None
+                the balanced one.
+            documents: Ids of the documents to search; all when None.
+            where: Filter on metadata, as a tree or as text: 'year >= 2018 and company = "3M"'.
+            segment_options: In place of a preset; of method "greedy" `PublishedOptions`.
+            headers: Whether each segment stands under its header in the context.
+            tokenizer: Whose tokens are counted; that of the knowledge base when None.
+            queries: Further searches for the same question; what any of them finds counts.
+            method: "exact", or "greedy" as published.
+            abstain: Whether nothing is found where there is hardly any evidence; never by method
+                "greedy".
+
+        Raises:
+            QueryError: If the question or a query is empty, or there are too many.
+            OptionError: If an option is out of range, or the budget holds no relevant chunk.
+            FilterError: If the filter does not fit the fields of the documents.
+            DocumentNotFoundError: If `documents` names one that does not exist.
+        """
+        return self._searcher.search(
+            question,
+            **asked(
+                budget_tokens=budget_tokens,
+                preset=preset,
+                documents=documents,
+                where=where,
+                segment_options=segment_options,
+                headers=headers,
+                tokenizer=tokenizer,
+                queries=queries,
+                method=method,
+                abstain=abstain,
+            ),
+        )
+
+    def explain(self, question: str, **arguments: Unpack[SearchArguments]) -> Explanation:
+        """Return what `search` returns, and why: scores, values and decisions, chunk by chunk.
+
+        Takes what `search` takes and raises what it raises. `to_html()` of what is returned is a
+        page that draws it, with sliders.
+        """
+        return self._searcher.explain(question, **asked(**arguments))
+
+    def excerpts(  # noqa: PLR0913 - options are keywords, each with a default
+        self,
+        question: str,
+        *,
+        excerpts: int = 3,
+        excerpt_tokens: int = 1_000,
+        queries: Sequence[str] = (),
+        preset: str = "balanced",
+        documents: Sequence[str] | None = None,
+        where: Filter | str | None = None,
+        segment_options: SegmentOptions | None = None,
+        headers: bool = True,
+        tokenizer: str | None = None,
+        abstain: bool = True,
+    ) -> ExcerptResult:
+        """Return a number of texts of a given size around what answers a question.
+
+        Each excerpt is text of one document: evidence that is chosen as `search` does, and text
+        between and around it until the tokens are spent. No text comes twice.
+
+        Args:
+            question: What is asked, in any words.
+            excerpts: How many, at most; fewer where the documents hold no more evidence.
+            excerpt_tokens: Most tokens of each, headers included.
+            queries: Further searches for the same question; what any of them finds counts.
+            preset: As `search`: how contiguous the evidence inside an excerpt is.
+            documents: Ids of the documents to search; all when None.
+            where: Filter on metadata, as `search`.
+            segment_options: In place of a preset.
+            headers: Whether document and sections stand above the text.
+            tokenizer: Whose tokens are counted; that of the knowledge base when None.
+            abstain: Whether nothing is found where there is hardly any evidence.
+
+        Raises:
+            OptionError: As `search`; or if an excerpt has no room for a relevant chunk.
+            FilterError: If the filter does not fit the fields of the documents.
+            DocumentNotFoundError: If `documents` names one that does not exist.
+        """
+        return self._searcher.excerpts(
+            question,
+            options=ExcerptOptions(
+                excerpts=excerpts,
+                excerpt_tokens=excerpt_tokens,
+                segments=segment_options or SegmentOptions.preset(preset),
+                headers=headers,
+                tokenizer=tokenizer,
+                abstain=abstain,
+            ),
+            **within(queries=queries, documents=documents, where=where),
+        )
+
+    def searcher(self, model: RelevanceModel) -> Searcher:
+        """Return what searches this knowledge base with another relevance model, for evaluation."""
+        return Searcher(
+            store=self._store,
+            embedder=self._embedder,
+            tokenizer=self._settings.tokenizer,
+            model=model,
+            listener=self._listener,
+        )
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return self.searcher(shipped_model())
+
+    @cached_property
+    def _embedder(self) -> Embedder | None:
+        return open_embedder(self._settings, given=self._given_embedder, path=self._path)

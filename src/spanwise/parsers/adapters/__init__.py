@@ -1,0 +1,1 @@
+"""Parsers of others, in our parsing process."""

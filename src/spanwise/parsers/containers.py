@@ -1,0 +1,229 @@
+"""Documents inside a document (archive, mailbox, e-mail): taken out into a folder, under limits.
+
+Rules
+    1. A member is written under a number, never under its name: a name is only an id, so that one
+       like "../x" reaches nothing. Two members of one name are one, the last, as unpackers have it.
+    2. Bytes are counted as they are written: what a container promises is not believed.
+    3. What is wrong with one member costs that member; what is wrong with the container, or a limit
+       of all of it, costs what comes after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spanwise.core.file_names import name_to_id
+from spanwise.errors import DocumentErrorCode, FetchError, ParseError
+from spanwise.parsers.parsed import Source, Step
+
+__all__ = [
+    "ContainerError",
+    "LostMember",
+    "Member",
+    "MemberFolder",
+    "UnpackBudget",
+    "Unpacked",
+]
+
+_MAX_RATIO = 1000
+_RATIO_FLOOR_BYTES = 50_000_000
+_MAX_NAME_CHARS = 500
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")
+
+
+class ContainerError(ParseError):
+    """A source holds documents and is none itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member, written into the folder."""
+
+    name: str
+    """What its id ends with: a path with "/" between its parts, unique in the container."""
+    file_name: str
+    """In the folder."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostMember:
+    """One member that could not be taken out."""
+
+    name: str
+    code: DocumentErrorCode
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpackBudget:
+    """Where members go, and what all of them together may take."""
+
+    into: Path
+    max_members: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """What was found in a source."""
+
+    is_container: bool
+    is_document: bool = True
+    """Whether it has a text of its own."""
+    members: tuple[Member, ...] = ()
+    lost: tuple[LostMember, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What was left out or renamed, in words for people."""
+    stopped: LostMember | None = None
+    """Why not all of it could be looked at, under the name ""; None where it was."""
+
+
+class _StoppedError(Exception):
+    """A limit of the whole container is reached."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MemberFolder:
+    """What a reader of containers reads from, and gives the members to."""
+
+    path: Path
+    """The container."""
+    source: Source
+    """The same with its bytes, for formats that are not read as a stream."""
+    budget: UnpackBudget
+    max_member_bytes: int
+    is_document: bool
+    """Whether the container has a text of its own."""
+    _members: dict[str, Member] = field(default_factory=dict)
+    _lost: dict[str, LostMember] = field(default_factory=dict)
+    _remarks: Counter[str] = field(default_factory=Counter)
+    _written: int = 0
+    _entries: int = 0
+
+    def filled_by(self, unpack: Callable[[MemberFolder], None]) -> Unpacked:
+        """Return what a reader finds.
+
+        Raises:
+            ParseError: If it finds nothing, because the container cannot be read.
+            FetchError: If the folder cannot be written.
+        """
+        stopped = None
+        try:
+            unpack(self)
+        except _StoppedError as exc:
+            stopped = LostMember(name="", code="too_large", cause=str(exc))
+        except ParseError as error:
+            if not self._members:
+                raise
+            cause = str(error).removeprefix(f"{self.source.name}: ")
+            stopped = LostMember(name="", code=error.code, cause=cause)
+        if not (self._members or self._lost or stopped or self.is_document):
+            self.remark("nothing was found in it")
+        return Unpacked(
+            is_container=True,
+            is_document=self.is_document,
+            members=tuple(self._members.values()),
+            lost=tuple(lost for name, lost in self._lost.items() if name not in self._members),
+            remarks=tuple(f"{said} ({number})" for said, number in self._remarks.items()),
+            stopped=stopped,
+        )
+
+    def take(self, name: str, pieces: Iterable[bytes], *, packed_bytes: int | None = None) -> None:
+        """Write one member; one that is damaged or too large is noted as lost.
+
+        Args:
+            name: As the container has it; made harmless here.
+            pieces: Its bytes; raises ParseError where they are damaged.
+            packed_bytes: How many bytes it has in the container; those of all of it where None.
+        """
+        self._count()
+        cleaned = self._clean(name)
+        if cleaned in self._members:
+            self.remark("of members with one name the last counts")
+            (self.budget.into / self._members.pop(cleaned).file_name).unlink()
+        file = self.budget.into / str(self._entries)
+        packed = len(self.source.data) if packed_bytes is None else packed_bytes
+        try:
+            size = self._write(file, pieces, packed_bytes=packed)
+        except ParseError as error:
+            file.unlink()
+            cause = str(error).removeprefix(f"{self.source.name}: ")
+            self._lost[cleaned] = LostMember(name=cleaned, code=error.code, cause=cause)
+        except OSError as exc:
+            raise FetchError(
+                f"{self.source.name}: its members cannot be written to {self.budget.into.parent}: "
+                f"{exc.strerror or exc}; make room there, or set TMPDIR to a larger disk",
+                source=self.source.name,
+                code="unreadable",
+            ) from exc
+        else:
+            self._members[cleaned] = Member(name=cleaned, file_name=file.name, bytes=size)
+
+    def _count(self) -> None:
+        self._entries += 1
+        if self._entries > self.budget.max_members:
+            raise _StoppedError(
+                f"it has more than max_members={self.budget.max_members} members that are left to "
+                "be read; raise that limit, or unpack it and add the folder"
+            )
+
+    def _write(self, file: Path, pieces: Iterable[bytes], *, packed_bytes: int) -> int:
+        size = 0
+        with file.open("wb") as stream:
+            for piece in pieces:
+                size += len(piece)
+                self._written += len(piece)
+                if self._written > self.budget.max_bytes:
+                    raise _StoppedError(
+                        f"its members have more than the {self.budget.max_bytes} bytes that are "
+                        "left of max_container_bytes; raise that limit, or unpack it and add the "
+                        "folder"
+                    )
+                self._check_size(size, packed_bytes)
+                stream.write(piece)
+        self.source.on_step(Step.of_bytes(self._written))
+        return size
+
+    def _check_size(self, size: int, packed_bytes: int) -> None:
+        if size > self.max_member_bytes:
+            raise self.source.error(
+                "too_large", f"it has more than max_file_bytes={self.max_member_bytes} bytes"
+            )
+        if size > _RATIO_FLOOR_BYTES and size > _MAX_RATIO * packed_bytes:
+            raise self.source.error(
+                "too_large",
+                f"it unpacks to more than {_MAX_RATIO} times its size, as no honest file does",
+            )
+
+    def lose(self, name: str, code: DocumentErrorCode, cause: str) -> None:
+        """Note a member that cannot be taken out."""
+        self._count()
+        cleaned = self._clean(name)
+        self._lost[cleaned] = LostMember(name=cleaned, code=code, cause=cause)
+
+    def leave_out(self, said: str = "") -> None:
+        """Count what is no member, as a folder, in the words that say so, if any."""
+        self._count()
+        if said:
+            self.remark(said)
+
+    def remark(self, said: str) -> None:
+        """Count one more thing that people should know, in the words that say so."""
+        self._remarks[said] += 1
+
+    def _clean(self, name: str) -> str:
+        """Return a name as an id may end: relative, below the container, on one line."""
+        parts = [part for part in name.split("/") if part not in ("", ".")]
+        inside = [part for part in parts if part != ".."]
+        if len(inside) < len(parts) or name.startswith("/"):
+            self.remark("names of members lead out of it, and were cut to what is inside")
+        joined = _CONTROLS.sub(lambda found: f"%{ord(found.group()):02X}", "/".join(inside))
+        cleaned = name_to_id(joined) or "unnamed"
+        if len(cleaned) > _MAX_NAME_CHARS:
+            self.remark(f"names of members were cut to their last {_MAX_NAME_CHARS} characters")
+        return cleaned[-_MAX_NAME_CHARS:].lstrip("/")

@@ -1,0 +1,1 @@
+"""Records and tables as text: CSV, JSON, notebooks."""

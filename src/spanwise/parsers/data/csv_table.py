@@ -1,0 +1,163 @@
+"""CSV and TSV to text: one table, as `rows` writes them.
+
+Rules
+    1. The delimiter is the one that parts most rows into the same number of cells. Where none
+       parts half of them, or into more cells than any table has, the file is text and left as it
+       stands.
+    2. Blank rows are passed over: they part nothing.
+    3. Nothing is lost: a row with too many cells keeps them, and a quotation mark that is never
+       closed is a character. Both are said in a warning. What exceeds the limit, as the names of
+       columns may in every row, is left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+from spanwise.parsers.data.rows import Cell, RowWriter
+from spanwise.parsers.losses import Losses
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles import file_title
+from spanwise.parsers.writer import TextWriter, table_line
+
+__all__ = ["parse_csv"]
+
+_DELIMITERS = "\t;|,"
+"""The first wins where several part the rows alike: 1,5;2,5 has two cells."""
+_SAMPLE_CHARS = 1 << 18
+_SAMPLE_ROWS = 200
+_MAX_COLUMNS = 16_384
+"""As many as a sheet has."""
+_MAX_ROW_LINES = 500
+"""A quotation over more lines than this is taken for one that is never closed."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_NAMED_DELIMITER = re.compile(r"sep=([\t;|,:^~])\s*", re.IGNORECASE)  # as Excel writes it
+_VALUE = re.compile(
+    r"[^\w\s]{0,3}\s?\d[\d.,:/ '’-]{0,40}\s?[%\w°€$£)]{0,4}|true|false", re.IGNORECASE
+)
+_EMPTY = '\t\r\n ;|,"'
+
+csv.field_size_limit(2**31 - 1)  # a long cell is text; the size of a file is limited elsewhere
+
+
+def parse_csv(source: Source) -> Parsed:
+    """Return the rows of a table as text.
+
+    Raises:
+        ParseError: "binary" where the bytes are no text, "no_text" where all cells are empty.
+    """
+    decoded = decode_text(source)
+    delimiter = _find_delimiter(decoded.text)
+    if delimiter is None and decoded.text.strip(_EMPTY):
+        return Parsed(text=decoded.text, media_type="text/csv", warnings=decoded.warnings)
+    losses = Losses(source)
+    writer = TextWriter()
+    rows = _Rows(decoded.text, delimiter or ",")
+    long_rows = _write_rows(rows, writer, losses, max_chars=source.max_chars)
+    if not writer.text:
+        raise source.error("no_text", "all of its cells are empty; leave it out")
+    warnings = [*decoded.warnings, *losses.warnings]
+    if rows.unclosed:
+        warnings.append(f"{rows.unclosed} quotation marks are never closed: read as characters")
+    if long_rows:
+        warnings.append(f"{long_rows} rows have more cells than the table has columns")
+    return Parsed(
+        text=writer.text,
+        media_type="text/tab-separated-values" if delimiter == "\t" else "text/csv",
+        title=file_title(source.name),
+        headings=tuple(writer.headings),
+        blocks=tuple(writer.blocks),
+        status=losses.status,
+        warnings=tuple(warnings),
+    )
+
+
+def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: int) -> int:
+    """Write all rows; return how many have more cells than most of the first ones."""
+    table = RowWriter(writer, level=1)
+    found = iter(rows)
+    first = list(islice(found, _SAMPLE_ROWS))
+    lengths = Counter(map(len, first))
+    columns = max(lengths, key=lambda length: (lengths[length], length), default=0)
+    long_rows = 0
+    for number, row in enumerate(chain(first, found), start=1):
+        if writer.next_start > max_chars:
+            losses.add(
+                f"what follows row {number - 1} is left out: its text has more than {max_chars} "
+                "characters; split the file"
+            )
+            break
+        long_rows += len(row) > columns
+        if cells := _read_cells(row):
+            table.add(cells)
+    table.end_table()
+    return long_rows
+
+
+def _read_cells(row: Sequence[str]) -> list[Cell]:
+    """Return the cells that are not empty; those of a row too wide for a table as one, nameless."""
+    if len(row) > _MAX_COLUMNS:
+        return [Cell(_MAX_COLUMNS, table_line(row), is_words=True)]
+    return [
+        Cell(column, text, not _VALUE.fullmatch(text))
+        for column, cell in enumerate(row)
+        if (text := cell.strip())
+    ]
+
+
+def _find_delimiter(text: str) -> str | None:
+    """Return what parts most rows into as many cells as the others; None where nothing does."""
+    if match := _NAMED_DELIMITER.match(text):
+        return match[1]
+    best, best_share = None, 0.5
+    for delimiter in _DELIMITERS:
+        rows = islice(_Rows(text[:_SAMPLE_CHARS], delimiter), _SAMPLE_ROWS)
+        counts = Counter(len(row) for row in rows)
+        columns, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+        if 1 < columns <= _MAX_COLUMNS and times / counts.total() >= best_share:
+            best, best_share = delimiter, times / counts.total() + 0.1
+    return best
+
+
+class _Rows:
+    """The rows of a file, each a list of cells, at least one of them filled."""
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        self.unclosed = 0
+        self._text = text
+        self._delimiter = delimiter
+        self._line_end = 0
+        self._row_lines = 0
+        self._is_over = False
+
+    def __iter__(self) -> Iterator[list[str]]:
+        named = _NAMED_DELIMITER.match(self._text)
+        place = named.end() if named else 0
+        while place < len(self._text):
+            self._row_lines, self._is_over = 0, False
+            for row in csv.reader(self._lines(place), delimiter=self._delimiter):
+                if self._is_over:  # the lines ended inside a quotation
+                    break
+                place, self._row_lines = self._line_end, 0
+                if any(row):
+                    yield row
+            line = _LINE.match(self._text, place)
+            if line is not None:
+                self.unclosed += 1
+                place = line.end()
+                yield line.group().rstrip("\r\n").split(self._delimiter)
+
+    def _lines(self, start: int) -> Iterator[str]:
+        """Yield lines with their ends, until a row takes too many."""
+        for match in _LINE.finditer(self._text, start):
+            if self._row_lines >= _MAX_ROW_LINES:
+                break
+            self._row_lines += 1
+            self._line_end = match.end()
+            yield match.group()
+        self._is_over = True

@@ -1,0 +1,191 @@
+"""Rows of tables to text, for CSV and all sheets: a row is a line of cells joined by " | ".
+
+Rules
+    1. A short row with a single cell above a table, or alone, is its title; more of them say more
+       of the table (its units).
+    2. A head row is the first row of a table with several cells, all of them different words or
+       years, above rows that hold anything else, or are mostly at most as wide. A column that
+       says its name again, or years below a year, has none.
+    3. A table under a head row that is too long to be kept together names the column of each cell,
+       "Customer: Acme | Sum: 5": a chunk far below says what its numbers are. (Asked for a row by
+       two of its cells, search finds it several times as often as without, at equal tokens,
+       though each row is longer.) It is no block: there is nothing to keep together.
+    4. In such a table, a row with a cell of several sentences is a record: its text keeps its
+       paragraphs (`records`).
+    5. Columns that are empty in the first rows of a table are left out until they are filled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from spanwise.parsers.data.records import LONG_CHARS, write_record
+from spanwise.parsers.writer import TextWriter, table_line
+from spanwise.types import Block
+
+__all__ = ["Cell", "Row", "RowWriter"]
+
+_HELD_ROWS = 500
+"""So many rows of a table are looked at before it is written."""
+_KEPT_CHARS = 800
+"""Up to this length a table stays in one chunk, head row and all (`ChunkOptions.block_max`)."""
+_TITLE_CHARS = 100
+_NAME_CHARS = 80
+_NAMES_CHARS = 4_000
+"""Of all names together: repeated in each row of a wider table, they would be most of its text."""
+_MAX_LEAD_ROWS = 5
+_MAX_LONE_ROWS = 3
+_ROWS_LOOKED_AT = 200
+_YEAR = re.compile(r"(?:19|20)\d\d(?:-\d\d){0,2}")
+
+
+class Cell(NamedTuple):
+    """One cell that is not empty."""
+
+    column: int
+    """From 0."""
+    text: str
+    is_words: bool
+    """Whether it holds words, not a number or a date."""
+
+
+Row = Sequence[Cell]
+"""In order of column."""
+
+
+class RowWriter:
+    """Writes one table after the other.
+
+    Args:
+        writer: Takes the text.
+        level: Of the heading that a table's title is.
+    """
+
+    def __init__(self, writer: TextWriter, *, level: int) -> None:
+        self._writer = writer
+        self._level = level
+        self._rows: list[Row] = []
+        self._columns: list[int] = []
+        """Those of the table at hand that are written; empty until it is begun."""
+        self._names: Mapping[int, str] = {}
+        """Of columns, where each cell is written with the name of its own."""
+        self._record_level = level
+        self._table_start: int | None = None
+
+    def add(self, cells: Row) -> None:
+        """Take in a row of the table at hand, with at least one cell."""
+        self._rows.append(cells)
+        if len(self._rows) >= _HELD_ROWS:
+            self._write_held()
+
+    def end_table(self) -> None:
+        """End the table at hand, if one was begun."""
+        self._write_held()
+        self._columns, self._names, self._record_level = [], {}, self._level
+        if self._table_start is not None:
+            end = self._writer.next_start - 1
+            self._writer.blocks.append(Block(start=self._table_start, end=end, kind="table"))
+            self._table_start = None
+        self._writer.separate(2)
+
+    def _write_held(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows and not self._columns:
+            lead = _count_lead_rows(rows)
+            for row in rows[:lead]:
+                self._write_lead(row[0], is_first=row is rows[0])
+            rows = rows[lead:]
+            self._begin_table(rows)
+        self._write_rows(rows)
+
+    def _write_lead(self, cell: Cell, *, is_first: bool) -> None:
+        """Write a row above a table: its title, or more about it."""
+        text = " ".join(cell.text.split())
+        is_short = len(text) <= _TITLE_CHARS and not text.endswith((".", ":", ";"))
+        if is_first and is_short and any(map(str.isalpha, text)):
+            self._writer.write_heading(text, level=self._level)
+            self._record_level = self._level + 1
+        else:
+            self._writer.write(text)
+            self._writer.separate(1)
+
+    def _begin_table(self, rows: Sequence[Row]) -> None:
+        """Decide how the rows of a table are written."""
+        self._columns = sorted({cell.column for row in rows for cell in row})
+        if len(self._columns) < 2:
+            return
+        self._writer.separate(2)
+        chars = sum(len(cell.text) + 3 for row in rows for cell in row)
+        names = _texts(rows[0])
+        is_narrow = sum(map(len, names.values())) <= _NAMES_CHARS
+        if chars > _KEPT_CHARS and is_narrow and _has_head(rows):
+            self._names = names
+        else:
+            self._table_start = self._writer.next_start
+
+    def _write_rows(self, rows: Sequence[Row]) -> None:
+        new = {cell.column for row in rows for cell in row}.difference(self._columns)
+        self._columns = sorted(new.union(self._columns)) if new else self._columns
+        lines: list[str] = []
+        for row in rows:
+            if self._names and any(len(cell.text) > LONG_CHARS for cell in row):
+                self._write_lines(lines)
+                lines = []
+                fields = [(self._names.get(cell.column, ""), cell.text.strip()) for cell in row]
+                write_record(self._writer, fields, level=self._record_level)
+            else:
+                lines.append(self._line(row))
+        self._write_lines(lines)
+
+    def _write_lines(self, lines: Sequence[str]) -> None:
+        self._writer.write("\n".join(lines))
+        self._writer.separate(1)
+
+    def _line(self, row: Row) -> str:
+        texts, names = _texts(row), self._names
+        if names and names != texts:
+            return " | ".join(
+                [
+                    f"{names[column]}: {text}" if column in names else text
+                    for column, text in texts.items()
+                ]
+            )
+        if len(texts) == len(self._columns):
+            return " | ".join(texts.values())
+        return table_line([texts.get(column, "") for column in self._columns])
+
+
+def _texts(row: Row) -> dict[int, str]:
+    """Return the cells of a row by column, each on one line."""
+    return {cell.column: " ".join(cell.text.split()) for cell in row}
+
+
+def _count_lead_rows(rows: Sequence[Row]) -> int:
+    """Return how many rows with a single cell stand above a table, or alone where they are few."""
+    for count, row in enumerate(rows[: _MAX_LEAD_ROWS + 1]):
+        if len(row) > 1:
+            return count
+    return len(rows) if len(rows) <= _MAX_LONE_ROWS else 0
+
+
+def _has_head(rows: Sequence[Row]) -> bool:
+    """Return whether the first row names the columns of those below."""
+    head, names = rows[0], _texts(rows[0])
+    below = [row for row in rows[1:_ROWS_LOOKED_AT] if _texts(row) != names]
+    if not below or not 2 <= len(set(names.values())) == len(head):
+        return False
+    for cell in head:
+        if len(cell.text) > _NAME_CHARS or not (cell.is_words or _YEAR.fullmatch(cell.text)):
+            return False
+    years = {cell.column for cell in head if not cell.is_words}
+    under_years = [cell.text for row in below for cell in row if cell.column in years]
+    if 2 * sum(map(bool, map(_YEAR.fullmatch, under_years))) > len(under_years):
+        return False
+    cells = [cell for row in below for cell in row]
+    if any(names.get(cell.column) == cell.text for cell in cells):
+        return False
+    if not all(cell.is_words for cell in cells):
+        return True
+    return len(below) >= 2 and 2 * sum(len(row) > len(head) for row in below) <= len(below)

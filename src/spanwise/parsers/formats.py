@@ -1,0 +1,101 @@
+"""The formats that are read: which function parses each, and which a name alone can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+__all__ = [
+    "CONTAINER_EXTENSIONS",
+    "EXTENSIONS",
+    "FORMAT_NAMES",
+    "MEDIA_TYPES",
+    "PARSERS",
+    "UNPACKERS",
+    "FormatName",
+]
+
+FormatName = Literal[
+    "text",
+    "markdown",
+    "html",
+    "pdf",
+    "docx",
+    "pptx",
+    "workbook",
+    "epub",
+    "odt",
+    "odp",
+    "rtf",
+    "csv",
+    "json",
+    "restructuredtext",
+    "asciidoc",
+    "code",
+    "email",
+    "mailbox",
+    "archive",
+]
+
+FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
+
+PARSERS: Mapping[FormatName, str] = {
+    "text": "spanwise.parsers.text:parse_text",
+    "markdown": "spanwise.parsers.markup.markdown:parse_markdown",
+    "html": "spanwise.parsers.markup.html:parse_html",
+    "pdf": "spanwise.parsers.pdf.reader:parse_pdf",
+    "docx": "spanwise.parsers.office.docx:parse_docx",
+    "pptx": "spanwise.parsers.office.pptx:parse_pptx",
+    "workbook": "spanwise.parsers.office.workbook:parse_workbook",
+    "epub": "spanwise.parsers.markup.epub:parse_epub",
+    "odt": "spanwise.parsers.office.odt:parse_odt",
+    "odp": "spanwise.parsers.office.odp:parse_odp",
+    "rtf": "spanwise.parsers.office.rtf:parse_rtf",
+    "csv": "spanwise.parsers.data.csv_table:parse_csv",
+    "json": "spanwise.parsers.data.json_records:parse_json",
+    "restructuredtext": "spanwise.parsers.markup.restructuredtext:parse_restructuredtext",
+    "asciidoc": "spanwise.parsers.markup.asciidoc:parse_asciidoc",
+    "code": "spanwise.parsers.source_code.code:parse_code",
+    "email": "spanwise.parsers.mail.email_message:parse_email",
+}
+"""Where the parser of each format stands; it is imported when it is first needed."""
+
+UNPACKERS: Mapping[FormatName, str] = {
+    "email": "spanwise.parsers.mail.email_message:unpack_email",
+    "mailbox": "spanwise.parsers.mail.mailbox:unpack_mailbox",
+    "archive": "spanwise.parsers.members:unpack_archive",
+}
+"""What takes the members out of each container; an e-mail is a document as well."""
+
+EXTENSIONS: Mapping[str, FormatName] = {
+    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown"),
+    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".geojson", ".ipynb"), "json"),
+    **dict.fromkeys((".rst", ".rest"), "restructuredtext"),
+    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "asciidoc"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    **dict.fromkeys((".eml", ".mht", ".mhtml"), "email"),
+    **dict.fromkeys((".mbox", ".mbx"), "mailbox"),
+}
+"""Formats of text that their content cannot tell from plain text, by extension; source code apart
+(`code_languages`)."""
+
+MEDIA_TYPES: Mapping[str, FormatName] = {
+    "text/markdown": "markdown",
+    "text/csv": "csv",
+    "text/tab-separated-values": "csv",
+    "application/json": "json",
+    "application/x-ndjson": "json",
+    "application/jsonl": "json",
+    "text/x-rst": "restructuredtext",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "message/rfc822": "email",
+    "application/mbox": "mailbox",
+}
+"""The same, by the media type that a server declares."""
+
+CONTAINER_EXTENSIONS = frozenset(
+    ".zip .tar .tgz .tbz .tbz2 .txz .gz .bz2 .xz .eml .mbox .mbx".split()
+)
+"""Files that are opened for their members where patterns leave out the files themselves."""

@@ -1,0 +1,356 @@
+"""E-mail: header and body as text, quoted messages as sections, attachments as members.
+
+Rules
+    1. The message is parsed leniently (the policy `compat32`): the modern one parses each header
+       by a grammar, fails on damaged ones and takes minutes for very long ones. Headers are cut
+       before they are parsed: for their parameters this one takes quadratic time, too.
+    2. The body is the plain text, or the HTML where there is no plain text, of each part that no
+       program would show as an attachment. Pictures and styles that an HTML body shows are left
+       out, and so are the signatures of mail programs.
+    3. Attached messages are members: their text is not part of this one.
+    4. Messages of one conversation have the same field `thread`: the id of its first message.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import Compat32
+from email.utils import getaddresses
+
+from spanwise.errors import ParseError
+from spanwise.parsers.containers import MemberFolder
+from spanwise.parsers.dates import iso_date
+from spanwise.parsers.mail.email_thread import quoted_messages
+from spanwise.parsers.markup.html import parse_html
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.text import decode_text
+from spanwise.types import Block, Heading, Scalar
+
+__all__ = ["parse_email", "unpack_email"]
+
+_MAX_HEADER_CHARS = 2_000
+_SHOWN_HEADERS = ("From", "To", "Cc", "Date")
+_IDS = re.compile(r"<([^<>\s]{1,250})>")
+_WHITE_SPACE = re.compile(r"[\s\x00]+")
+_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # those of the machine differ from place to place
+_BROKEN_PARAMETERS = (TypeError, ValueError)
+"""What the parser raises for a NUL in the name of a charset, or a name that comes in two ways."""
+_SURROGATES = re.compile("[\udc80-\udcff]")
+
+
+class _Lenient(Compat32):
+    """The policy that takes anything, with headers cut to the limit."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """Return the name and the value of a header."""
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_HEADER_CHARS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A part without parts."""
+
+    part: Message
+    number: int
+    is_body: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """Text of one part of the body."""
+
+    text: str
+    headings: tuple[Heading, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_whole: bool = True
+
+
+def parse_email(source: Source) -> Parsed:
+    """Return the header lines that people read and the body; attachments by name alone.
+
+    Raises:
+        ParseError: "corrupt" where it has no header, or parts nested too deep.
+    """
+    message = _read(source)
+    leaves = list(_leaves(message))
+    attachments = [_member_name(leaf) for leaf in leaves if not leaf.is_body]
+    bodies = [_read_body(leaf.part, source) for leaf in leaves if leaf.is_body]
+    subject = _header(message, "Subject")
+    lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
+    if attachments:
+        lines.append(f"Attachments: {'; '.join(attachments)}")
+    head = "\n\n".join(part for part in (subject, "\n".join(lines)) if part)
+    body = _joined(bodies, offset=len(head) + 2 if head else 0)
+    titles = (Heading(start=0, end=len(subject), level=1, title=subject),) if subject else ()
+    return Parsed(
+        text="\n\n".join(part for part in (head, body.text) if part),
+        media_type="message/rfc822",
+        title=subject,
+        headings=titles + body.headings,
+        blocks=body.blocks,
+        metadata=_metadata(message, attachments=len(attachments)),
+        status="ok" if body.is_whole else "partial",
+        warnings=body.warnings,
+    )
+
+
+def unpack_email(folder: MemberFolder) -> None:
+    """Take the attachments of a message.
+
+    Raises:
+        ParseError: As `parse_email`.
+    """
+    taken: set[str] = set()
+    for leaf in _leaves(_read(folder.source)):
+        if leaf.is_body:
+            continue
+        name = _member_name(leaf)
+        if name in taken:
+            name = f"{leaf.number}-{name}"
+        taken.add(name)
+        folder.take(name, _pieces(folder.source, leaf.part))
+
+
+def _pieces(source: Source, part: Message) -> Iterator[bytes]:
+    try:
+        yield _content(part)
+    except (RecursionError, LookupError, UnicodeError) as exc:
+        raise source.error("corrupt", f"it is damaged in the e-mail: {exc}") from exc
+
+
+def _read(source: Source) -> Message:
+    try:
+        message = BytesParser(policy=_Lenient()).parsebytes(source.data)
+    except RecursionError as exc:
+        raise source.error(
+            "corrupt", "its parts are nested too deep, as no mail program nests them"
+        ) from exc
+    except _BROKEN_PARAMETERS as exc:
+        raise source.error("corrupt", f"the parameters of a header are damaged: {exc}") from exc
+    if not message.keys():
+        raise source.error("corrupt", "it has no header lines, so it is no e-mail; rename it")
+    return message
+
+
+def _leaves(message: Message) -> Iterator[_Leaf]:
+    """Yield the parts that are body or attachments, in order."""
+    number = 0
+    pending: list[tuple[Message, bool]] = [(message, False)]
+    while pending:
+        part, is_resource = pending.pop()
+        children = part.get_payload() if part.is_multipart() else None
+        if isinstance(children, list) and part.get_content_maintype() == "multipart":
+            parts = [child for child in children if isinstance(child, Message)]
+            pending += reversed(_chosen(part, parts))
+            continue
+        number += 1
+        is_text = part.get_content_type() in ("text/plain", "text/html") or _is_undivided(part)
+        is_named = bool(_file_name(part)) or part.get_content_disposition() == "attachment"
+        if is_text and not is_named:
+            if not is_resource:
+                yield _Leaf(part, number, is_body=True)
+        elif not (_is_signature(part) or (is_resource and _is_shown_inside(part))):
+            yield _Leaf(part, number, is_body=False)
+
+
+def _is_undivided(part: Message) -> bool:
+    """Return whether a part says that it has parts, and no boundary is found in it: it is text."""
+    return part.get_content_maintype() == "multipart" and not part.is_multipart()
+
+
+def _chosen(part: Message, children: list[Message]) -> list[tuple[Message, bool]]:
+    """Return the children of a part that count, and whether each is a resource of another."""
+    kind = part.get_content_subtype()
+    if kind == "related":
+        return [(child, place > 0) for place, child in enumerate(children)]
+    if kind != "alternative":
+        return [(child, False) for child in children]
+    for wanted in ("text/plain", "text/html"):
+        for child in children:
+            if child.get_content_type() == wanted and _content(child).strip():
+                return [(child, False)]
+    return [(child, False) for child in children[-1:]]
+
+
+def _is_signature(part: Message) -> bool:
+    return part.get_content_subtype() in ("pgp-signature", "pkcs7-signature", "x-pkcs7-signature")
+
+
+def _is_shown_inside(part: Message) -> bool:
+    return "Content-ID" in part or "Content-Location" in part
+
+
+def _content(part: Message) -> bytes:
+    """Return the bytes of a part; of an attached message, the message itself."""
+    payload = part.get_payload()
+    if isinstance(payload, list):
+        inner = payload[0] if payload else None
+        return inner.as_bytes() if isinstance(inner, Message) else b""
+    decoded = part.get_payload(decode=True)
+    return decoded if isinstance(decoded, bytes) else b""
+
+
+def _member_name(leaf: _Leaf) -> str:
+    part = leaf.part
+    name = _decoded(_file_name(part)).replace("\\", "/").rpartition("/")[2]
+    if name:
+        return f"part-{leaf.number}{name}" if name.startswith(".") else name
+    if part.get_content_type() == "message/rfc822":
+        inner = part.get_payload()
+        first = inner[0] if isinstance(inner, list) and inner else None
+        subject = _header(first, "Subject") if isinstance(first, Message) else ""
+        return f"{subject.replace('/', ' ')[:80].strip() or leaf.number}.eml"
+    return f"part-{leaf.number}{_EXTENSIONS.guess_extension(part.get_content_type()) or ''}"
+
+
+def _file_name(part: Message) -> str:
+    with suppress(*_BROKEN_PARAMETERS):
+        return part.get_filename() or ""
+    return ""
+
+
+def _charset(part: Message) -> str | None:
+    with suppress(*_BROKEN_PARAMETERS):
+        return part.get_content_charset()
+    return None
+
+
+def _is_flowed(part: Message) -> bool:
+    with suppress(*_BROKEN_PARAMETERS):
+        return str(part.get_param("format", "")).lower() == "flowed"
+    return False
+
+
+def _header(message: Message, name: str) -> str:
+    return _decoded(str(message.get(name, "")))
+
+
+def _decoded(raw: str) -> str:
+    """Return a header's words on one line, decoded where they can be."""
+    try:
+        value = "".join(_decoded_word(*word) for word in decode_header(raw))
+    except (HeaderParseError, ValueError):
+        value = raw
+    value = _SURROGATES.sub("\ufffd", value)
+    return _WHITE_SPACE.sub(" ", value).strip()
+
+
+def _decoded_word(word: bytes | str, charset: str | None) -> str:
+    if isinstance(word, str):
+        return word
+    try:
+        return word.decode(charset or "ascii", "replace")
+    except LookupError:
+        return word.decode("utf-8", "replace")
+
+
+def _metadata(message: Message, *, attachments: int) -> dict[str, Scalar]:
+    """Return the fields that filters use; those that the message lacks are left out."""
+    ids = [
+        found
+        for name in ("References", "In-Reply-To", "Message-ID")
+        for found in _IDS.findall(_decoded(str(message.get(name, ""))))
+    ]
+    own = _IDS.search(_header(message, "Message-ID"))
+    fields: dict[str, Scalar] = {
+        "author": _people(message, "From"),
+        "to": _people(message, "To"),
+        "date": iso_date(_header(message, "Date")) or "",
+        "message_id": own.group(1) if own else "",
+        "thread": ids[0] if ids else "",
+        "attachments": attachments,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _people(message: Message, name: str) -> str:
+    """Return the names of the people in a header, their addresses where they have none."""
+    header = _header(message, name)
+    try:
+        people = [person or address for person, address in getaddresses([header])]
+    except RecursionError:  # brackets in brackets, a thousand deep
+        people = []
+    return ", ".join(filter(None, people)) or header  # a header that is damaged gives no pairs
+
+
+def _read_body(part: Message, source: Source) -> _Body:
+    """Return the text of a part; empty where it has none."""
+    inner = replace(source, data=_content(part), charset=_charset(part))
+    try:
+        if part.get_content_type() == "text/html":
+            parsed = parse_html(inner)
+            deeper = tuple(replace(one, level=one.level + 1) for one in parsed.headings)
+            return _Body(parsed.text, deeper, parsed.blocks, parsed.warnings)
+        decoded = decode_text(inner)
+    except ParseError as error:
+        if error.code == "no_text":
+            return _Body("")
+        said = str(error).removeprefix(f"{source.name}: ")
+        warning = f"a part of the body cannot be read: {said}"
+        return _Body("", warnings=(warning,), is_whole=False)
+    text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
+    if _is_flowed(part):
+        text = _unflowed(text)
+    return _Body(text.strip("\n"), warnings=decoded.warnings)
+
+
+def _unflowed(text: str) -> str:
+    """Return text of format=flowed (RFC 3676) with its soft line ends taken out."""
+    lines: list[str] = []
+    soft_depth: int | None = None
+    for line in text.split("\n"):
+        depth = len(line) - len(line.lstrip(">"))
+        words = line[depth:].removeprefix(" ")
+        if soft_depth == depth and words.rstrip() != "--":
+            lines[-1] += words
+        else:
+            lines.append(f"{'>' * depth} {words}" if depth else words)
+        soft_depth = depth if words.endswith(" ") and words != "-- " else None
+    return "\n".join(line.rstrip() if line != "-- " else line for line in lines)
+
+
+def _joined(bodies: list[_Body], *, offset: int) -> _Body:
+    """Return the parts of a body as one, with what points into it moved by the offset."""
+    headings: list[Heading] = []
+    blocks: list[Block] = []
+    place = offset
+    texts = [body for body in bodies if body.text]
+    for body in texts:
+        own = [*body.headings, *_apart(quoted_messages(body.text), body)]
+        own.sort(key=lambda heading: heading.start)
+        headings += [replace(one, start=one.start + place, end=one.end + place) for one in own]
+        blocks += [
+            replace(block, start=block.start + place, end=block.end + place)
+            for block in body.blocks
+        ]
+        place += len(body.text) + 2
+    warnings = tuple(said for body in bodies for said in body.warnings)
+    return _Body(
+        text="\n\n".join(body.text for body in texts),
+        headings=tuple(headings),
+        blocks=tuple(blocks),
+        warnings=warnings,
+        is_whole=all(body.is_whole for body in bodies),
+    )
+
+
+def _apart(quoted: Iterable[Heading], body: _Body) -> Iterator[Heading]:
+    """Yield the headings that lie outside of the headings and blocks that a body has itself."""
+    ranges = [(heading.start, heading.end) for heading in body.headings]
+    ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])
+    starts = [start for start, _ in ranges]
+    for heading in quoted:
+        before = bisect_left(starts, heading.end) - 1
+        if before < 0 or ranges[before][1] <= heading.start:
+            yield heading

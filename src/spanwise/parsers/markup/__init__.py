@@ -1,0 +1,1 @@
+"""HTML, Markdown, reStructuredText, AsciiDoc, and books made of HTML."""

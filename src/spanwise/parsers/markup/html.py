@@ -1,0 +1,394 @@
+"""HTML to readable text: paragraphs, headings, lists, tables, code.
+
+Rules
+    1. The tree is walked without recursion, so that depth cannot exhaust the stack.
+    2. Text is gathered until a block begins or ends, then written with white space collapsed.
+    3. What is no content (scripts, navigation, asides, footers, hidden elements) is left out, and
+       where a page says what its main part is, headers outside of it too.
+    4. A table is a table where its cells hold text; one that holds headings, code or other tables
+       is there for layout, and its cells are walked like any block. A caption is part of it.
+    5. Elements that nest deeper than browsers let them stand side by side: lexbor takes quadratic
+       time for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from spanwise.core.languages import read_language
+from spanwise.parsers.dates import iso_date
+from spanwise.parsers.markup.html_table import TableCell, TableGrid
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.text import decode_text
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import Scalar
+
+__all__ = ["parse_html"]
+
+_DROPPED = frozenset(
+    "head script style noscript template svg iframe object video audio canvas select datalist "
+    "dialog nav aside footer".split()
+)
+_DROPPED_ROLES = frozenset(("navigation", "complementary", "contentinfo", "search", "dialog"))
+_PARAGRAPHS = frozenset(
+    "p ul ol dl table blockquote section article main figure hr form fieldset details menu".split()
+)
+_LINES = frozenset(
+    "div li dt dd tr td th caption thead tbody tfoot header address figcaption summary legend "
+    "option center body hgroup search".split()
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LAYOUT = _HEADINGS | {"table", "pre"}
+_MAX_TITLE_CHARS = 300
+_BREAK = "\x00"
+"""Stands for <br>: HTML knows no NUL, and its other line ends are spaces."""
+_BLANK_LINES = re.compile(r"\n{3,}")
+_INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)/>")
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_MAX_INDENTS = 10
+_MAX_DEPTH = 500
+_CLOSED_BY_OTHERS = frozenset(
+    "html head body p li dd dt option optgroup tr td th thead tbody tfoot colgroup rt rp".split()
+)
+_FLATTENED = f"its elements nest deeper than {_MAX_DEPTH}: those below stand side by side"
+_NESTING = re.compile(
+    rf"<(/?)(?!(?:{'|'.join(sorted(_VOID | _CLOSED_BY_OTHERS))})[\s/>])[a-z][^<>]*>", re.IGNORECASE
+)
+"""Tags of elements that go on until they are closed themselves."""
+_AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author")
+_DATE_NAMES = (
+    "date",
+    "article:published_time",
+    "datepublished",
+    "pubdate",
+    "dc.date",
+    "dcterms.date",
+    "dcterms.created",
+    "citation_publication_date",
+)
+
+
+def parse_html(source: Source) -> Parsed:
+    """Return the readable text of a page.
+
+    Raises:
+        ParseError: "binary" where the bytes are no text, "no_text" where the page shows none.
+    """
+    match = _CHARSET.search(source.data[:4096])
+    decoded = decode_text(source, declared=match.group(1).decode("ascii") if match else None)
+    markup = decoded.text
+    if markup.lstrip().startswith("<?xml"):
+        markup = _SELF_CLOSED.sub(_close, markup)
+    markup, is_flattened = _flatten(markup)
+    tree = LexborHTMLParser(markup)
+    writer = TextWriter()
+    if tree.root is not None:
+        _Walk(tree.root, writer).run()
+    if not writer.text:
+        raise source.error(
+            "no_text", "the page shows no text without its scripts; save it from a browser"
+        )
+    return Parsed(
+        text=writer.text,
+        media_type="text/html",
+        title=_read_title(tree),
+        headings=tuple(writer.headings),
+        blocks=tuple(writer.blocks),
+        metadata=_read_metadata(tree),
+        warnings=(*decoded.warnings, *((_FLATTENED,) if is_flattened else ())),
+    )
+
+
+def _flatten(markup: str) -> tuple[str, bool]:
+    """Return markup with a line break for each tag that is nested too deep; whether any is."""
+    depth = deepest = 0
+
+    def keep(match: re.Match[str]) -> str:
+        nonlocal depth, deepest
+        if not match[1]:
+            depth += 1
+            deepest = max(depth, deepest)
+        is_kept = depth <= _MAX_DEPTH
+        if match[1]:
+            depth = max(0, depth - 1)
+        return match[0] if is_kept else "<br>"
+
+    flat = _NESTING.sub(keep, markup)
+    return flat, deepest > _MAX_DEPTH
+
+
+def _close(match: re.Match[str]) -> str:
+    """Return an element that XML closed at once as HTML understands it."""
+    name, attributes = match.groups()
+    return match.group() if name.lower() in _VOID else f"<{name}{attributes}></{name}>"
+
+
+def _read_title(tree: LexborHTMLParser) -> str:
+    node = tree.css_first("head > title") or tree.css_first("body > title")
+    return _collapse(node.text()) if node is not None else ""
+
+
+def _read_metadata(tree: LexborHTMLParser) -> dict[str, Scalar]:
+    found: dict[str, str] = {}
+    for node in tree.css("meta"):
+        attributes = node.attributes
+        name = attributes.get("name") or attributes.get("property") or attributes.get("itemprop")
+        content = _collapse(attributes.get("content") or "")
+        if name and content:
+            found.setdefault(name.lower(), content)
+    metadata: dict[str, Scalar] = {}
+    author = next((found[name] for name in _AUTHOR_NAMES if name in found), None)
+    if author:
+        metadata["author"] = author
+    root = tree.css_first("html[lang]")
+    if root is not None and (language := read_language(root.attributes.get("lang") or "")):
+        metadata["language"] = language
+    days = (iso_date(found[name]) for name in _DATE_NAMES if name in found)
+    day = next((day for day in days if day), None)
+    if day:
+        metadata["date"] = day
+    return metadata
+
+
+def _collapse(text: str) -> str:
+    """Return the text with soft hyphens removed and white space as single spaces."""
+    return " ".join(text.replace("\xad", "").split())
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    tag = node.tag
+    if tag in _DROPPED:
+        return True
+    if tag in {"html", "body"}:  # hidden until a script shows them
+        return False
+    attributes = node.attributes
+    return bool(attributes) and (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or attributes.get("role") in _DROPPED_ROLES
+        or _INVISIBLE.search(attributes.get("style") or "") is not None
+    )
+
+
+def _is_header(node: LexborNode, tag: str) -> bool:
+    return tag == "header" or node.attributes.get("role") == "banner"
+
+
+def _visible(root: LexborNode) -> Iterator[LexborNode]:
+    """Yield the visible nodes below a node in order, without recursion."""
+    node = root.child
+    while node is not None:
+        descend = None
+        if not _is_hidden(node):
+            yield node
+            descend = node.child
+        node = descend or _after(node, root)
+
+
+def _after(node: LexborNode, root: LexborNode) -> LexborNode | None:
+    """Return the next node of the walk once a node and all below it are done."""
+    while node.mem_id != root.mem_id:
+        if node.next is not None:
+            return node.next
+        if node.parent is None:
+            return None
+        node = node.parent
+    return None
+
+
+def _inline_text(root: LexborNode) -> str:
+    """Return all visible text below a node on one line."""
+    words = []
+    for node in _visible(root):
+        tag = node.tag
+        if tag == "-text":
+            words.append(node.text_content or "")
+        elif tag == "br" or tag in _LINES or tag in _PARAGRAPHS:
+            words.append(" ")
+    return _collapse("".join(words))
+
+
+def _holds_layout(root: LexborNode) -> bool:
+    """Return whether headings, code or tables stand below a node, which are no text of a line."""
+    return any(node.tag in _LAYOUT for node in _visible(root))
+
+
+def _read_table(table: LexborNode) -> TableGrid | None:
+    """Return the rows of a table, None where it is there for layout."""
+    if _holds_layout(table):
+        return None
+    grid = TableGrid()
+    cells: list[TableCell] | None = None
+    for node in _visible(table):
+        tag = node.tag
+        if tag == "tr":
+            if cells is not None:
+                grid.add_row(cells)
+            cells = []
+        elif tag in {"td", "th"} and cells is not None:
+            cells.append(TableCell.of(_inline_text(node), node.attributes))
+    if cells is not None:
+        grid.add_row(cells)
+    return grid
+
+
+class _Walk:
+    """One walk over a page, writing what it shows."""
+
+    def __init__(self, root: LexborNode, writer: TextWriter) -> None:
+        self._root = root
+        self._writer = writer
+        self._inline: list[str] = []
+        self._marker = ""
+        self._lists: list[int | None] = []
+        """Number of the last item of each open list, None for one without numbers."""
+        self._has_main = root.css_first("main, [role=main]") is not None
+        self._main_depth = 0
+
+    def run(self) -> None:
+        """Walk all of it."""
+        node: LexborNode | None = self._root
+        while node is not None:
+            entered = self._enter(node)
+            if entered and node.child is not None:
+                node = node.child
+                continue
+            if entered:
+                self._leave(node)
+            node = self._climb(node)
+        self._flush(0)
+
+    def _climb(self, node: LexborNode) -> LexborNode | None:
+        while node.next is None:
+            parent = node.parent
+            if parent is None or node.mem_id == self._root.mem_id:
+                return None
+            self._leave(parent)
+            node = parent
+        return node.next if node.mem_id != self._root.mem_id else None
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Write what begins with a node; return whether to go into it."""
+        tag = node.tag or ""
+        if tag == "-text":
+            self._inline.append(node.text_content or "")
+            return False
+        if tag.startswith("-") or _is_hidden(node):
+            return False
+        if self._has_main and not self._main_depth and _is_header(node, tag):
+            return False
+        if tag == "br":
+            self._inline.append(_BREAK)
+            return False
+        if tag in _HEADINGS or tag in {"pre", "table"}:
+            self._flush(2)
+            if self._write_whole(node, tag):
+                return False
+        self._open(node, tag)
+        return True
+
+    def _open(self, node: LexborNode, tag: str) -> None:
+        if tag in _PARAGRAPHS or tag in _LINES or tag in _HEADINGS:
+            self._flush(self._gap(tag))
+        if self._is_main(node, tag):
+            self._main_depth += 1
+        if tag in {"ul", "menu"}:
+            self._lists.append(None)
+        elif tag == "ol":
+            start = node.attributes.get("start") or ""
+            self._lists.append(int(start) - 1 if start.isdecimal() and len(start) < 10 else 0)
+        elif tag == "li":
+            self._marker = self._next_marker()
+
+    def _leave(self, node: LexborNode) -> None:
+        """Write what ends with a node."""
+        tag = node.tag or ""
+        if tag in {"ul", "ol", "menu"}:
+            self._lists.pop()
+        if tag in _PARAGRAPHS or tag in _LINES or tag in _HEADINGS:
+            self._flush(self._gap(tag))
+        if self._is_main(node, tag):
+            self._main_depth -= 1
+        if tag == "li":
+            self._marker = ""
+
+    def _is_main(self, node: LexborNode, tag: str) -> bool:
+        if not self._has_main:
+            return False
+        return tag in {"main", "article"} or node.attributes.get("role") == "main"
+
+    def _gap(self, tag: str) -> int:
+        return 2 if tag in _PARAGRAPHS and not self._lists else 1
+
+    def _next_marker(self) -> str:
+        if not self._lists:
+            return "- "
+        indent = "  " * min(len(self._lists) - 1, _MAX_INDENTS)
+        number = self._lists[-1]
+        if number is None:
+            return f"{indent}- "
+        self._lists[-1] = number + 1
+        return f"{indent}{number + 1}. "
+
+    def _write_whole(self, node: LexborNode, tag: str) -> bool:
+        """Write a heading, code or a table; return False for one that has to be walked."""
+        if tag == "table":
+            return self._write_table(node)
+        if tag == "pre":
+            self._writer.write_block(_read_code(node), kind="code")
+            return True
+        if _holds_layout(node):
+            return False
+        title = _inline_text(node).removesuffix("¶").rstrip()
+        if len(title) > _MAX_TITLE_CHARS:
+            return False
+        self._writer.write_heading(title, level=int(tag[1]))
+        return True
+
+    def _write_table(self, node: LexborNode) -> bool:
+        grid = _read_table(node)
+        if grid is None:
+            return False
+        lines, columns = grid.lines()
+        caption = node.css_first("caption")
+        if caption is not None and (title := _inline_text(caption)):
+            lines.insert(0, title)
+        if columns > 1:
+            self._writer.write_block("\n".join(lines), kind="table")
+        else:
+            self._writer.separate(2)
+            self._writer.write("\n".join(lines))
+            self._writer.separate(2)
+        return True
+
+    def _flush(self, gap: int) -> None:
+        """Write the text gathered so far, and owe `gap` line ends after it and before it."""
+        self._writer.separate(gap)
+        if not self._inline:
+            return
+        inline, self._inline = "".join(self._inline), []
+        lines = [_collapse(line) for line in inline.split(_BREAK)]
+        text = _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
+        if text:
+            self._writer.write(self._marker + text)
+            self._marker = ""
+            self._writer.separate(gap)
+
+
+def _read_code(root: LexborNode) -> str:
+    """Return preformatted text as it stands, without empty lines around it."""
+    pieces = []
+    for node in _visible(root):
+        if node.tag == "-text":
+            pieces.append(node.text_content or "")
+        elif node.tag == "br":
+            pieces.append("\n")
+    lines = "".join(pieces).replace("\r\n", "\n").split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    return "\n".join(lines).rstrip()

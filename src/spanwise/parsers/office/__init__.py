@@ -1,0 +1,1 @@
+"""Word, PowerPoint, Excel, OpenDocument and RTF."""

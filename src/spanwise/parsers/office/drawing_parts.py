@@ -1,0 +1,188 @@
+"""Charts and diagrams of Office files, which stand in parts of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.losses import Losses
+from spanwise.parsers.office.number_formats import NumberFormat, plain_number
+from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
+from spanwise.parsers.writer import TextWriter, table_line
+
+__all__ = ["DrawingReader"]
+
+_NO_TEXT = frozenset({"pres", "parTrans", "sibTrans", "doc"})
+"""Points of a diagram that say how others look."""
+_VALUES = {"c:tx": "name", "c:cat": "labels", "c:xVal": "labels", "c:val": "values",
+           "c:yVal": "values", "c:bubbleSize": "sizes"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Points:
+    """A row or column of a chart's data."""
+
+    texts: dict[int, str] = field(default_factory=dict)
+    code: str = ""
+
+    def shown(self) -> dict[int, str]:
+        """Return the points as the chart shows them."""
+        if not self.code or self.code == "General":
+            return {place: _plain(text) for place, text in self.texts.items()}
+        shape = NumberFormat(self.code)
+        return {place: _plain(text, shape) for place, text in self.texts.items()}
+
+
+def _plain(text: str, shape: NumberFormat | None = None) -> str:
+    try:
+        value = float(text)
+        return shape.write(value) if shape else plain_number(value)
+    except (ValueError, OverflowError):
+        return " ".join(text.split())
+
+
+class DrawingReader:
+    """Reads the charts and diagrams that a part refers to.
+
+    Args:
+        archive: The open file.
+        parts: Those that the part refers to, by relation.
+        losses: Takes what cannot be read.
+    """
+
+    def __init__(self, archive: Archive, parts: Mapping[str, str], losses: Losses) -> None:
+        self._archive = archive
+        self._parts = parts
+        self._losses = losses
+
+    def read(self, name: str, attributes: Mapping[str, str]) -> TextWriter:
+        """Return the text of a drawing; none where it is not in the file.
+
+        Args:
+            name: "c:chart" or "d:relIds", the element that names it.
+            attributes: Of the element.
+        """
+        is_chart = name == "c:chart"
+        part = self._parts.get(relation_of(attributes, "id" if is_chart else "dm") or "")
+        if part is not None:
+            with self._losses.noted(f"the {'chart' if is_chart else 'diagram'} {part}"):
+                return (_read_chart if is_chart else _read_diagram)(self._archive, part)
+        return TextWriter()
+
+
+def _read_chart(archive: Archive, part: str) -> TextWriter:
+    """Return the titles of a chart and its data, a line a category."""
+    reader = _ChartReader()
+    archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
+    writer = TextWriter()
+    for title in reader.titles:
+        writer.write(title)
+        writer.separate(1)
+    lines = reader.lines()
+    if lines:
+        writer.write_block("\n".join(lines), kind="table")
+    return writer
+
+
+class _ChartReader:
+    """Gathers titles and series of one chart."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self._title: list[str] | None = None
+        self._series: list[dict[str, _Points]] = []
+        self._points: _Points | None = None
+        self._place = 0
+        self._taken: list[str] | None = None
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take in the start of an element."""
+        name = short_name(tag)
+        if name == "c:title":
+            self._title = []
+        elif name == "c:ser":
+            self._series.append({})
+        elif name in _VALUES and self._series:
+            self._points = self._series[-1].setdefault(_VALUES[name], _Points())
+            self._place = 0
+        elif name == "c:pt":
+            self._place = number_of(attributes, "idx")
+        elif name in {"c:v", "a:t", "c:formatCode"}:
+            self._taken = []
+
+    def text(self, piece: str) -> None:
+        """Take in characters."""
+        if self._taken is not None:
+            self._taken.append(piece)
+
+    def end(self, tag: str) -> None:
+        """Take in the end of an element."""
+        name = short_name(tag)
+        if name in {"c:v", "a:t", "c:formatCode"}:
+            self._take(name, "".join(self._taken or ()))
+            self._taken = None
+        elif name == "a:p" and self._title is not None:
+            self._title.append(" ")
+        elif name == "c:title" and self._title is not None:
+            title = " ".join("".join(self._title).split())
+            self.titles += [title] if title else []
+            self._title = None
+        elif name in _VALUES:
+            self._points = None
+
+    def _take(self, name: str, text: str) -> None:
+        if self._title is not None:
+            self._title.append(text)
+        elif self._points is not None and name == "c:formatCode":
+            self._points.code = text
+        elif self._points is not None:
+            self._points.texts.setdefault(self._place, text)
+
+    def lines(self) -> list[str]:
+        """Return a line of the names of the series, and one for each category."""
+        series = [{kind: points.shown() for kind, points in one.items()} for one in self._series]
+        labels: dict[int, str] = {}
+        for one in series:
+            labels = one.get("labels", {}) | labels
+        places = sorted({place for one in series for place in one.get("values", {})} | set(labels))
+        rows = [["", *(" ".join(one.get("name", {}).values()) for one in series)]]
+        for place in places:
+            values = [one.get("values", {}).get(place, "") for one in series]
+            rows.append([labels.get(place, ""), *values])
+        return [line for line in map(table_line, rows) if line]
+
+
+def _read_diagram(archive: Archive, part: str) -> TextWriter:
+    """Return the texts of a diagram (SmartArt) in their order."""
+    texts: list[str] = []
+    pieces: list[str] = []
+    is_shown = False
+    taking = False
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal is_shown, taking
+        name = short_name(tag)
+        if name == "d:pt":
+            is_shown = attributes.get("type", "node") not in _NO_TEXT
+        elif name == "a:t":
+            taking = is_shown
+
+    def end(tag: str) -> None:
+        nonlocal taking
+        name = short_name(tag)
+        if name == "a:t":
+            taking = False
+        elif name == "a:p":
+            text = " ".join("".join(pieces).split())
+            texts.extend([text] if text else [])
+            pieces.clear()
+
+    def text(piece: str) -> None:
+        if taking:
+            pieces.append(piece)
+
+    archive.read_xml(part, XmlHandlers(start=start, end=end, text=text))
+    writer = TextWriter()
+    writer.write("\n".join(texts))
+    return writer

@@ -1,0 +1,76 @@
+"""Names of Office Open XML: short ones for both of its namespaces, transitional and strict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+__all__ = ["is_on", "level_of", "number_of", "relation_of", "short_name", "value_of"]
+
+_LANGUAGES = {
+    "w": "wordprocessingml/{}main",
+    "s": "spreadsheetml/{}main",
+    "p": "presentationml/{}main",
+    "a": "drawingml/{}main",
+    "c": "drawingml/{}chart",
+    "d": "drawingml/{}diagram",
+    "m": "officeDocument/{}math",
+}
+_PREFIXES = {
+    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc:",
+    **{
+        root + path.format(year): f"{prefix}:"
+        for prefix, path in _LANGUAGES.items()
+        for root, year in (
+            ("http://schemas.openxmlformats.org/", "2006/"),
+            ("http://purl.oclc.org/ooxml/", ""),
+        )
+    },
+}
+_RELATIONS = (
+    "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    "http://purl.oclc.org/ooxml/officeDocument/relationships",
+)
+
+
+@lru_cache(maxsize=4096)
+def short_name(name: str) -> str:
+    """Return "w:p" for a paragraph in either namespace; "" for what is of no interest."""
+    namespace, _, local = name.rpartition(" ")
+    prefix = _PREFIXES.get(namespace)
+    return prefix + local if prefix else ""
+
+
+def value_of(attributes: Mapping[str, str], wanted: str = "val") -> str | None:
+    """Return an attribute by its local name, whatever its namespace; None where it is absent."""
+    for name, value in attributes.items():
+        if name.rpartition(" ")[2] == wanted:
+            return value
+    return None
+
+
+def level_of(attributes: Mapping[str, str], wanted: str = "val") -> int | None:
+    """Return a level from 0 to 9; None where the attribute is none that Word knows."""
+    written = value_of(attributes, wanted) or ""
+    return int(written) if written.isdecimal() and len(written) == 1 else None
+
+
+def number_of(attributes: Mapping[str, str], wanted: str, *, default: int = 0) -> int:
+    """Return an attribute that is a whole number; the default where it is none."""
+    written = attributes.get(wanted, "")
+    digits = written.removeprefix("-")
+    return int(written) if digits.isdecimal() and len(digits) < 16 else default
+
+
+def relation_of(attributes: Mapping[str, str], wanted: str = "id") -> str | None:
+    """Return the id of a relation (`r:id`) that an element names; None where it names none."""
+    for namespace in _RELATIONS:
+        found = attributes.get(f"{namespace} {wanted}")
+        if found is not None:
+            return found
+    return None
+
+
+def is_on(attributes: Mapping[str, str]) -> bool:
+    """Return whether a switch such as `<w:vanish/>` is on."""
+    return value_of(attributes) not in {"0", "false", "off"}

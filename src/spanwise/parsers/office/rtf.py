@@ -1,0 +1,373 @@
+r"""RTF to text: what a reader sees, in reading order.
+
+Rules
+    1. The file is read once, token by token, without recursion.
+    2. A destination that may be left out (`{\*\name ...}`) is, and so are pictures, headers,
+       footers, deleted and hidden text; results of fields, text boxes and notes are kept.
+    3. Bytes are told by the character set of their font, then by the code page of the file.
+    4. Headings are known by outline level, of the paragraph or of its style. Automatic numbers
+       stand in the file.
+    5. A row of a table is a line. Notes stand at the end; `[1]` marks where they are referred to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from spanwise.parsers.losses import Losses
+from spanwise.parsers.office.properties import describe
+from spanwise.parsers.office.rtf_body import RtfBody
+from spanwise.parsers.office.rtf_charsets import codec_of_charset, codec_of_page, join_surrogates
+from spanwise.parsers.office.rtf_state import Destination, State, Style, StyleSheet
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.writer import TextWriter
+
+__all__ = ["parse_rtf"]
+
+_MEDIA_TYPE = "application/rtf"
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
+    rb"|([^\\{}\r\n]+)|[\r\n]+",
+    re.DOTALL,
+)
+_MAX_DEPTH = 10_000
+_DESTINATIONS: dict[str, Destination] = {
+    "fonttbl": "fonts",
+    "stylesheet": "styles",
+    "info": "information",
+    "title": "property",
+    "author": "property",
+    "creatim": "property",
+    "listtext": "label",
+    "pntext": "label",
+    "footnote": "note",
+    "shptxt": "box",
+    **dict.fromkeys(
+        (
+            "colortbl listtable listoverridetable revtbl generator pict objdata nonshppict header "
+            "headerl headerr headerf footer footerl footerr footerf ftnsep ftnsepc aftnsep "
+            "aftnsepc fldinst themedata latentstyles datastore filetbl annotation atnid atnauthor "
+            "atnref atndate bkmkstart bkmkend sp private background template operator company "
+            "category comment doccomm manager keywords subject hlinkbase xe tc nonesttables falt "
+            "panose"
+        ).split(),
+        "skipped",
+    ),
+}
+_KEPT = frozenset({"shpinst", "shptxt", "nesttableprops"})
+"""Those that hold text, or the end of a row, although they may be left out."""
+_CHARACTERS = {
+    "tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘",
+    "rquote": "’", "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
+    "qmspace": " ",
+}  # fmt: skip
+_SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
+_PARAGRAPH_ENDS = frozenset({"par", "sect", "page", "column"})
+
+
+def parse_rtf(source: Source) -> Parsed:
+    """Return the text of an RTF document.
+
+    Raises:
+        ParseError: "corrupt" where its groups nest deeper than any program writes, "no_text".
+    """
+    losses = Losses(source)
+    reader = _Reader(source, losses)
+    reader.read()
+    writer = reader.finish()
+    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    properties = {
+        name: [join_surrogates(value) for value in values]
+        for name, values in reader.properties.items()
+    }
+    title, metadata = describe(properties)
+    return Parsed(
+        text=writer.text,
+        media_type=_MEDIA_TYPE,
+        title=title,
+        headings=tuple(writer.headings),
+        blocks=tuple(writer.blocks),
+        metadata=metadata,
+        status=losses.status,
+        warnings=losses.warnings,
+    )
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, source: Source, losses: Losses) -> None:
+        self.properties: dict[str, list[str]] = {}
+        self._source = source
+        self._losses = losses
+        self._state = State()
+        self._stack: list[State] = []
+        self._bodies = [RtfBody()]
+        self._notes: list[str] = []
+        self._open_notes: list[int] = []
+        self._raw = bytearray()
+        """Bytes whose characters are not known yet."""
+        self._fallback_left = 0
+        self._may_be_left_out = False
+        self._page_codec = "cp1252"
+        self._default_font = -1
+        self._font = -1
+        """The font that the table of fonts is about."""
+        self._font_codecs: dict[int, str | None] = {}
+        self._styles = StyleSheet()
+        self._style = Style()
+        self._handlers = self._make_handlers()
+
+    def _make_handlers(self) -> dict[str, Callable[[int | None], None]]:
+        return {
+            **dict.fromkeys(_PARAGRAPH_ENDS, self._end_paragraph),
+            "pard": lambda _: self._state.reset_paragraph(),
+            "plain": self._reset_characters,
+            "s": self._set_style,
+            "sbasedon": self._set_base,
+            "outlinelevel": self._set_outline,
+            "intbl": lambda _: self._set_table_depth(max(1, self._state.table_depth)),
+            "itap": self._set_table_depth,
+            "cell": lambda _: self._bodies[-1].end_cell(is_inner=False),
+            "nestcell": lambda _: self._bodies[-1].end_cell(is_inner=True),
+            "row": lambda _: self._bodies[-1].end_row(is_inner=False),
+            "nestrow": lambda _: self._bodies[-1].end_row(is_inner=True),
+            "v": self._set_hidden,
+            "deleted": self._set_deleted,
+            "f": self._set_font,
+            "deff": self._set_default_font,
+            "fcharset": self._set_charset,
+            "cpg": self._set_font_page,
+            "ansicpg": self._set_page,
+            "mac": lambda _: self._set_page_codec("mac_roman"),
+            "pc": lambda _: self._set_page_codec("cp437"),
+            "pca": lambda _: self._set_page_codec("cp850"),
+            "uc": self._set_fallback,
+            "u": self._add_unicode,
+            "yr": self._set_date,
+            "mo": self._set_date,
+            "dy": self._set_date,
+        }
+
+    def read(self) -> None:
+        """Read all of it, up to the end of its outermost group."""
+        data = self._source.data
+        match = _TOKEN.match
+        place = 0
+        while place < len(data):
+            token = match(data, place)
+            if token is None:  # a backslash at the very end
+                return
+            place = token.end()
+            kind = token.lastindex
+            if kind == 6:
+                self._add_bytes(token[6])
+            elif kind in {1, 2}:
+                number = None if kind == 1 else int(token[2])
+                place += self._control(token[1].decode("ascii"), number)
+            elif kind == 3:
+                self._add_bytes(bytes((int(token[3], 16),)))
+            elif kind == 4:
+                self._symbol(token[4].decode("latin-1"))
+            elif kind == 5 and not self._brace(token[5]):
+                return
+
+    def _add_bytes(self, raw: bytes) -> None:
+        if self._fallback_left:
+            skipped = min(self._fallback_left, len(raw))
+            self._fallback_left -= skipped
+            raw = raw[skipped:]
+        if self._state.destination != "skipped":
+            self._raw += raw
+
+    def _flush(self) -> None:
+        """Decode the bytes that were gathered."""
+        if not self._raw:
+            return
+        font = self._default_font if self._state.font < 0 else self._state.font
+        codec = self._font_codecs.get(font) or self._page_codec
+        self._put(self._raw.decode(codec, "replace"))
+        self._raw.clear()
+
+    def _put(self, text: str) -> None:
+        """Write text to where the group's text goes."""
+        state = self._state
+        if state.destination in {"body", "note", "box"}:
+            if not state.is_hidden and not state.is_deleted:
+                self._bodies[-1].add(text)
+        elif state.destination == "label":
+            self._bodies[-1].add_label(text)
+        elif state.destination == "styles":
+            self._style.name.append(text)
+        elif state.destination == "property" and state.property in self.properties:
+            self.properties[state.property][-1] += text
+
+    def _brace(self, brace: bytes) -> bool:
+        """Take in the start or end of a group; return whether the file goes on."""
+        self._flush()
+        self._fallback_left = 0
+        self._may_be_left_out = False
+        if brace == b"{":
+            if len(self._stack) >= _MAX_DEPTH:
+                raise self._source.error(
+                    "corrupt", f"its groups nest deeper than {_MAX_DEPTH}, as no program writes"
+                )
+            self._stack.append(self._state)
+            self._state = self._state.copy()
+            return True
+        if not self._stack:
+            return False
+        ended, self._state = self._state, self._stack.pop()
+        if ended.destination == "styles":
+            self._styles.add(self._style)
+            self._style = Style()
+        if ended.destination != self._state.destination:
+            self._end_body(ended.destination)
+        return bool(self._stack)
+
+    def _control(self, word: str, number: int | None) -> int:
+        """Take in a control word; return how many bytes after it are no text."""
+        self._flush()
+        if word == "bin":
+            return max(0, number or 0)
+        if self._state.destination == "skipped":
+            return 0
+        may_be_left_out, self._may_be_left_out = self._may_be_left_out, False
+        destination = _DESTINATIONS.get(word)
+        if destination is not None:
+            self._enter(destination, word)
+        elif may_be_left_out and word not in _KEPT:
+            self._state.destination = "skipped"
+        elif word in _CHARACTERS:
+            if self._fallback_left:
+                self._fallback_left -= 1
+            else:
+                self._put(_CHARACTERS[word])
+        elif word in self._handlers:
+            self._fallback_left = 0
+            self._handlers[word](number)
+        return 0
+
+    def _symbol(self, symbol: str) -> None:
+        self._flush()
+        if symbol == "*":
+            self._may_be_left_out = True
+        elif symbol in "\r\n":
+            self._end_paragraph(None)
+        elif self._fallback_left:
+            self._fallback_left -= 1
+        elif symbol in _SYMBOLS:
+            self._put(_SYMBOLS[symbol])
+
+    def _enter(self, destination: Destination, word: str) -> None:
+        """Send the text of this group to where its first word says."""
+        state = self._state
+        if destination == "property":
+            if state.destination != "information":
+                return
+            state.property = {"author": "creator", "creatim": "created"}.get(word, word)
+            self.properties.setdefault(state.property, []).append("")
+        elif destination in {"note", "box"}:
+            if state.destination == destination:
+                return
+            if destination == "note":
+                self._notes.append("")
+                self._open_notes.append(len(self._notes))
+                self._bodies[-1].add(f"[{len(self._notes)}]")
+            self._bodies.append(RtfBody())
+            state.reset_paragraph()
+        state.destination = destination
+
+    def _end_body(self, destination: Destination) -> None:
+        """End a note or a text box, if that is what a group was."""
+        if destination not in {"note", "box"} or len(self._bodies) == 1:
+            return
+        body = self._bodies.pop()
+        body.end_paragraph(table_depth=0, level=None)
+        if destination == "note":
+            number = self._open_notes.pop()
+            self._notes[number - 1] = f"[{number}] {body.writer.text}".rstrip()
+        else:
+            self._bodies[-1].append(body.writer, table_depth=self._state.table_depth)
+
+    def finish(self) -> TextWriter:
+        """Return all of the text, notes at its end."""
+        self._flush()
+        if self._stack:
+            self._losses.add(f"it is cut off: {len(self._stack)} of its groups never end")
+            self._end_paragraph(None)
+        while self._stack:
+            self._brace(b"}")
+        body = self._bodies[0]
+        body.end_paragraph(table_depth=0, level=None)
+        body.close_table()
+        for note in self._notes:
+            body.writer.separate(2)
+            body.writer.write(note)
+        return body.writer
+
+    def _end_paragraph(self, _number: int | None) -> None:
+        state = self._state
+        if state.destination in {"body", "note", "box"}:
+            level = self._styles.heading_level(state.style, state.outline)
+            self._bodies[-1].end_paragraph(table_depth=state.table_depth, level=level)
+
+    def _reset_characters(self, _number: int | None) -> None:
+        self._state.font = -1
+        self._state.is_hidden = False
+        self._state.is_deleted = False
+
+    def _set_style(self, number: int | None) -> None:
+        if self._state.destination == "styles":
+            self._style.number = number or 0
+        else:
+            self._state.style = number or 0
+
+    def _set_base(self, number: int | None) -> None:
+        self._style.based_on = number
+
+    def _set_outline(self, number: int | None) -> None:
+        if self._state.destination == "styles":
+            self._style.outline = number
+        else:
+            self._state.outline = number
+
+    def _set_table_depth(self, number: int | None) -> None:
+        self._state.table_depth = max(0, number or 0)
+
+    def _set_hidden(self, number: int | None) -> None:
+        self._state.is_hidden = number != 0
+
+    def _set_deleted(self, number: int | None) -> None:
+        self._state.is_deleted = number != 0
+
+    def _set_font(self, number: int | None) -> None:
+        self._font = self._state.font = number or 0
+
+    def _set_default_font(self, number: int | None) -> None:
+        self._default_font = number or 0
+
+    def _set_charset(self, number: int | None) -> None:
+        self._font_codecs[self._font] = codec_of_charset(number or 0)
+
+    def _set_font_page(self, number: int | None) -> None:
+        self._font_codecs[self._font] = codec_of_page(number or 0)
+
+    def _set_page(self, number: int | None) -> None:
+        self._set_page_codec(codec_of_page(number or 0))
+
+    def _set_page_codec(self, codec: str) -> None:
+        self._page_codec = codec
+
+    def _set_fallback(self, number: int | None) -> None:
+        self._state.fallback_chars = max(0, number or 0)
+
+    def _add_unicode(self, number: int | None) -> None:
+        self._put(chr((number or 0) & 0xFFFF))
+        self._fallback_left = self._state.fallback_chars
+
+    def _set_date(self, number: int | None) -> None:
+        if self._state.property == "created":
+            day = self.properties["created"]
+            day[-1] = f"{day[-1]}-{number or 0:02}".lstrip("-")

@@ -1,0 +1,93 @@
+"""Slides to text: a page a slide, what stands on it in reading order, then its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import Page
+
+__all__ = ["EMU_PER_INCH", "PlacedText", "SlideWriter"]
+
+EMU_PER_INCH = 914_400
+"""English Metric Units, in which places on slides are given."""
+_BAND = EMU_PER_INCH // 5
+"""Shapes whose tops are this close stand beside each other."""
+_TITLE_CHARS = 100
+
+
+class PlacedText(NamedTuple):
+    """The text of one shape and its upper left corner."""
+
+    top: int
+    """In EMU, from the top of the slide."""
+    left: int
+    text: TextWriter
+
+
+class SlideWriter:
+    """Writes one slide after the other."""
+
+    def __init__(self) -> None:
+        self.writer = TextWriter()
+        self._starts: list[int] = []
+
+    def add(
+        self,
+        title: str,
+        placed: Sequence[PlacedText],
+        *,
+        notes: Sequence[str] = (),
+        is_hidden: bool = False,
+    ) -> None:
+        """Write a slide; one without any text is an empty page.
+
+        Args:
+            title: Its title on one line; empty where it has none.
+            placed: Texts of its other shapes, those without text too.
+            notes: Lines of the speaker's notes.
+            is_hidden: Whether it is left out when the slides are shown.
+        """
+        writer = self.writer
+        writer.separate(2)
+        self._starts.append(writer.next_start)
+        shown = [item.text for item in _in_reading_order(placed) if item.text.text]
+        if not title and not shown and not notes:
+            return
+        if not title and shown and _is_title(shown[0]):
+            title = shown.pop(0).text
+        writer.write_heading(title or f"Slide {len(self._starts)}", level=1)
+        if is_hidden:
+            writer.write("(hidden slide)")
+            writer.separate(2)
+        for text in shown:
+            writer.append(text)
+        if notes:
+            writer.separate(2)
+            writer.write("\n".join(["Speaker notes:", *notes]))
+
+    def pages(self) -> tuple[Page, ...]:
+        """Return the slides as pages that cover the text."""
+        length = len(self.writer.text)
+        starts = [0, *(min(start, length) for start in self._starts[1:]), length]
+        return tuple(Page(start=start, end=end) for start, end in pairwise(starts))
+
+
+def _is_title(text: TextWriter) -> bool:
+    line = text.text
+    return len(line) <= _TITLE_CHARS and "\n" not in line and not text.blocks
+
+
+def _in_reading_order(placed: Sequence[PlacedText]) -> list[PlacedText]:
+    """Return shapes in bands from top to bottom, in each from left to right."""
+    ordered: list[PlacedText] = []
+    band: list[PlacedText] = []
+    for item in sorted(placed, key=attrgetter("top")):
+        if band and item.top > band[0].top + _BAND:
+            ordered += sorted(band, key=attrgetter("left"))
+            band = []
+        band.append(item)
+    return ordered + sorted(band, key=attrgetter("left"))

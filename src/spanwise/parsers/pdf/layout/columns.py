@@ -1,0 +1,149 @@
+"""The order in which the parts of a page are read: columns of prose, one after the other.
+
+Rules
+    1. A gutter is a place in the middle of the text that fewer fragments cross than stand on
+       either side of it. What crosses it cuts the page into bands.
+    2. A band is read column by column only where both sides look like prose, the more so where
+       their lines share no baselines; a table, whose sides are labels and figures, is read row
+       by row.
+    3. Each column is looked at in the same way again: three columns are two in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from spanwise.parsers.pdf.layout.fragments import Fragment
+
+__all__ = ["Region", "split_columns"]
+
+_MIN_SIDE = 4  # fragments on each side of a gutter
+_MAX_DEPTH = 3
+_BIN = 4.0  # points
+_BINS = range(20, 5_001)
+"""No page is wider, but for words that a crafted file puts far off it."""
+_PROSE_CHARS = 18
+_MIN_PROSE = 0.6  # share of characters in lines that look like prose
+_MIN_APART_PROSE = 0.3  # the same, where the lines of both sides stand on baselines of their own
+_MAX_SHARED = 0.4
+_MIN_FILL = 0.5  # of the width of a column, by its prose
+
+
+@dataclass(slots=True)
+class Region:
+    """Fragments that are read from top to bottom, and the width they stand in."""
+
+    left: float
+    right: float
+    fragments: list[Fragment]
+
+
+def split_columns(fragments: Sequence[Fragment]) -> list[Region]:
+    """Return the regions of a page in reading order; each fragment is in one of them."""
+    return _split(list(fragments), 0) if fragments else []
+
+
+def _split(fragments: list[Fragment], depth: int) -> list[Region]:
+    left = min(fragment.left for fragment in fragments)
+    right = max(fragment.right for fragment in fragments)
+    whole = [Region(left, right, fragments)]
+    if depth >= _MAX_DEPTH or len(fragments) < 2 * _MIN_SIDE:
+        return whole
+    gutter = _find_gutter(fragments, left, right)
+    if gutter is None:
+        return whole
+    regions: list[Region] = []
+    for band in _bands(fragments, gutter):
+        sides = _sides(band, gutter)
+        if sides is None:
+            if regions and regions[-1].left == left and regions[-1].right == right:
+                regions[-1].fragments += band
+            else:
+                regions.append(Region(left, right, list(band)))
+        else:
+            for side in sides:
+                regions += _split(side, depth + 1)
+    return regions
+
+
+def _find_gutter(fragments: Sequence[Fragment], left: float, right: float) -> float | None:
+    """Return the place in the middle that the fewest fragments cross, None without one."""
+    bins = int((right - left) / _BIN) + 1
+    if bins not in _BINS:
+        return None
+    changes = [0] * (bins + 1)
+    for fragment in fragments:
+        changes[int((fragment.left - left) / _BIN)] += 1
+        changes[min(bins, int((fragment.right - left) / _BIN) + 1)] -= 1
+    crossing = list(accumulate(changes))[:bins]
+    first, last = bins // 5, bins - bins // 5
+    fewest = min(crossing[first:last])
+    most_left, most_right = max(crossing[:first]), max(crossing[last:])
+    if min(most_left, most_right) < fewest + _MIN_SIDE:
+        return None
+    places = [place for place in range(first, last) if crossing[place] == fewest]
+    middle = min(places, key=lambda place: abs(place - bins / 2))
+    return left + (middle + 0.5) * _BIN
+
+
+def _bands(fragments: Sequence[Fragment], gutter: float) -> list[list[Fragment]]:
+    """Return fragments from top to bottom, cut before and after those that cross the gutter."""
+    ordered = sorted(fragments, key=lambda fragment: (-fragment.baseline, fragment.left))
+    bands: list[list[Fragment]] = []
+    crossed = None
+    for fragment in ordered:
+        crosses = fragment.left < gutter < fragment.right
+        if crosses == crossed:
+            bands[-1].append(fragment)
+        else:
+            bands.append([fragment])
+            crossed = crosses
+    return bands
+
+
+def _sides(band: Sequence[Fragment], gutter: float) -> tuple[list[Fragment], list[Fragment]] | None:
+    """Return the two columns of a band, None where it is none of prose in columns."""
+    left = [fragment for fragment in band if fragment.right <= gutter]
+    right = [fragment for fragment in band if fragment.left >= gutter]
+    if len(left) + len(right) < len(band) or min(len(left), len(right)) < _MIN_SIDE:
+        return None
+    weakest = min(_prose_share(left), _prose_share(right))
+    if weakest >= _MIN_PROSE or (weakest >= _MIN_APART_PROSE and _stand_apart(left, right)):
+        return left, right
+    return None
+
+
+def _prose_share(side: Sequence[Fragment]) -> float:
+    """Return the share of a column's characters in lines of words that fill its width.
+
+    Ruled tables are not counted.
+    """
+    side = [fragment for fragment in side if not fragment.rows]
+    if len(side) < 3:
+        return 0.0
+    left = min(fragment.left for fragment in side)
+    width = max(fragment.right for fragment in side) - left
+    prose = [fragment for fragment in side if _is_words(fragment.text)]
+    filled = sum(fragment.right - fragment.left for fragment in prose)
+    if len(prose) < 3 or filled < _MIN_FILL * width * len(prose):
+        return 0.0
+    return sum(len(fragment.text) for fragment in prose) / sum(
+        len(fragment.text) for fragment in side
+    )
+
+
+def _stand_apart(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+    """Return whether the lines of two columns seldom share a baseline, as those of a table do."""
+    baselines = {round(fragment.baseline) for fragment in left}
+    shared = sum(
+        bool(baselines & {round(fragment.baseline) + step for step in (-1, 0, 1)})
+        for fragment in right
+    )
+    return shared <= _MAX_SHARED * len(right)
+
+
+def _is_words(text: str) -> bool:
+    letters = sum(map(str.isalpha, text))
+    return len(text) >= _PROSE_CHARS and letters >= 0.6 * len(text)

@@ -1,0 +1,267 @@
+"""The lines of all pages, written as one text with what points into it.
+
+Rules
+    1. Text only grows: what points into it is noted while it is written.
+    2. A blank line stands before a heading and around a table. Paragraphs, and the rows of a
+       table, stand on lines of their own: chunks may hold several short paragraphs of a section.
+    3. A table begins with its caption: its block holds the headings right above it.
+    4. Footnotes stand between blank lines at the end of their page, but before a paragraph that
+       goes on there.
+    5. A paragraph goes on over a page break where its sentence does, and a word that is parted
+       there is mended; a table goes on where the next page begins with its rows. Each character
+       stays on its page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from spanwise.parsers.pdf.layout.flow import HYPHEN, Mender
+from spanwise.parsers.pdf.layout.heading_lines import HeadingLines
+from spanwise.parsers.pdf.layout.headings import Body, find_body, rank_levels
+from spanwise.parsers.pdf.layout.outline import OutlineEntry, find_entries
+from spanwise.parsers.pdf.layout.page import Font
+from spanwise.parsers.pdf.layout.page_flow import Item, PageFlow
+from spanwise.parsers.pdf.layout.rows import Line
+from spanwise.parsers.pdf.layout.running import Running, find_running
+from spanwise.parsers.pdf.layout.tables import Table, stands_above, table_rows
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import Block, Heading
+
+__all__ = ["Composition", "compose"]
+
+_NOTE_MARK = re.compile(r"(?:\(?\d{1,2}\)?|[*†‡§]+|\([a-z]\)|[a-z]\))\s+\S")
+_NOTE_SIZE = 0.93  # of the body
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """Text of a document and what points into it."""
+
+    text: str
+    starts: tuple[int | None, ...]
+    """Where the text of each page starts; None for a page without."""
+    labels: tuple[str | None, ...]
+    """Number printed on each page."""
+    running: tuple[tuple[str, ...], ...]
+    """Running heads and feet of each page, which are not part of the text."""
+    headings: tuple[Heading, ...]
+    blocks: tuple[Block, ...]
+
+
+def compose(
+    pages: Sequence[Sequence[Line]],
+    *,
+    heights: Sequence[float],
+    fonts: Sequence[Font],
+    outline: Sequence[OutlineEntry],
+) -> Composition:
+    """Return the text of a document.
+
+    Args:
+        pages: Lines of each page, in reading order.
+        heights: Height of each page in points.
+        fonts: Fonts of the document.
+        outline: Its bookmarks.
+    """
+    running = find_running(pages, heights)
+    kept = [_keep(lines, gone) for lines, gone in zip(pages, running, strict=True)]
+    body = find_body(kept, fonts)
+    ordered = [_notes_last(lines, body) for lines in kept]
+    kept = [lines for lines, _ in ordered]
+    entries: dict[int, dict[int, tuple[int, OutlineEntry]]] = {}
+    for (page, line), found in find_entries(outline, kept).items():
+        entries.setdefault(page, {})[line] = found
+    composer = _Composer(Mender(_words(kept)))
+    sheets = [
+        PageFlow(lines, notes=notes, body=body, fonts=fonts, named=entries.get(page, {}))
+        for page, (lines, notes) in enumerate(ordered)
+    ]
+    starts = composer.write(sheets)
+    return Composition(
+        text=composer.writer.text,
+        starts=tuple(starts),
+        labels=tuple(gone.label for gone in running),
+        running=tuple(
+            tuple(lines[index].text for index in sorted(gone.lines))
+            for lines, gone in zip(pages, running, strict=True)
+        ),
+        headings=composer.headings(),
+        blocks=tuple(composer.blocks),
+    )
+
+
+def _keep(lines: Sequence[Line], running: Running) -> list[Line]:
+    return [line for index, line in enumerate(lines) if index not in running.lines]
+
+
+def _words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
+    """Return the words of a document, where any is parted at the end of a line."""
+    if not any(line.text[-1] in f"-{HYPHEN}" for lines in pages for line in lines):
+        return frozenset()
+    return frozenset(
+        word.strip("\"'.,;:()“”")
+        for lines in pages
+        for line in lines
+        for word in line.text.lower().split()
+    )
+
+
+def _notes_last(lines: list[Line], body: Body) -> tuple[list[Line], int]:
+    """Return the lines of a page with the footnotes of its columns at the end, and their start."""
+    flow: list[Line] = []
+    notes: list[Line] = []
+    regions: dict[int, list[Line]] = {}
+    for line in lines:
+        regions.setdefault(line.region, []).append(line)
+    for members in regions.values():
+        start = _notes_start(members, body)
+        flow += members[:start]
+        notes += members[start:]
+    return flow + notes, len(flow)
+
+
+def _notes_start(lines: Sequence[Line], body: Body) -> int:
+    """Return where the lines of small type at the end of a column begin with a mark."""
+    start = len(lines)
+    while start and not lines[start - 1].rows and lines[start - 1].size < _NOTE_SIZE * body.size:
+        start -= 1
+    while start < len(lines) and not _NOTE_MARK.match(lines[start].text):
+        start += 1
+    return start
+
+
+class _Composer:
+    """Writes page after page."""
+
+    def __init__(self, mender: Mender) -> None:
+        self.writer = TextWriter()
+        self.blocks: list[Block] = []
+        self._mender = mender
+        self._headings: list[tuple[int, int, tuple[float, ...]]] = []
+        self._end = 0
+        self._is_open = False
+        """Whether the next page goes on with the last paragraph or table."""
+        self._table: Sequence[Line] = ()
+        """Lines of the last table."""
+
+    def headings(self) -> tuple[Heading, ...]:
+        """Return the headings that were written, with their levels."""
+        text = self.writer.text
+        levels = rank_levels([rank for _, _, rank in self._headings])
+        return tuple(
+            Heading(start=start, end=end, level=level, title=text[start:end])
+            for (start, end, _), level in zip(self._headings, levels, strict=True)
+        )
+
+    def write(self, pages: Sequence[PageFlow]) -> list[int | None]:
+        """Append all pages; return where each starts, None where there is nothing on it."""
+        starts: list[int | None] = [None] * len(pages)
+        places = [place for place, page in enumerate(pages) if page.lines]
+        for place, after in zip_longest(places, places[1:]):
+            following = None if after is None else pages[after]
+            starts[place] = self._write_page(pages[place], following=following)
+        return starts
+
+    def _write_page(self, page: PageFlow, *, following: PageFlow | None) -> int | None:
+        """Append the lines of a page; return where they start, None where there are none.
+
+        Args:
+            page: The page.
+            following: The next one that has lines.
+        """
+        items = page.items()
+        flow = [item for item in items if item.start < page.notes]
+        notes = items[len(flow) :]
+        rest = following if flow and page.goes_on(flow[-1], following) else None
+        if notes and self._is_open and len(flow) == 1:
+            rest = None  # what the page before goes on with comes first
+        last = flow[-1:] if rest else []
+        starts = [self._write_item(page, item) for item in flow[: len(flow) - len(last)]]
+        if notes:
+            self.writer.separate(2)
+            starts += [self._write_item(page, item) for item in notes]
+            self.writer.separate(2)
+        starts += [self._write_item(page, item, following=rest) for item in last]
+        return starts[0] if starts else None
+
+    def _write_item(self, page: PageFlow, item: Item, *, following: PageFlow | None = None) -> int:
+        """Append a heading, table or paragraph; return where it starts.
+
+        Args:
+            page: The page.
+            item: Which of its lines.
+            following: The next page, where that goes on with it.
+        """
+        goes_on, self._is_open = self._is_open, following is not None
+        lines = page.lines[item.start : item.end]
+        if isinstance(item.kind, Table):
+            return self._write_table(page, item.kind, goes_on=goes_on)
+        if item.kind is not None:
+            self.writer.separate(2)
+            start = self._write_heading(lines, item.kind)
+            self.writer.separate(1)
+            return start
+        text = self._join(lines)
+        if following is not None:
+            after = following.lines[0].text
+            text = self._mender.join(text, after)[: -len(after)]
+        if not goes_on:
+            self.writer.separate(1)
+        return self._append(text.replace(HYPHEN, "-"))
+
+    def _append(self, piece: str) -> int:
+        start = self.writer.write(piece)
+        self._end = start + len(piece)
+        return start
+
+    def _join(self, lines: Sequence[Line]) -> str:
+        """Return lines as one, with words mended that a line end parted."""
+        text = lines[0].text
+        for line in lines[1:]:
+            text = self._mender.join(text, line.text)
+        return text
+
+    def _write_heading(self, lines: Sequence[Line], found: HeadingLines) -> int:
+        start = self._append(self._join(lines).replace(HYPHEN, "-"))
+        self._headings.append((start, self._end, found.rank))
+        return start
+
+    def _write_table(self, page: PageFlow, table: Table, *, goes_on: bool) -> int:
+        """Append a table with what stands above its rows, and note its block.
+
+        Args:
+            page: The page.
+            table: Which of its lines.
+            goes_on: Whether it goes on with the last table of the page before, in its block.
+        """
+        lines, headings = page.lines, page.headings
+        follows = bool(table.start and self.blocks) and self.blocks[-1].end == self._end
+        if not goes_on:
+            self.writer.separate(2)
+        starts = []
+        index = table.start
+        while index < table.end and stands_above(lines, index):
+            found = None
+            if headings.may_head_table(index, follows_table=follows):
+                found = headings.find(index, limit=table.end)
+            if found is None:
+                starts.append(self._append(lines[index].text.replace(HYPHEN, "-")))
+                index += 1
+            else:
+                starts.append(self._write_heading(lines[index : found.end], found))
+                index = found.end
+            self.writer.separate(1)
+        rest = lines[index : table.end]
+        above = self._table if goes_on else ()
+        for row in rest[0].rows if rest and rest[0].rows else table_rows(rest, above=above):
+            starts.append(self._append(row.replace(HYPHEN, "-")))
+            self.writer.separate(1)
+        begin = self.blocks.pop().start if goes_on else starts[0]
+        self.blocks.append(Block(start=begin, end=self._end, kind="table"))
+        self._table = rest
+        self.writer.separate(1 if self._is_open else 2)
+        return starts[0]

@@ -1,0 +1,236 @@
+"""Which lines are headings, by type and by words, and how they stand above each other.
+
+Rules
+    1. A line collects points: larger type, bold, capitals, italics, a number or a word such as
+       "Item" before it, space around it; it loses some for the end of a sentence, for length,
+       for figures. From a threshold on it is a heading.
+    2. Headings of one style follow each other on one level; a style that ranks higher (larger,
+       capitals, bold) stands above. "Part" stands above "Item", and both above all styles.
+    3. An outline, where the file has one, says more than any style.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from spanwise.parsers.pdf.layout.page import Font
+from spanwise.parsers.pdf.layout.rows import Line
+
+__all__ = ["Body", "Style", "find_body", "heading_style", "page_body", "rank_levels"]
+
+_NAMED = re.compile(
+    r"(?P<kind>PART|Part|ITEM|Item|NOTE|Note|ARTICLE|Article|CHAPTER|Chapter|SECTION|Section"
+    r"|APPENDIX|Appendix|SCHEDULE|Schedule|EXHIBIT|Exhibit|ANNEX|Annex)\s+"
+    r"(?:[IVXLC]{1,7}|\d{1,3}(?:\.\d{1,3}){0,3}[A-Za-z]?|[A-Z](?:-\d{1,3})?)\b[.:]?"
+)
+_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,3})\.?\)?\s+(?=[A-Z])")
+_STOPS = re.compile(r"(?:[a-z\d)][.;,]|[;,])\Z")
+_ABBREVIATION = re.compile(r"\b(?:Inc|Corp|Co|Ltd|U\.S|L\.P|N\.A|plc|No)\.\Z")
+_DATE_WORDS = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|for|the|as|of|at|and|or|in|to|through"
+    r"|three|six|nine|twelve|two|four|five|thirteen|fifty|weeks?|quarters?|months?|years?|fiscal"
+    r"|ended|ending|period|unaudited|audited|change|percent|versus|vs|total|thousands|millions"
+    r"|billions|dollars|amounts|note|notes|assets|liabilities)\b|\d+",
+    re.IGNORECASE,
+)
+"""What heads of columns are made of; a line of nothing else titles nothing."""
+_LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
+_MAX_CHARS = 160
+_PROSE_CHARS = 40
+_THRESHOLD = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The type that most of a document is set in."""
+
+    size: float
+    font: int
+    bold: bool
+    italic: bool
+    scale: float = 1.0
+    """By how much the type of its page is smaller than that of the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a heading is set; the smaller `rank`, the higher it stands."""
+
+    rank: tuple[float, ...]
+    score: float
+
+
+def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
+    """Return the type of most prose of a document; of most characters where there is none."""
+    every = [line for lines in pages for line in lines]
+    prose = (
+        line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
+    )
+    return (
+        _common_type(prose, fonts)
+        or _common_type(every, fonts)
+        or Body(10.0, -1, bold=False, italic=False)
+    )
+
+
+def page_body(lines: Sequence[Line], body: Body, fonts: Sequence[Font]) -> Body:
+    """Return the type that a page is set in, which is scaled in some files.
+
+    Args:
+        lines: Lines of the page.
+        body: Type of the document, which is that of the page where some of its prose is so.
+        fonts: Fonts of the document.
+    """
+    prose = [
+        line for line in lines if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
+    ]
+    like = sum(abs(line.size - body.size) <= 0.06 * body.size for line in prose)
+    if like >= 2:
+        return body
+    if len(prose) < 2:
+        return _common_type(lines, fonts) or body
+    found = _common_type(prose, fonts) or body
+    return replace(found, scale=body.size / max(found.size, 1.0))
+
+
+def _common_type(lines: Iterable[Line], fonts: Sequence[Font]) -> Body | None:
+    chars: Counter[tuple[int, int]] = Counter()
+    sizes: Counter[int] = Counter()
+    for line in lines:
+        for font, size, count in line.runs:
+            chars[font, size] += count
+            sizes[size] += count
+    if not sizes:
+        return None
+    size = min(sizes, key=lambda s: (-sizes[s], s))
+    font = min((f for f, s in chars if s == size), key=lambda f: (-chars[f, size], f))
+    return Body(size / 10, font, bold=fonts[font].bold, italic=fonts[font].italic)
+
+
+def heading_style(
+    line: Line,
+    *,
+    body: Body,
+    fonts: Sequence[Font],
+    space_above: float,
+    space_below: float,
+    is_caption: bool,
+) -> Style | None:
+    """Return the style of a line that is a heading, None for others.
+
+    Args:
+        line: The line.
+        body: Type of the document.
+        fonts: Fonts of the document.
+        space_above: Distance to the baseline above, in sizes of the line; large at the top.
+        space_below: Distance to the baseline below.
+        is_caption: Whether a line of units follows, as under the caption of a table.
+    """
+    text = line.text
+    if not line.runs:
+        return None
+    letters = sum(map(str.isalpha, text))
+    if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
+        return None
+    named, numbered = _NAMED.match(text), _NUMBERED.match(text)
+    score = _type_score(line, text, body, fonts)
+    if is_caption:
+        score += 2.0
+    emphasis = score
+    if named:
+        score += 1.5
+    elif numbered:
+        score += 1.0
+    score += 0.5 * (space_above >= 1.6) + 0.5 * (space_below >= 1.45)
+    stands_alone = space_above >= 1.6 and space_below >= 1.45 and len(text) <= 40
+    score += _word_score(text, named=named is not None, stands_alone=stands_alone)
+    if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
+        return None
+    if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
+        return None
+    matches = (named, numbered)
+    return Style(_rank(line, matches, scale=body.scale, fonts=fonts), score)
+
+
+def _type_score(line: Line, text: str, body: Body, fonts: Sequence[Font]) -> float:
+    total = sum(count for _, _, count in line.runs)
+    bold = sum(count for font, _, count in line.runs if fonts[font].bold)
+    italic = sum(count for font, _, count in line.runs if fonts[font].italic)
+    foreign = sum(count for font, _, count in line.runs if font != body.font)
+    ratio = line.size / body.size
+    score = 0.0
+    if ratio >= 1.25:
+        score += 3
+    elif ratio >= 1.06:
+        score += 2
+    elif ratio < 0.88:
+        score -= 1
+    if bold >= 0.9 * total and not body.bold:
+        score += 2
+    elif italic >= 0.9 * total and not body.italic:
+        score += 1.5
+    elif foreign >= 0.9 * total and ratio >= 0.95:
+        score += 2 if fonts[line.runs[0][0]].is_nameless else 1
+    if text.isupper() and sum(map(str.isalpha, text)) >= 4:
+        score += 1.5
+    return score
+
+
+def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
+    score = 0.0
+    if _STOPS.search(text) and not _ABBREVIATION.search(text):
+        score -= 1.0 if named else 2.0
+    if (text[0].islower() and not stands_alone) or text[0] in "•●▪■◦*(":
+        score -= 2
+    words = text.split()
+    small = sum(word[0].islower() for word in words) / len(words)
+    if text[-1] == ":" and len(words) >= 6 and small > 0.4:
+        score -= 1.5
+    if len(text) > 110 or (len(words) >= 8 and small > 0.6):
+        score -= 1
+    return score
+
+
+def _rank(
+    line: Line,
+    matches: tuple[re.Match[str] | None, re.Match[str] | None],
+    *,
+    scale: float,
+    fonts: Sequence[Font],
+) -> tuple[float, ...]:
+    """Return what headings are compared by: kind, size, capitals, bold, italics, number."""
+    named, numbered = matches
+    kind = named["kind"].lower() if named else ""
+    order = {"part": 0, "item": 1}.get(kind, 2)
+    if order < 2:
+        return (order,)
+    depth = numbered["number"].count(".") if numbered else 0
+    main = max(line.runs, key=lambda run: run[2])[0]
+    return (
+        order,
+        -round(2 * scale * line.size) / 2,
+        not line.text.isupper(),
+        not fonts[main].bold,
+        fonts[main].italic,
+        depth,
+    )
+
+
+def rank_levels(ranks: Sequence[tuple[float, ...]]) -> list[int]:
+    """Return the level of each heading of a document, 1 the outermost.
+
+    A heading stands under the nearest one before it of a higher rank; a child is one level below
+    its parent.
+    """
+    stack: list[tuple[float, ...]] = []
+    levels = []
+    for rank in ranks:
+        while stack and stack[-1] >= rank:
+            stack.pop()
+        stack.append(rank)
+        levels.append(len(stack))
+    return levels

@@ -1,0 +1,73 @@
+"""Pages that are read from right to left: mirrored, so that the rest of the layout need not know.
+
+Rules
+    1. A page is so where most of its words with letters are.
+    2. Words of other scripts between them are one word of the mirrored page where they stand
+       beside each other: inside it they keep their order.
+"""
+
+from __future__ import annotations
+
+import re
+
+from spanwise.parsers.pdf.layout.page import PageContent, Rule, Words
+
+__all__ = ["is_right_to_left", "mirrored", "runs_right_to_left"]
+
+_LETTER = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_MAX_GAP = 0.6  # em
+_SAME_LINE = 0.25  # em
+
+
+def runs_right_to_left(text: str) -> bool:
+    """Return whether a text holds letters of Hebrew, Arabic and their kin."""
+    return _LETTER.search(text) is not None
+
+
+def is_right_to_left(words: Words) -> bool:
+    """Return whether most words of a page run from right to left."""
+    texts = words.texts
+    if not runs_right_to_left("".join(texts)):
+        return False
+    count = sum(map(runs_right_to_left, texts))
+    return 2 * count > sum(any(map(str.isalpha, text)) for text in texts)
+
+
+def mirrored(page: PageContent) -> PageContent:
+    """Return a page as it is seen in a mirror: what stood at the right stands at the left."""
+    width = page.width
+    rules = [Rule(width - r.right, r.bottom, width - r.left, r.top) for r in page.rules]
+    return PageContent(
+        width=width, height=page.height, words=_mirrored_words(page.words, width), rules=rules
+    )
+
+
+def _mirrored_words(words: Words, width: float) -> Words:
+    found = Words()
+    first = 0
+    for index in range(1, len(words) + 1):
+        if index < len(words) and _goes_on(words, index):
+            continue
+        run = sorted(range(first, index), key=lambda at: words.lefts[at])
+        left, right = width - words.rights[run[-1]], width - words.lefts[run[0]]
+        found.add(
+            " ".join([words.texts[at] for at in run]),
+            box=(left, right, words.baselines[first]),
+            size=words.sizes[first],
+            font=words.fonts[first],
+        )
+        first = index
+    return found
+
+
+def _goes_on(words: Words, index: int) -> bool:
+    """Return whether a word stands beside the one before it, both with letters of other scripts."""
+    for text in (words.texts[index - 1], words.texts[index]):
+        if runs_right_to_left(text) or not any(map(str.isalpha, text)):
+            return False
+    size = words.sizes[index]
+    shift = abs(words.baselines[index] - words.baselines[index - 1])
+    gap = max(
+        words.lefts[index] - words.rights[index - 1], words.lefts[index - 1] - words.rights[index]
+    )
+    return shift <= _SAME_LINE * size and 0 <= gap <= _MAX_GAP * size

@@ -1,0 +1,234 @@
+"""Tables without rules: lines whose cells stand in columns.
+
+Rules
+    1. A row is a line with a figure in a cell after the first, or with three cells. Two rows or
+       more that follow each other are a table, with the labels and heads between them.
+    2. What stands right above belongs to it: heads of columns, the line of units, the caption.
+    3. A label that goes on in the next line is one label; so is a cell.
+    4. A cell that is empty stays empty: figures keep their columns (`table_columns`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanwise.parsers.pdf.layout.rows import Cell, Line, is_figure
+from spanwise.parsers.pdf.layout.table_columns import align_rows
+from spanwise.parsers.writer import table_line
+
+__all__ = ["Table", "find_tables", "is_units", "stands_above", "table_rows"]
+
+_MAX_BETWEEN = 4  # lines without figures between two rows
+_MAX_ABOVE = 5  # lines of heads and caption
+_WIDE_GAP = 3.2  # sizes from one baseline to the next: no longer the same table
+_CAPTION_GAP = 2.6
+_ALIGNED = 4.0  # points
+_TIGHT = 1.35  # sizes between the baselines of a cell that is wrapped
+_UNITS = re.compile(
+    r"\(?(?:(?:\w+ )?(?:dollars |amounts )?in (?:thousands|millions|billions|[$€£]|u\.?s\.? d)"
+    r"|amounts in|dollars in|[$€£] (?:in )?(?:thousands|millions|billions)|\(unaudited\))",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[a-z)][.;]\Z")
+
+
+@dataclass(slots=True)
+class Table:
+    """Range of lines that are a table."""
+
+    start: int
+    end: int
+
+
+def find_tables(lines: Sequence[Line]) -> list[Table]:
+    """Return the tables among the lines of a page, in order, disjoint."""
+    rows = [_is_row(line) for line in lines]
+    _add_text_rows(lines, rows)
+    tables: list[Table] = []
+    index = 0
+    while index < len(lines):
+        floor = tables[-1].end if tables else 0
+        if lines[index].rows:
+            tables.append(Table(_table_start(lines, index, floor), index + 1))
+        if lines[index].rows or not rows[index]:
+            index += 1
+            continue
+        end = _table_end(lines, rows, index)
+        if _is_table(lines, rows, index, end):
+            tables.append(Table(_table_start(lines, index, floor), end))
+        index = end
+    return tables
+
+
+def _is_row(line: Line) -> bool:
+    cells = line.cells
+    if len(cells) < 2:
+        return False
+    if len(cells) >= 3:
+        return True
+    return is_figure(cells[1].text)
+
+
+def _add_text_rows(lines: Sequence[Line], rows: list[bool]) -> None:
+    """Mark lines of two cells of words as rows, where the second ones stand in a column."""
+    for index in range(1, len(lines)):
+        before, line = lines[index - 1], lines[index]
+        if len(before.cells) == len(line.cells) == 2 and _follows(before, line, _WIDE_GAP):
+            aligned = abs(before.cells[1].left - line.cells[1].left) < _ALIGNED
+            if aligned and line.cells[1].left - line.cells[0].right > 1.2 * line.size:
+                rows[index - 1] = rows[index] = True
+
+
+def _follows(before: Line, line: Line, most: float) -> bool:
+    """Return whether a line stands under another in the same region, at most so far below."""
+    distance = before.baseline - line.baseline
+    return before.region == line.region and 0 <= distance <= most * max(before.size, line.size)
+
+
+def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
+    """Return one past the last row of the table that starts with a row."""
+    end = start + 1
+    index = end
+    column = _figure_column(lines[start])
+    while index < len(lines) and index - end <= _MAX_BETWEEN:
+        line = lines[index]
+        if line.rows or not _follows(lines[index - 1], line, _WIDE_GAP):
+            break
+        if rows[index]:
+            column = min(column, _figure_column(line))
+            end = index + 1
+        elif _is_prose(line, column):
+            break
+        index += 1
+    row = lines[end - 1]
+    while (
+        end < len(lines) and _continued_cell(row, lines[end], lines[end - 1].baseline) is not None
+    ):
+        end += 1
+    return end
+
+
+def _figure_column(line: Line) -> float:
+    """Return where the figures of a row begin."""
+    return next((cell.left for cell in line.cells[1:] if is_figure(cell.text)), line.cells[1].left)
+
+
+def _is_prose(line: Line, column: float) -> bool:
+    """Return whether a line runs on into the column of figures, as a sentence does."""
+    if len(line.cells) > 1:
+        return False
+    width = line.region_right - line.region_left
+    long = line.right - line.left > 0.6 * width
+    return (long and line.right > column) or (
+        line.right > column and _SENTENCE_END.search(line.text) is not None
+    )
+
+
+def _is_table(lines: Sequence[Line], rows: Sequence[bool], start: int, end: int) -> bool:
+    count = sum(rows[start:end])
+    if count >= 2:
+        return True
+    figures = sum(is_figure(cell.text) for cell in lines[start].cells[1:])
+    return figures >= 2
+
+
+def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
+    """Return where the heads and the caption of a table begin."""
+    start = first
+    while start > floor and first - start < _MAX_ABOVE:
+        line, below = lines[start - 1], lines[start]
+        if line.rows or not _follows(line, below, _CAPTION_GAP):
+            break
+        if len(line.cells) == 1 and not _is_head(line):
+            break
+        start -= 1
+    return start
+
+
+def is_units(line: Line) -> bool:
+    """Return whether a line says what the figures of a table are counted in."""
+    text = line.text
+    return len(text) < 90 and _UNITS.match(text) is not None
+
+
+def _is_head(line: Line) -> bool:
+    """Return whether a line above a row is a head, a line of units, or a caption."""
+    text = line.text
+    if is_units(line):
+        return True
+    if len(text) > 100 or text[-1] in ".;" or text[0].islower():
+        return False
+    if text[-1] in ",:" and len(text) > 60:
+        return False
+    return line.right - line.left < 0.7 * (line.region_right - line.region_left)
+
+
+def table_rows(lines: Sequence[Line], *, above: Sequence[Line] = ()) -> list[str]:
+    """Return one text a row, with wrapped labels and cells joined, and empty cells kept.
+
+    Args:
+        lines: Lines of the table below its caption.
+        above: Lines of the same table on the page before.
+    """
+    rows: list[list[Cell]] = []
+    row: Line | None = None
+    baseline = 0.0
+    for line in lines:
+        place = _continued_cell(row, line, baseline) if row is not None else None
+        if place is not None:
+            rows[-1][place] = _joined(rows[-1][place], line.cells[0])
+        else:
+            if row is not None and _opens_label(row, line):
+                rows[-1] = [_joined(rows[-1][0], line.cells[0]), *line.cells[1:]]
+            else:
+                rows.append(list(line.cells))
+            row = line
+        baseline = line.baseline
+    aligned = align_rows(rows, above=[line.cells for line in above])
+    return [table_line(cells) for cells in aligned]
+
+
+def _joined(cell: Cell, rest: Cell) -> Cell:
+    """Return a cell with what it goes on with in the next line; it stands where it began."""
+    return Cell(f"{cell.text} {rest.text}", cell.left, cell.right)
+
+
+def _continued_cell(row: Line, line: Line, baseline: float) -> int | None:
+    """Return which cell of a row a line goes on with, None where it is no rest of one.
+
+    Args:
+        row: The row above.
+        line: A line.
+        baseline: That of the last line of the row.
+    """
+    if len(line.cells) != 1 or len(row.cells) < 2 or line.rows or row.region != line.region:
+        return None
+    if not 0 <= baseline - line.baseline <= _TIGHT * max(row.size, line.size):
+        return None
+    if line.text[0].islower() and line.right < row.cells[1].left:
+        return 0
+    for index, cell in enumerate(row.cells[1:], start=1):
+        if abs(cell.left - line.left) < _ALIGNED and not is_figure(cell.text):
+            return index
+    return None
+
+
+def stands_above(lines: Sequence[Line], index: int) -> bool:
+    """Return whether a line of a table is a head, a caption or the like, not part of a row."""
+    line = lines[index]
+    if len(line.cells) != 1 or line.rows:
+        return False
+    return index + 1 >= len(lines) or not _opens_label(line, lines[index + 1])
+
+
+def _opens_label(before: Line, line: Line) -> bool:
+    """Return whether a row goes on with the label in the line above it."""
+    return (
+        len(before.cells) == 1
+        and len(line.cells) > 1
+        and line.cells[0].text[0].islower()
+        and _follows(before, line, _TIGHT)
+        and before.left <= line.left + _ALIGNED
+    )

@@ -1,0 +1,106 @@
+"""Pages of a PDF that are pictures of text, drawn and read by an OCR engine.
+
+What the engine reads goes through the same layout as words of the file: rows of a table stay rows,
+columns are read one after the other, and large type is a heading.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import pypdfium2
+
+from spanwise.parsers.parsed import Source, Step
+from spanwise.parsers.pdf.layout.page import Font, PageContent, Words
+from spanwise.parsers.pdf.layout.pages import lay_out
+from spanwise.parsers.pdf.ocr import OcrEngine, OcrLine
+from spanwise.parsers.pdf.pages import PageLines, PagesRead
+from spanwise.parsers.pdf.picture import draw_page
+
+__all__ = ["OcrOutcome", "read_by_ocr"]
+
+_PAGES_WORTH = 500
+"""An engine may take as long for a page as so many pages of text."""
+_SHARE_OF_TIME = 0.8
+"""Of the time for a document: then what was read is kept, and the rest still needs OCR."""
+_FONT = Font("", bold=False, italic=False)
+_BASELINE = 0.2
+"""Share of the height of a line that is below its letters' feet."""
+_TYPE_SIZE = 0.8
+"""Size of the type by the height of a line's box."""
+_SAME_SIZE = 0.2
+"""Sizes this near to the page's usual one are it: boxes are not exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcrOutcome:
+    """What became of the pages that an engine was given."""
+
+    found: Sequence[int]
+    """Numbers of those on which it found more text than they had."""
+    left: Sequence[int]
+    """Numbers of those that it did not read."""
+    cause: str
+    """Why it did not, as it follows "not read by OCR"."""
+
+
+def read_by_ocr(
+    document: pypdfium2.PdfDocument,
+    read: PagesRead,
+    *,
+    numbers: Sequence[int],
+    engine: OcrEngine,
+    source: Source,
+    started: float,
+) -> OcrOutcome:
+    """Put what an engine reads on some pages in the place of what they had, where it is more.
+
+    Args:
+        document: The open document.
+        read: Its pages; changed.
+        numbers: Of the pages, 1-based.
+        engine: What reads them.
+        source: Hears of each page before it is read.
+        started: When the work on the document began, by the monotonic clock.
+    """
+    work = len(read.pages) + _PAGES_WORTH * len(numbers)
+    font = read.fonts.number(_FONT)
+    found: list[int] = []
+    end = started + _SHARE_OF_TIME * source.timeout_seconds
+    for place, number in enumerate(numbers):
+        if time.monotonic() > end:
+            return OcrOutcome(found, numbers[place:], " for want of time: raise timeout_seconds")
+        source.on_step(Step(pages=_PAGES_WORTH, of=work, page=number))
+        try:
+            picture = draw_page(document, number, dots_per_inch=engine.dots_per_inch)
+            lines = engine.read(picture.dots)
+        except (OSError, pypdfium2.PdfiumError) as error:
+            return OcrOutcome(found, numbers[place:], f": {error}")
+        if lines:
+            content = _page_content(lines, picture.points_per_dot, picture.dots.shape, font=font)
+            page = PageLines(lay_out(content), content.height)
+            if page.count_chars() > read.pages[number - 1].count_chars():
+                read.pages[number - 1] = page
+                found.append(number)
+    source.on_step(Step(pages=len(read.pages), of=work))
+    return OcrOutcome(found, (), "")
+
+
+def _page_content(
+    lines: Sequence[OcrLine], scale: float, shape: tuple[int, ...], *, font: int
+) -> PageContent:
+    """Return what the layout takes: points from the bottom in place of dots from the top."""
+    height = shape[0] * scale
+    usual = median(line.bottom - line.top for line in lines)
+    words = Words()
+    for line in lines:
+        tall = line.bottom - line.top
+        size = usual if abs(tall - usual) <= _SAME_SIZE * usual else tall
+        baseline = height - scale * (line.bottom - _BASELINE * tall)
+        for word in line.words:
+            box = (scale * word.left, scale * max(word.left, word.right), baseline)
+            words.add(word.text, box=box, size=max(1.0, scale * _TYPE_SIZE * size), font=font)
+    return PageContent(width=shape[1] * scale, height=height, words=words)

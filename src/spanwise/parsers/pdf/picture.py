@@ -1,0 +1,94 @@
+"""A page of a PDF, drawn."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pypdfium2
+
+from spanwise.parsers.parsed import Source, Step
+from spanwise.parsers.pdf.opening import open_pdf
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Picture", "draw_page", "draw_png"]
+
+_POINTS_PER_INCH = 72
+_PAGES_WORTH = 100
+"""Drawing may take as long as reading so many pages."""
+_MAX_DOTS = 40_000_000
+"""Larger pages (plans, posters) are drawn less finely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawn page."""
+
+    dots: NDArray[np.uint8]
+    """Shape (height, width), 0 is black; or (height, width, 3), red, green and blue."""
+    points_per_dot: float
+
+
+def draw_page(
+    document: pypdfium2.PdfDocument, number: int, *, dots_per_inch: float, colours: bool = False
+) -> Picture:
+    """Return a picture of a page as people see it, turned and cropped as the file says.
+
+    Args:
+        document: The open document.
+        number: Of the page, 1-based.
+        dots_per_inch: How finely; less where the page would have more than 40 million dots.
+        colours: Whether it is drawn in colours; else in grey.
+    """
+    page = document[number - 1]
+    width, height = page.get_size()
+    scale = dots_per_inch / _POINTS_PER_INCH
+    scale = min(scale, (_MAX_DOTS / max(1.0, width * height)) ** 0.5)
+    bitmap = page.render(scale=scale, grayscale=not colours, rev_byteorder=colours)
+    dots = bitmap.to_numpy().copy()
+    bitmap.close()
+    page.close()
+    return Picture(dots[:, :, :3] if colours else dots.reshape(dots.shape[:2]), 1 / scale)
+
+
+def draw_png(source: Source, *, page: int, dots_per_inch: float) -> bytes:
+    """Return a page of a PDF, in colours, as a PNG file.
+
+    Args:
+        source: The PDF.
+        page: Its number, 1-based.
+        dots_per_inch: How finely it is drawn.
+
+    Raises:
+        ParseError: As `open_pdf`; "unsupported" where there is no such page, "corrupt" where it
+            cannot be read.
+    """
+    source.on_step(Step(pages=_PAGES_WORTH, of=_PAGES_WORTH))
+    document = open_pdf(source, [])
+    if not 1 <= page <= len(document):
+        raise source.error("unsupported", f"it has {len(document)} pages, and no page {page}")
+    try:
+        picture = draw_page(document, page, dots_per_inch=dots_per_inch, colours=True)
+    except pypdfium2.PdfiumError as error:
+        raise source.error("corrupt", f"its page {page} cannot be read: {error}") from error
+    return _encode_png(picture.dots)
+
+
+def _encode_png(dots: NDArray[np.uint8]) -> bytes:
+    """Return a picture (height, width, 3) as a PNG file."""
+    import numpy as np
+
+    height, width, _ = dots.shape
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each begins with its filter: none
+    rows[:, 1:] = dots.reshape(height, 3 * width)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )

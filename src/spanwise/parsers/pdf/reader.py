@@ -1,0 +1,221 @@
+"""PDF: pages laid out as text in reading order, with headings and tables.
+
+Rules
+    1. pdfium reads the words and where they stand (`words`); `layout` makes text of them.
+    2. A file that pdfium refuses is salvaged before it is given up (`salvage`).
+    3. What a page does not give (damaged, scanned, a font without characters) is said in a warning
+       and in the status; pages that are pictures of text are read by OCR, where there is an engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pypdfium2
+
+from spanwise.errors import ParseError
+from spanwise.parsers.dates import iso_date
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.pdf.damage import find_damage
+from spanwise.parsers.pdf.layout.compose import Composition, compose
+from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
+from spanwise.parsers.pdf.opening import open_pdf, reopen_pdf
+from spanwise.parsers.pdf.outline import read_outline
+from spanwise.parsers.pdf.pages import PagesRead, is_garbled, name_pages, read_pages
+from spanwise.parsers.pdf.salvage import without_wrong_types
+from spanwise.parsers.titles import read_author, read_title
+from spanwise.types import DocumentStatus, Page, Scalar
+
+__all__ = ["parse_pdf", "read_pdf"]
+
+
+def parse_pdf(source: Source) -> Parsed:
+    """Return the text of all pages with its headings and tables; a page without text is empty.
+
+    Raises:
+        ParseError: "encrypted" where a password is needed to open it, "corrupt" where nothing can
+            be saved, "too_large" with too many pages, "needs_ocr" where its pages are pictures of
+            text that nothing there reads, "no_text" where no page holds any.
+    """
+    return read_pdf(source)[0]
+
+
+def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Composition]:
+    """Return as `parse_pdf`, with what was taken out of the pages.
+
+    Args:
+        source: The file.
+        with_outline: Whether the outline of the file, where it has one, ranks its headings.
+    """
+    started = time.monotonic()
+    warnings: list[str] = []
+    notes: list[str] = []
+    document = open_pdf(source, warnings)
+    read = _read_all(document, source)
+    if not warnings:
+        document, read = _read_damaged(document, read, source, warnings)
+    unread = _read_scans(document, read, source, notes, started=started)
+    composed = compose(
+        [page.lines for page in read.pages],
+        heights=[page.height for page in read.pages],
+        fonts=read.fonts.fonts,
+        outline=read_outline(document) if with_outline else (),
+    )
+    text = composed.text
+    status = _judge(source, read, unread, text, warnings)
+    if not text:
+        raise _no_text_error(source, read, unread, warnings[0] if warnings else "")
+    properties = document.get_metadata_dict(skip_empty=True)
+    parsed = Parsed(
+        text=text,
+        media_type="application/pdf",
+        title=read_title(properties.get("Title", "")),
+        pages=_place_pages(document, composed),
+        headings=composed.headings,
+        blocks=composed.blocks,
+        metadata=_read_metadata(properties),
+        status=status,
+        warnings=(*warnings, *notes),
+    )
+    return parsed, composed
+
+
+def _read_all(document: pypdfium2.PdfDocument, source: Source) -> PagesRead:
+    """Return the pages of a document, if they are not too many."""
+    count = len(document)
+    if count > source.max_pages:
+        raise source.error(
+            "too_large", f"it has {count} pages, more than {source.max_pages}; raise max_pages"
+        )
+    return read_pages(document.raw, count, source)
+
+
+def _read_damaged(
+    document: pypdfium2.PdfDocument, read: PagesRead, source: Source, warnings: list[str]
+) -> tuple[pypdfium2.PdfDocument, PagesRead]:
+    """Return a document and its pages, mended where that gives more text.
+
+    Args:
+        document: The open document.
+        read: Its pages.
+        source: Its file.
+        warnings: Where it is said that streams are damaged.
+    """
+    mended = None
+    damage = find_damage(document, source.data)
+    if damage is not None:
+        warnings.append(
+            f"{damage.streams} of its {damage.of} compressed parts are damaged; text may be "
+            "missing or wrong"
+        )
+        mended = damage.without_fonts
+    if read.failed:
+        mended = without_wrong_types(mended or source.data) or mended
+    reopened = reopen_pdf(mended) if mended else None
+    if reopened is None:
+        return document, read
+    again = _read_all(reopened, source)
+    return (reopened, again) if again.count_chars() > read.count_chars() else (document, read)
+
+
+def _read_scans(
+    document: pypdfium2.PdfDocument,
+    read: PagesRead,
+    source: Source,
+    warnings: list[str],
+    *,
+    started: float,
+) -> Sequence[int]:
+    """Read the pages that need OCR, where there is an engine; return those that still need it."""
+    wanted = sorted(read.scans + read.garbled)
+    engine = open_engine(source.ocr) if wanted else None
+    if engine is None:
+        return wanted
+    from spanwise.parsers.pdf.ocr_pages import read_by_ocr
+
+    done = read_by_ocr(
+        document, read, numbers=wanted, engine=engine, source=source, started=started
+    )
+    if done.found:
+        warnings.append(
+            f"{name_pages(done.found)} of {len(read.pages)} read by OCR ({engine.name})"
+        )
+    if done.left:
+        warnings.append(f"{name_pages(done.left)} not read by OCR{done.cause}")
+    return done.left
+
+
+def _judge(
+    source: Source, read: PagesRead, unread: Sequence[int], text: str, warnings: list[str]
+) -> DocumentStatus:
+    """Return whether the text is whole, and say of what it lacks.
+
+    Args:
+        source: The file.
+        read: Its pages.
+        unread: Pages that OCR would read.
+        text: Of the document.
+        warnings: What was found before, of a salvage or of damage; what is found is added.
+    """
+    count = len(read.pages)
+    is_partial = bool(warnings or read.failed or read.skipped)
+    if read.failed:
+        warnings.append(f"{name_pages(read.failed)} of {count} cannot be read")
+    if read.skipped:
+        warnings.append(f"{name_pages(read.skipped)} of {count} left out: the parser hung or died")
+    scans = sorted(set(unread) & set(read.scans))
+    if scans:
+        advice = ocr_advice(source.ocr)
+        warnings.append(f"no text on {name_pages(scans)} of {count}, only pictures; {advice}")
+    if is_garbled(text):
+        warnings.append("more than 5 % of its characters have no meaning in their font")
+        is_partial = True
+    if is_partial:
+        return "partial"
+    return "needs_ocr" if scans else "ok"
+
+
+def _no_text_error(
+    source: Source, read: PagesRead, unread: Sequence[int], cause: str
+) -> ParseError:
+    count = len(read.pages)
+    if unread:
+        advice = ocr_advice(source.ocr)
+        return source.error(
+            "needs_ocr", f"none of its {count} pages holds text, only pictures of it; {advice}"
+        )
+    if cause:
+        found = cause.partition(";")[0]
+        return source.error(
+            "corrupt", f"none of its {count} pages holds text ({found}); fetch or export it again"
+        )
+    return source.error(
+        "no_text", f"none of its {count} pages holds text: they are blank, drawings or photographs"
+    )
+
+
+def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tuple[Page, ...]:
+    """Return the pages, covering the text, with their labels: the file's own, else the printed."""
+    pages = []
+    end = len(composed.text)
+    for number in reversed(range(len(composed.starts))):
+        found = composed.starts[number]
+        start = end if found is None else found
+        label = document.get_page_label(number)
+        if not label or label == str(number + 1):
+            label = composed.labels[number]
+        pages.append(Page(start=start, end=end, label=label if label != str(number + 1) else None))
+        end = start
+    return tuple(reversed(pages))
+
+
+def _read_metadata(properties: dict[str, str]) -> dict[str, Scalar]:
+    metadata: dict[str, Scalar] = {}
+    author = read_author(properties.get("Author", ""))
+    if author:
+        metadata["author"] = author
+    day = iso_date(properties.get("CreationDate", "")) or iso_date(properties.get("ModDate", ""))
+    if day:
+        metadata["date"] = day
+    return metadata

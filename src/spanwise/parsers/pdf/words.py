@@ -1,0 +1,245 @@
+"""The words of a PDF page with their places, as cheaply as pdfium gives them.
+
+Rules
+    1. pdfium's own text says what the words are: most spaces are made by it and stand in no file.
+    2. Three calls a word: where it starts, where its last character ends, and its text object,
+       which names its font. Most filings have one text object a character; asking for each
+       character would cost more than everything else.
+    3. The height of a character's loose box is the size of its type times a factor of the font,
+       which is measured once a font and page.
+    4. A page whose text runs upwards, downwards or backwards is turned; words that run in another
+       direction than most are given apart, in content order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import hypot
+
+import pypdfium2.raw as pdfium
+
+from spanwise.parsers.pdf.layout.flow import HYPHEN
+from spanwise.parsers.pdf.layout.page import Font, Words
+from spanwise.parsers.pdf.layout.right_to_left import runs_right_to_left
+
+__all__ = ["FontTable", "PageWords", "read_words"]
+
+_WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
+_HALF = re.compile("[\ud800-\udfff]")
+_HYPHENS = "\ufffe\x02\xad"
+_BOLD = re.compile(r"bold|black|heavy|demi|semibold|[-,_ ](?:bd|blk|hv|sb|md)\b", re.IGNORECASE)
+_PLAIN = re.compile(r"regular|roman|book|light|thin|normal|medium", re.IGNORECASE)
+_ITALIC = re.compile(r"(?i:italic|oblique|[-,_ ]it\b)|(?<=[a-z])It\b")
+_NAMELESS = re.compile(
+    r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE
+)
+_BOLD_WEIGHT = (650, 1000)
+"""StemV times five is what pdfium calls weight; above 1000 it is nonsense."""
+_FLAG_ITALIC = 1 << 6
+_FLAG_BOLD = 1 << 18
+_MIN_HEIGHT = 0.05
+_SAMPLE = 12
+"""About so many words tell in which direction a page runs."""
+
+_Placed = tuple[str, int, int]
+"""A word with the places of its leftmost and of its rightmost character."""
+
+
+class FontTable:
+    """The fonts of a document, numbered in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.fonts: list[Font] = []
+        self._numbers: dict[Font, int] = {}
+
+    def number(self, font: Font) -> int:
+        """Return the number of a font."""
+        number = self._numbers.get(font)
+        if number is None:
+            number = self._numbers[font] = len(self.fonts)
+            self.fonts.append(font)
+        return number
+
+    def read(self, handle: object) -> int:
+        """Return the number of one of pdfium's fonts; of one without a name for None."""
+        nothing = Font("", bold=False, italic=False, is_nameless=True)
+        return self.number(_read_font(handle) if handle else nothing)
+
+
+def _read_font(handle: object) -> Font:
+    buffer = ctypes.create_string_buffer(256)
+    length = pdfium.FPDFFont_GetBaseFontName(handle, buffer, 256)
+    name = buffer.raw[: max(0, min(length, 256) - 1)].decode("utf-8", "replace")
+    nameless = _NAMELESS.fullmatch(name) is not None
+    name = name if nameless else name.split("+", 1)[-1]
+    flags = max(0, pdfium.FPDFFont_GetFlags(handle))
+    angle = ctypes.c_int()
+    slanted = bool(pdfium.FPDFFont_GetItalicAngle(handle, ctypes.byref(angle)) and angle.value)
+    bold = bool(_BOLD.search(name)) or bool(flags & _FLAG_BOLD)
+    if not bold and not nameless and not _PLAIN.search(name):
+        low, high = _BOLD_WEIGHT
+        bold = low <= pdfium.FPDFFont_GetWeight(handle) <= high
+    italic = bool(_ITALIC.search(name)) or bool(flags & _FLAG_ITALIC) or slanted
+    return Font(name, bold=bold, italic=italic, is_nameless=nameless)
+
+
+def _read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
+    """Return the characters of a page, one for each place that pdfium counts.
+
+    Characters outside the basic plane are in two halves where pdfium counts them so.
+    """
+    count = pdfium.FPDFText_CountChars(content)
+    if count <= 0:
+        return ""
+    size = 2 * count + 2  # a character outside the basic plane takes two places
+    buffer = (ctypes.c_ushort * size)()
+    written = pdfium.FPDFText_GetText(content, 0, count, buffer)
+    length = max(0, written - 1)
+    text = bytes(memoryview(buffer).cast("B")[: 2 * length]).decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    if length == count:  # a place holds half a character where it lies outside the basic plane
+        return "".join(map(chr, buffer[:length]))
+    return "".join([chr(pdfium.FPDFText_GetUnicode(content, place)) for place in range(count)])
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What is written on a page."""
+
+    words: Words
+    """Those that run in the direction of most, in content order, as if it were to the right."""
+    aside: list[str]
+    """Those that run in another direction, in content order."""
+    turn: int
+    """Direction of `words`, in quarter turns to the left: 0 to 3."""
+
+
+def read_words(
+    content: pdfium.FPDF_TEXTPAGE, *, size: tuple[float, float], fonts: FontTable
+) -> PageWords:
+    """Return the words of a page.
+
+    Args:
+        content: The page's text, as pdfium holds it.
+        size: Width and height of the page before any rotation, in points.
+        fonts: Fonts of the document; new ones are added.
+    """
+    placed = list(_place_words(_read_text(content)))
+    reader = _WordReader(content, fonts)
+    turns = Counter(reader.turn(start) for _, start, _ in placed[:: 1 + len(placed) // _SAMPLE])
+    turn = min(turns, key=lambda turn: (-turns[turn], turn), default=0)
+    words, aside = reader.read_turned(placed, turn, size) if turn else reader.read(placed)
+    return PageWords(words, aside, turn)
+
+
+def _place_words(text: str) -> Iterator[_Placed]:
+    """Yield each word with the places of its leftmost and of its rightmost character."""
+    has_backward, has_halves = runs_right_to_left(text), _HALF.search(text) is not None
+    for match in _WORD.finditer(text):
+        word, start, last = match.group(), match.start(), match.end() - 1
+        if word[-1] in _HYPHENS and last > start:
+            word, last = word[:-1] + HYPHEN, last - 1
+        if has_halves and _HALF.search(word):
+            word = word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        if has_backward and runs_right_to_left(word):
+            start, last = last, start
+        yield word, start, last
+
+
+class _WordReader:
+    """Reads one page; fonts are known by their address only while it is open."""
+
+    def __init__(self, content: pdfium.FPDF_TEXTPAGE, fonts: FontTable) -> None:
+        self._content = content
+        self._fonts = fonts
+        self._known: dict[int, tuple[int, float]] = {}
+
+    def read(self, placed: Sequence[_Placed]) -> tuple[Words, list[str]]:
+        """Return the words that run from left to right, and the others."""
+        content = self._content
+        words = Words()
+        aside: list[str] = []
+        x, y, box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
+        x_place, y_place, box_place = ctypes.byref(x), ctypes.byref(y), ctypes.byref(box)
+        get_origin, get_box = pdfium.FPDFText_GetCharOrigin, pdfium.FPDFText_GetLooseCharBox
+        for word, start, last in placed:
+            get_origin(content, start, x_place, y_place)
+            get_box(content, last, box_place)
+            height, left, right, baseline = box.top - box.bottom, x.value, box.right, y.value
+            if height < _MIN_HEIGHT or not box.bottom - height <= baseline <= box.top + height:
+                aside.append(word)
+                continue
+            font, factor = self._font(start, height)
+            words.add(word, box=(left, max(left, right), baseline), size=factor * height, font=font)
+        return words, aside
+
+    def read_turned(
+        self, placed: Sequence[_Placed], turn: int, size: tuple[float, float]
+    ) -> tuple[Words, list[str]]:
+        """Return the words that run in a direction, as if they ran to the right, and the others."""
+        words = Words()
+        aside: list[str] = []
+        x, y = ctypes.c_double(), ctypes.c_double()
+        sides = [ctypes.c_double() for _ in range(4)]
+        for word, start, last in placed:
+            if self.turn(start) != turn:
+                aside.append(word)
+                continue
+            pdfium.FPDFText_GetCharOrigin(self._content, start, ctypes.byref(x), ctypes.byref(y))
+            pdfium.FPDFText_GetCharBox(self._content, last, *map(ctypes.byref, sides))
+            left, right, bottom, top = (side.value for side in sides)
+            begin, baseline = _turned(x.value, y.value, turn, size)
+            end = max(_turned(left, bottom, turn, size)[0], _turned(right, top, turn, size)[0])
+            font, _ = self._font(start, 1.0)
+            words.add(
+                word,
+                box=(begin, max(begin, end), baseline),
+                size=max(self._size(start), 1.0),
+                font=font,
+            )
+        return words, aside
+
+    def _font(self, place: int, height: float) -> tuple[int, float]:
+        """Return the number of a character's font, and its size by the height of its box."""
+        text_object = pdfium.FPDFText_GetTextObject(self._content, place)
+        handle = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
+        address = ctypes.addressof(handle.contents) if handle else 0
+        known = self._known.get(address)
+        if known is None:
+            size = self._size(place)
+            factor = size / height if size > 0 else 1.0
+            known = self._known[address] = (self._fonts.read(handle), factor)
+        return known
+
+    def _size(self, place: int) -> float:
+        matrix = self._matrix(place)
+        size = pdfium.FPDFText_GetFontSize(self._content, place)
+        return float(size * hypot(matrix.c, matrix.d))
+
+    def turn(self, place: int) -> int:
+        """Return the direction of a character, in quarter turns to the left."""
+        matrix = self._matrix(place)
+        if abs(matrix.a) >= abs(matrix.b):
+            return 0 if matrix.a >= 0 else 2
+        return 1 if matrix.b > 0 else 3
+
+    def _matrix(self, place: int) -> pdfium.FS_MATRIX:
+        """Return the matrix of a character; zeros where it has none."""
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix))
+        return matrix
+
+
+def _turned(x: float, y: float, turn: int, size: tuple[float, float]) -> tuple[float, float]:
+    """Return where a point of a page lies when the page is turned back by quarter turns."""
+    width, height = size
+    if turn == 1:
+        return y, width - x
+    if turn == 2:
+        return width - x, height - y
+    return height - y, x

@@ -1,0 +1,1 @@
+"""The process that parses: started, asked, limited and killed."""

@@ -1,0 +1,334 @@
+"""One parsing process that can be killed: the parent's side.
+
+Rules
+    1. A child is started when it is first needed and used again; it is killed when it takes too
+       long (`deadlines`), and replaced when it died. What it has started is killed with it.
+    2. The child gets the environment variables that a Python process needs to start, no others.
+    3. Everything that the child says is an answer or the log of its last words; a library that
+       prints cannot disturb the protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from spanwise.errors import ParseError
+from spanwise.options import ParseOptions
+from spanwise.parsers.parsed import Step
+from spanwise.parsers.process.deadlines import Allowance, Watch
+from spanwise.parsers.process.protocol import Header, decode_error, read_frame, write_frame
+
+__all__ = ["ParserChild"]
+
+_DOCUMENTS_PER_CHILD = 500
+"""A child is replaced after so many documents: what its libraries leak ends with it."""
+_START_SECONDS = 60.0
+_END_SECONDS = 1.0
+_MAX_LOST_PAGES = 10
+_MAX_HUNG_PAGES = 3
+"""Pages on which a parser may die, or hang, before the document is given up."""
+_HEADER_BYTES = 1 << 28
+_LOG_BYTES = 1 << 16
+"""Of the end of the log, which is read: a library may have printed without end."""
+_PASSED_VARIABLES = frozenset(
+    "PATH SYSTEMROOT WINDIR TEMP TMP TMPDIR HOME USERPROFILE APPDATA LOCALAPPDATA LANG LC_ALL "
+    "LC_CTYPE LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONHOME PYTHONUSERBASE OMP_NUM_THREADS "
+    "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA".split()
+)
+_SET_VARIABLES = {"DO_NOT_TRACK": "1", "SCARF_NO_ANALYTICS": "true", "HF_HUB_OFFLINE": "1"}
+"""Parsers of other packages count their users and fetch models, unless they are told not to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came of a request."""
+
+    frame: tuple[Header, bytes] | None
+    """The answer; None where the process died or was killed."""
+    expired: bool
+    """Whether the time was up."""
+    page: int | None
+    """Number of the page it was at, where it told one."""
+    allowed_seconds: float
+    """How long its last step was allowed to take."""
+
+
+class ParserChild:
+    """One parsing process, started when it is needed. Used by one thread at a time."""
+
+    def __init__(self, options: ParseOptions) -> None:
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: BinaryIO | None = None
+        self._served = 0
+        self._abandoned = False
+
+    def ask(self, header: Header, payload: bytes) -> tuple[Header, bytes]:
+        """Return the answer to a request.
+
+        A page on which the process hangs or dies is left out of another attempt, a few times: the
+        rest of the document can be read.
+
+        Raises:
+            ParseError: If the source cannot be parsed, with the kind of the cause as `code`.
+            FetchError: If it cannot be opened, or is larger than the limit.
+        """
+        last = time.monotonic() + self._options.timeout_seconds
+        lost: dict[int, ParseError] = {}
+        while True:
+            asked = {**header, "skipped_pages": sorted(lost)}
+            reply = self._attempt(asked, payload, last=last)
+            if reply.frame is not None:
+                try:
+                    return self._read(reply.frame, header["name"])
+                except ParseError as error:  # of what the lost pages leave, which may be nothing
+                    if not lost:
+                        raise
+                    raise next(iter(lost.values())) from error
+            death = self._death(reply, header["name"])
+            hung = sum(one.code == "timeout" for one in (*lost.values(), death))
+            if hung > _MAX_HUNG_PAGES or len(lost) == _MAX_LOST_PAGES:
+                raise death
+            if reply.page is None or time.monotonic() >= last:
+                raise death
+            lost[reply.page] = death
+
+    def _read(self, frame: tuple[Header, bytes], name: str) -> tuple[Header, bytes]:
+        answer, _ = frame
+        if self._served >= _DOCUMENTS_PER_CHILD:
+            self.stop()
+        if "error" in answer:
+            raise decode_error(answer["error"], name)
+        return frame
+
+    def _attempt(self, header: Header, payload: bytes, *, last: float) -> _Reply:
+        """Send a request to a living child and return its reply.
+
+        A child that dies, and has served others, may have died of what they left: a new one
+        decides.
+        """
+        while True:
+            process = self._running(header["name"])
+            self._served += 1
+            allowance = Allowance(options=self._options, started=time.monotonic(), last=last)
+            try:
+                reply = self._exchange(process, header=header, payload=payload, allowance=allowance)
+            except ValueError as exc:
+                raise ParseError(
+                    f"{header['name']}: the parser's answer cannot be read: {exc}; leave it out",
+                    source=header["name"],
+                    code="crashed",
+                ) from exc
+            if reply.frame is None and self._abandoned:
+                raise self._abandoned_error(header["name"])
+            if reply.frame is not None or reply.expired or self._served == 1:
+                return reply
+            self.stop()
+
+    def _death(self, reply: _Reply, name: str) -> ParseError:
+        """Stop what is left of the process, and return the error that says what it died of."""
+        cause = self._last_words()
+        self.stop()
+        place = "" if reply.page is None else f" page {reply.page}"
+        if not reply.expired:
+            return ParseError(
+                f"{name}: the parser died{place and f' on{place}'}: {cause}",
+                source=name,
+                code="crashed",
+            )
+        options = self._options
+        return ParseError(
+            f"{name}: parsing{place} took longer than {reply.allowed_seconds:.3g} seconds and was "
+            f"stopped; raise the limits (timeout_seconds={options.timeout_seconds:g}, "
+            f"base_seconds={options.base_seconds:g}, page_seconds={options.page_seconds:g}) or "
+            "leave it out",
+            source=name,
+            code="timeout",
+        )
+
+    def stop(self) -> None:
+        """Kill the process, if there is one, and release what belongs to it."""
+        process, self._process = self._process, None
+        log, self._log = self._log, None
+        self._served = 0
+        if process is not None:
+            _kill(process)
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):  # what was not sent cannot be flushed
+                        stream.close()
+        if log is not None:
+            log.close()
+
+    def abandon(self) -> None:
+        """End the process for good, from another thread too; what it parses raises."""
+        self._abandoned = True
+        process = self._process
+        if process is not None:
+            _kill(process)
+
+    def _abandoned_error(self, name: str) -> ParseError:
+        self.stop()
+        return ParseError(
+            f"{name}: parsing was stopped, because its ParserPool was closed; parse it again",
+            source=name,
+            code="crashed",
+        )
+
+    def _running(self, name: str) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self.stop()
+        try:
+            process = self._start()
+            if self._abandoned:  # before there was a process that could be ended
+                _kill(process)
+            last = time.monotonic() + _START_SECONDS
+            starting = replace(self._options, base_seconds=_START_SECONDS)
+            allowance = Allowance(options=starting, started=time.monotonic(), last=last)
+            reply = self._exchange(process, header=None, payload=b"", allowance=allowance)
+            cause = None if reply.frame else self._last_words()
+        except OSError as exc:
+            cause = str(exc)
+        if cause is not None and self._abandoned:
+            raise self._abandoned_error(name)
+        if cause is not None or self._process is None:
+            self.stop()
+            raise ParseError(
+                f"{name}: the parsing process does not start: {cause}", source=name, code="crashed"
+            )
+        return self._process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
+        self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+            _command(self._options),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C is the parent's to handle
+        )
+        return self._process
+
+    def _exchange(
+        self,
+        process: subprocess.Popen[bytes],
+        *,
+        header: Header | None,
+        payload: bytes,
+        allowance: Allowance,
+    ) -> _Reply:
+        """Send a request (None to send nothing) and wait for the answer, step by step."""
+        requests, answers = process.stdin, process.stdout
+        if requests is None or answers is None:
+            raise RuntimeError("the parsing process was started without pipes")
+        begun = time.monotonic()
+        end = allowance.end_of(None, now=begun)
+        watch = Watch(end, lambda: _kill(process))
+        step: Step | None = None
+        frame = None
+        finished = False
+        try:
+            if header is not None:
+                write_frame(requests, header=header, payload=payload)
+            while (frame := read_frame(answers, max_bytes=_frame_limit(self._options))) is not None:
+                if "step" not in frame[0]:
+                    break
+                step = Step(**frame[0]["step"])
+                begun = time.monotonic()
+                end = allowance.end_of(step, now=begun)
+                watch.move(end)
+            finished = True
+        except OSError:  # it died while it was written to
+            finished = True
+        finally:
+            watch.stop()
+            if not finished:  # interrupted: the rest of the answer must not meet the next request
+                self.stop()
+        if frame is not None and watch.expired:
+            self.stop()  # it answered as it was killed
+        page = None if step is None else step.page
+        return _Reply(frame, expired=watch.expired, page=page, allowed_seconds=end - begun)
+
+    def _last_words(self) -> str:
+        """Return why the process died: the end of its log, or the signal that ended it."""
+        memory = (
+            f"it needed more than max_memory_bytes={self._options.max_memory_bytes}; raise that "
+            "limit, or leave the file out"
+        )
+        if self._process is None or self._log is None:
+            return "it was not started"
+        with suppress(subprocess.TimeoutExpired):  # it has closed its streams, and is just ending
+            self._process.wait(_END_SECONDS)
+        _kill(self._process)
+        status = self._process.wait()
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_BYTES))
+        lines = self._log.read().decode("utf-8", "replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if said.startswith("MemoryError"):
+            return memory
+        if status < 0:
+            return f"it was ended by {_signal_name(-status)}; most often {memory}"
+        return f"{said or f'it ended with status {status}'}; leave the file out and report this"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and what it has started, unless it was waited for already.
+
+    It leads a process group of its own. Windows has none: there its children are left.
+    """
+    if process.returncode is not None:  # its number may be that of another process by now
+        return
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # it is just starting, or gone
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _frame_limit(options: ParseOptions) -> int:
+    """Return the most bytes of a frame: of the text, or of all that points into it."""
+    return options.max_text_bytes + _HEADER_BYTES
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _command(options: ParseOptions) -> list[str]:
+    limit = str(options.max_memory_bytes)
+    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit]
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of the child: what starts Python, and where we import from."""
+    passed = {
+        name: value
+        for name, value in os.environ.items()  # noqa: TID251 - passed on by name, not read
+        if name.upper() in _PASSED_VARIABLES
+    }
+    return passed | _SET_VARIABLES | {"PYTHONPATH": os.pathsep.join(_import_path())}
+
+
+def _import_path() -> list[str]:
+    """Return our import path, without the folders of the user's script and of the moment.
+
+    A file beside a script that is called like one of our dependencies would be imported.
+    """
+    root = str(Path(__file__).resolve().parents[3])
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    left_out = {"", str(Path.cwd())} | ({str(Path(script).resolve().parent)} if script else set())
+    return [path for path in sys.path if path == root or path not in left_out] + [root]

@@ -1,0 +1,209 @@
+"""Parsing files and bytes to documents, in child processes that can be killed."""
+
+from __future__ import annotations
+
+import os
+import queue
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from spanwise.errors import OptionError
+from spanwise.options import ParseOptions
+from spanwise.parsers.adapters.plugins import check_parser
+from spanwise.parsers.containers import UnpackBudget, Unpacked
+from spanwise.parsers.formats import FormatName
+from spanwise.parsers.parsed import Parsed
+from spanwise.parsers.pdf.ocr import check_engine
+from spanwise.parsers.process.child import ParserChild
+from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
+from spanwise.types import Document
+
+__all__ = ["ParserPool"]
+
+
+class ParserPool:
+    """Parses files and bytes in child processes, as many at a time as it has workers.
+
+    Safe for use by several threads; a call waits for a free worker. Close it, or use it as a
+    context manager.
+    """
+
+    def __init__(self, *, options: ParseOptions, workers: int = 1) -> None:
+        if workers < 1:
+            raise OptionError(f"workers is {workers!r}; it must be at least 1")
+        check_engine(options.ocr)
+        check_parser(options.parser)
+        self._options = options
+        self._closed = False
+        self._children = [ParserChild(options) for _ in range(workers)]
+        self._idle: queue.LifoQueue[ParserChild] = queue.LifoQueue()
+        for child in self._children:
+            self._idle.put(child)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the children at once; a call that waits for one raises. May be called twice."""
+        self._closed = True
+        for child in self._children:
+            child.abandon()
+        idle = []
+        while not self._idle.empty():
+            idle.append(self._idle.get_nowait())
+        for child in idle:
+            child.stop()
+            self._idle.put(child)
+
+    def parse(
+        self,
+        path: Path,
+        *,
+        document_id: str,
+        source: str,
+        source_root: str,
+        media_type: str | None = None,
+        charset: str | None = None,
+    ) -> Document:
+        """Parse a file.
+
+        Args:
+            path: The file; its content decides what it is, not its extension.
+            document_id: Id of the document.
+            source: What errors name and the document records: the path or URL as people know it,
+                valid UTF-8 (`core.file_names.name_to_id`); its extension is a hint.
+            source_root: Folder, file or URL that was named when it was added.
+            media_type: As a server declared it, without parameters.
+            charset: As a server declared it.
+
+        Raises:
+            ParseError: If it cannot be read as text, with the kind of the cause as `code`.
+            FetchError: If it cannot be opened, or is larger than the limit.
+        """
+        header = self._header(task="parse", name=source)
+        header |= {"media_type": media_type, "charset": charset}
+        parsed, content_hash = self._ask(header, os.fsencode(path.absolute()))
+        return _build(
+            parsed,
+            document_id=document_id,
+            source=source,
+            source_root=source_root,
+            content_hash=content_hash,
+        )
+
+    def draw_page(
+        self, origin: Path | bytes, *, page: int, dots_per_inch: float, source: str
+    ) -> tuple[bytes, str]:
+        """Return a page of a PDF as a PNG file, and the SHA-256 of the bytes it was drawn from.
+
+        Args:
+            origin: The file, or its bytes.
+            page: Number of the page, 1-based.
+            dots_per_inch: How finely.
+            source: What errors name.
+
+        Raises:
+            ParseError: "unsupported" where it is no PDF or has no such page; else as `parse`.
+            FetchError: As `parse`.
+        """
+        is_path = isinstance(origin, Path)
+        header = self._header(task="draw", name=source)
+        header |= {"page": page, "dots_per_inch": dots_per_inch}
+        header["kind"] = "path" if is_path else "bytes"
+        payload = os.fsencode(origin.absolute()) if isinstance(origin, Path) else origin
+        answer, png = self._exchange(header, payload)
+        return png, answer["content_hash"]
+
+    def _header(self, *, task: str, name: str) -> dict[str, object]:
+        options = self._options
+        return {
+            "kind": "path",
+            "task": task,
+            "name": name,
+            "media_type": None,
+            "charset": None,
+            "timeout_seconds": options.timeout_seconds,
+            "max_file_bytes": options.max_file_bytes,
+            "max_unpacked_bytes": options.max_unpacked_bytes,
+            "max_text_bytes": options.max_text_bytes,
+            "max_pages": options.max_pages,
+            "ocr": options.ocr,
+            "parser": options.parser,
+        }
+
+    def look(self, path: Path, *, source: str) -> FormatName:
+        """Return which format a file has, by its content.
+
+        Raises:
+            ParseError: If no parser reads it.
+            FetchError: If it cannot be opened, or is larger than the limit.
+        """
+        header = self._header(task="look", name=source)
+        answer, _ = self._exchange(header, os.fsencode(path.absolute()))
+        found: FormatName = answer["format"]
+        return found
+
+    def unpack(self, path: Path, *, source: str, budget: UnpackBudget) -> Unpacked:
+        """Write the members of a container into a folder, as files with numbers for names.
+
+        Args:
+            path: What may be a container: its content decides.
+            source: What errors name.
+            budget: Where members go, and how many and how large they may be.
+
+        Raises:
+            ParseError: If it cannot be read at all; what can be read in part is.
+            FetchError: If it cannot be opened, or is larger than the limit.
+        """
+        header = self._header(task="unpack", name=source)
+        header |= {
+            "into": str(budget.into),
+            "max_members": budget.max_members,
+            "max_container_bytes": budget.max_bytes,
+        }
+        answer, _ = self._exchange(header, os.fsencode(path.absolute()))
+        return decode_unpacked(answer)
+
+    def _ask(self, header: Header, payload: bytes) -> tuple[Parsed, str]:
+        answer, text = self._exchange(header, payload)
+        return decode_parsed(answer, text.decode("utf-8")), answer["content_hash"]
+
+    def _exchange(self, header: Header, payload: bytes) -> tuple[Header, bytes]:
+        if self._closed:
+            raise OptionError("this ParserPool is closed; open another one")
+        child = self._idle.get()
+        try:
+            return child.ask(header, payload)
+        finally:
+            if self._closed:
+                child.stop()
+            self._idle.put(child)
+
+
+def _build(
+    parsed: Parsed, *, document_id: str, source: str, source_root: str, content_hash: str
+) -> Document:
+    return Document(
+        id=document_id,
+        text=parsed.text,
+        title=parsed.title,
+        pages=parsed.pages,
+        headings=parsed.headings,
+        blocks=parsed.blocks,
+        metadata=parsed.metadata,
+        media_type=parsed.media_type,
+        source=source,
+        source_root=source_root,
+        content_hash=content_hash,
+        status=parsed.status,
+        warnings=parsed.warnings,
+    )

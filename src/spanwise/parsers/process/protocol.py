@@ -1,0 +1,166 @@
+"""How a parsing process and its parent talk: frames of a JSON header and a payload of bytes.
+
+A frame is two unsigned big-endian lengths (header 4 bytes, payload 8 bytes), the header as JSON,
+and the payload as it is: text of any size crosses without being escaped.
+
+A request's header holds `kind` ("path": the payload is the path; "bytes": the payload is the
+document), `task`, `name`, `media_type`, `charset` and the limits. Before its answer the process
+tells the steps it is about to do, in frames whose header holds `step`. The answer's header is
+`error` with that of `encode_error`, or by task:
+
+    parse     that of `encode_parsed`; the payload is the text
+    look      `format`
+    unpack    that of `encode_unpacked`; the request names the folder that members go `into`
+    draw      `content_hash`; the payload is the `page` as a PNG file, in so many `dots_per_inch`
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import IO, Any, cast
+
+from spanwise.errors import DocumentError, DocumentErrorCode, FetchError, ParseError
+from spanwise.parsers.containers import ContainerError, LostMember, Member, Unpacked
+from spanwise.parsers.parsed import Parsed
+from spanwise.types import Block, Heading, Page
+
+__all__ = [
+    "Header",
+    "decode_error",
+    "decode_parsed",
+    "decode_unpacked",
+    "encode_error",
+    "encode_parsed",
+    "encode_unpacked",
+    "read_frame",
+    "write_frame",
+]
+
+Header = Mapping[str, Any]
+"""A JSON object."""
+
+_LENGTHS = struct.Struct(">IQ")
+_ERROR_KINDS: Mapping[str, type[DocumentError]] = {
+    "container": ContainerError,
+    "fetch": FetchError,
+    "parse": ParseError,
+}
+
+
+def write_frame(stream: IO[bytes], *, header: Header, payload: bytes) -> None:
+    """Write one frame and flush it."""
+    encoded = json.dumps(header, separators=(",", ":")).encode("ascii")
+    stream.write(_LENGTHS.pack(len(encoded), len(payload)))
+    stream.write(encoded)
+    stream.write(payload)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Header, bytes] | None:
+    """Return the next frame, or None where the stream ends, inside a frame too.
+
+    Args:
+        stream: What the other side writes to.
+        max_bytes: Largest header, and largest payload; None for any.
+
+    Raises:
+        ValueError: If one of them is larger.
+    """
+    lengths = stream.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
+        return None
+    header_bytes, payload_bytes = _LENGTHS.unpack(lengths)
+    if max_bytes is not None and max(header_bytes, payload_bytes) > max_bytes:
+        raise ValueError(
+            f"a frame of {header_bytes} and {payload_bytes} bytes; at most {max_bytes}"
+        )
+    encoded = stream.read(header_bytes)
+    if len(encoded) < header_bytes:
+        return None
+    payload = stream.read(payload_bytes)
+    if len(payload) < payload_bytes:
+        return None
+    return json.loads(encoded), payload
+
+
+def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
+    """Return the header of an answer; the text is its payload, in UTF-8."""
+    return {
+        "content_hash": content_hash,
+        "media_type": parsed.media_type,
+        "title": parsed.title,
+        "pages": [[page.start, page.end, page.label] for page in parsed.pages],
+        "headings": [[item.start, item.end, item.level, item.title] for item in parsed.headings],
+        "blocks": [[block.start, block.end, block.kind] for block in parsed.blocks],
+        "metadata": dict(parsed.metadata),
+        "status": parsed.status,
+        "warnings": list(parsed.warnings),
+    }
+
+
+def decode_parsed(header: Header, text: str) -> Parsed:
+    """Return what `encode_parsed` was given, with its text."""
+    return Parsed(
+        text=text,
+        media_type=header["media_type"],
+        title=header["title"],
+        pages=tuple(Page(start=s, end=e, label=label) for s, e, label in header["pages"]),
+        headings=tuple(
+            Heading(start=start, end=end, level=level, title=title)
+            for start, end, level, title in header["headings"]
+        ),
+        blocks=tuple(Block(start=s, end=e, kind=kind) for s, e, kind in header["blocks"]),
+        metadata=header["metadata"],
+        status=header["status"],
+        warnings=tuple(header["warnings"]),
+    )
+
+
+def encode_unpacked(unpacked: Unpacked) -> Header:
+    """Return the header of an answer that holds no text."""
+    return {
+        "is_container": unpacked.is_container,
+        "is_document": unpacked.is_document,
+        "members": [[one.name, one.file_name, one.bytes] for one in unpacked.members],
+        "lost": [_encode_lost(one) for one in unpacked.lost],
+        "remarks": list(unpacked.remarks),
+        "stopped": unpacked.stopped and _encode_lost(unpacked.stopped),
+    }
+
+
+def _encode_lost(lost: LostMember) -> list[str]:
+    return [lost.name, lost.code, lost.cause]
+
+
+def _decode_lost(encoded: list[str]) -> LostMember:
+    name, code, cause = encoded
+    return LostMember(name=name, code=cast("DocumentErrorCode", code), cause=cause)
+
+
+def decode_unpacked(header: Header) -> Unpacked:
+    """Return what `encode_unpacked` was given."""
+    return Unpacked(
+        is_container=header["is_container"],
+        is_document=header["is_document"],
+        members=tuple(
+            Member(name=name, file_name=file_name, bytes=size)
+            for name, file_name, size in header["members"]
+        ),
+        lost=tuple(map(_decode_lost, header["lost"])),
+        remarks=tuple(header["remarks"]),
+        stopped=header["stopped"] and _decode_lost(header["stopped"]),
+    )
+
+
+def encode_error(error: DocumentError) -> Header:
+    """Return an error as it crosses to the parent."""
+    kind = next(name for name, found in _ERROR_KINDS.items() if isinstance(error, found))
+    return {"kind": kind, "code": error.code, "message": str(error)}
+
+
+def decode_error(header: Header, name: str) -> DocumentError:
+    """Return the error that `encode_error` was given, of the source of this name."""
+    code = cast("DocumentErrorCode", header["code"])
+    return _ERROR_KINDS[header["kind"]](header["message"], source=name, code=code)

@@ -1,0 +1,248 @@
+"""The process that parses: `python -m spanwise.parsers.process.worker`, started by `isolation`.
+
+It answers one request after the other on its standard streams (`protocol`) until its input ends.
+A defect in a parser, or memory that runs out, ends it: the parent sees that, says so and starts
+another one. It imports only the parsers that it needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import BinaryIO
+
+from spanwise.errors import DocumentError, FetchError
+from spanwise.parsers.adapters.plugins import OWN_PARSERS, parse_with
+from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudget, Unpacked
+from spanwise.parsers.detect import detect_format
+from spanwise.parsers.formats import PARSERS, UNPACKERS
+from spanwise.parsers.parsed import Parsed, Source, Step
+from spanwise.parsers.process.protocol import (
+    Header,
+    encode_error,
+    encode_parsed,
+    encode_unpacked,
+    read_frame,
+    write_frame,
+)
+
+__all__ = ["answer", "main"]
+
+_ALARM_MARGIN_SECONDS = 30
+_PARENT_SECONDS = 1.0
+
+
+def main(arguments: list[str]) -> None:
+    """Answer requests until the input ends.
+
+    Args:
+        arguments: Limit of the address space in bytes.
+    """
+    _limit_memory(int(arguments[0]))
+    requests, answers = _take_streams()
+    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    write_frame(answers, header={"ready": True}, payload=b"")
+
+    def tell(step: Step) -> None:
+        told = {"pages": step.pages, "of": step.of, "page": step.page}
+        write_frame(answers, header={"step": told}, payload=b"")
+
+    while (frame := read_frame(requests)) is not None:
+        header, payload = frame
+        _set_alarm(header["timeout_seconds"] + _ALARM_MARGIN_SECONDS)
+        found, text = answer(header, payload, on_step=tell)
+        _set_alarm(0)
+        write_frame(answers, header=found, payload=text)
+        del frame, payload, found, text  # a large document is not held while it waits
+
+
+def _limit_memory(max_memory_bytes: int) -> None:
+    """Limit the address space, where the platform can, and leave no core files."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    for limit, value in ((resource.RLIMIT_AS, max_memory_bytes), (resource.RLIMIT_CORE, 0)):
+        try:
+            resource.setrlimit(limit, (value, value))
+        except (ValueError, OSError, OverflowError):
+            # macOS refuses it, and so does a lower limit set outside; or it is none, so large it is
+            continue
+
+
+def _take_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return the streams of the protocol, and send whatever a library prints to the log."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+def _follow_parent(parent: int) -> None:
+    """End this process and its own children soon after the parent, however that ended.
+
+    Without this a parser that hangs would outlive a killed program until its alarm. Windows tells
+    nothing of a parent's end: there it lives until its input is read.
+    """
+    while os.getppid() == parent:
+        time.sleep(_PARENT_SECONDS)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+def _set_alarm(seconds: float) -> None:
+    """End this process after so many seconds, should the parent be gone; 0 ends the wait."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(seconds))
+
+
+def answer(
+    header: Header, payload: bytes, *, on_step: Callable[[Step], None]
+) -> tuple[Header, bytes]:
+    """Return the header and the text that answer a request (`protocol`), telling each step."""
+    try:
+        data = payload if header["kind"] == "bytes" else _read_file(header, payload)
+        source = Source(
+            data=data,
+            name=header["name"],
+            media_type=header["media_type"],
+            charset=header["charset"],
+            max_unpacked_bytes=header["max_unpacked_bytes"],
+            max_pages=header["max_pages"],
+            max_text_bytes=header["max_text_bytes"],
+            skipped_pages=frozenset(header["skipped_pages"]),
+            timeout_seconds=header["timeout_seconds"],
+            ocr=header["ocr"],
+            on_step=on_step,
+        )
+        on_step(Step.of_bytes(len(data)))
+        if header["task"] == "look":
+            return {"format": detect_format(source)}, b""
+        if header["task"] == "unpack":
+            return encode_unpacked(_unpack(source, header, payload)), b""
+        content_hash = hashlib.sha256(data).hexdigest()
+        if header["task"] == "draw":
+            return {"content_hash": content_hash}, _draw(source, header)
+        parsed = _parse(source, header["parser"])
+        text = _encode_text(parsed.text, source)
+        del data, source
+        return encode_parsed(parsed, content_hash=content_hash), text
+    except DocumentError as error:
+        return {"error": encode_error(error)}, b""
+
+
+def _encode_text(text: str, source: Source) -> bytes:
+    """Return a text in UTF-8.
+
+    Raises:
+        ParseError: "too_large" over the limit.
+    """
+    encoded = text.encode("utf-8")
+    if len(encoded) > source.max_text_bytes:
+        raise source.error(
+            "too_large",
+            f"its text has {len(encoded)} bytes, more than {source.max_text_bytes}; raise "
+            "max_text_bytes, or leave the file out",
+        )
+    return encoded
+
+
+def _read_file(header: Header, path: bytes) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        FetchError: "unreadable" where it cannot be opened, "too_large".
+    """
+    name, limit = header["name"], header["max_file_bytes"]
+    try:
+        status = os.stat(path)  # noqa: PTH116 - the path is bytes
+        if not stat.S_ISREG(status.st_mode):
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            raise FetchError(f"{name}: it is {what}; name a file", source=name, code="unreadable")
+        if status.st_size <= limit:
+            with Path(os.fsdecode(path)).open("rb") as file:
+                return file.read()
+    except (OSError, ValueError) as exc:  # a path may hold a NUL
+        reason = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
+        raise FetchError(
+            f"{name}: cannot be opened: {reason}; check path and permissions",
+            source=name,
+            code="unreadable",
+        ) from exc
+    raise FetchError(
+        f"{name}: it has {status.st_size} bytes, more than {limit}; raise max_file_bytes",
+        source=name,
+        code="too_large",
+    )
+
+
+def _draw(source: Source, header: Header) -> bytes:
+    """Return the page that a request names, as a PNG file.
+
+    Raises:
+        ParseError: "unsupported" where there is no such page.
+    """
+    if detect_format(source) != "pdf":
+        raise source.error("unsupported", "it is no PDF, and only pages of PDFs can be drawn")
+    from spanwise.parsers.pdf.picture import draw_png
+
+    return draw_png(source, page=header["page"], dots_per_inch=header["dots_per_inch"])
+
+
+def _parse(source: Source, parser: str) -> Parsed:
+    """Parse a source by what its content is; only the parser it needs is imported.
+
+    What is a container too (an e-mail) is read by our own parser, whoever reads the others: it
+    tells of the members.
+
+    Raises:
+        ContainerError: If the source is a container and nothing else.
+    """
+    found = detect_format(source)
+    if found not in PARSERS:
+        raise ContainerError(
+            f"{source.name}: it holds documents and is none itself; unpack it",
+            source=source.name,
+            code="unsupported",
+        )
+    if parser != OWN_PARSERS and found not in UNPACKERS:
+        return parse_with(parser, source)
+    module, _, function = PARSERS[found].partition(":")
+    parse: Callable[[Source], Parsed] = getattr(import_module(module), function)
+    return parse(source)
+
+
+def _unpack(source: Source, header: Header, path: bytes) -> Unpacked:
+    """Write the members of a source into a folder, if it is a container."""
+    found = detect_format(source)
+    if found not in UNPACKERS:
+        return Unpacked(is_container=False)
+    folder = MemberFolder(
+        path=Path(os.fsdecode(path)),
+        source=source,
+        budget=UnpackBudget(
+            into=Path(header["into"]),
+            max_members=header["max_members"],
+            max_bytes=header["max_container_bytes"],
+        ),
+        max_member_bytes=header["max_file_bytes"],
+        is_document=found in PARSERS,
+    )
+    module, _, function = UNPACKERS[found].partition(":")
+    unpack: Callable[[MemberFolder], None] = getattr(import_module(module), function)
+    return folder.filled_by(unpack)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

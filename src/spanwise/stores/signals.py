@@ -1,0 +1,98 @@
+"""Signals of landmarks in `truth.db`: one row a document and landmark, one number a chunk.
+
+Every function works on a connection that is lent to the calling thread, as those of `truth` do.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.packs.landmarks import range_signals
+from spanwise.stores.schema import POSITION_BITS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.core.scan import PassageRange
+
+__all__ = [
+    "delete_signals",
+    "insert_signals",
+    "list_signals",
+    "read_packs",
+    "read_signals",
+    "renew_signals",
+]
+
+_STORED = np.dtype("<f2")
+
+
+def read_packs(connection: sqlite3.Connection) -> str:
+    """Return the packs that are recorded, "" for none."""
+    row = connection.execute("select value from setting where name = 'packs'").fetchone()
+    return "" if row is None else str(row[0])
+
+
+def insert_signals(
+    connection: sqlite3.Connection, number: int, signals: Mapping[str, NDArray[np.float16]]
+) -> None:
+    """Insert the signals of a document that has none."""
+    connection.executemany(
+        "insert into signal (document, landmark, data) values (?, ?, ?)",
+        [
+            (number, landmark, np.ascontiguousarray(signals[landmark], dtype=_STORED).tobytes())
+            for landmark in sorted(signals)
+        ],
+    )
+
+
+def delete_signals(connection: sqlite3.Connection, number: int) -> None:
+    """Delete the signals of a document."""
+    connection.execute("delete from signal where document = ?", (number,))
+
+
+def renew_signals(
+    connection: sqlite3.Connection,
+    make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]],
+) -> None:
+    """Make the signals of all documents anew, each of the texts of its chunks."""
+    connection.execute("delete from signal")
+    numbers = connection.execute("select number from document order by number").fetchall()
+    for (number,) in numbers:
+        base = number << POSITION_BITS
+        rows = connection.execute(
+            "select text from chunk where key >= ? and key < ? order by key",
+            (base, base + (1 << POSITION_BITS)),
+        )
+        insert_signals(connection, number, make([text for (text,) in rows]))
+
+
+def read_signals(
+    connection: sqlite3.Connection, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+) -> NDArray[np.float32]:
+    """Return the signals of the chunks of some ranges, 0 where there is none, (landmarks, n)."""
+    rows = connection.execute(
+        "select document, landmark, data from signal where document in"
+        " (select value from json_each(?)) and landmark in (select value from json_each(?))",
+        (json.dumps(sorted({span.handle for span in ranges})), json.dumps(list(landmarks))),
+    )
+    signals: dict[int, dict[str, NDArray[np.float16]]] = {}
+    for number, landmark, data in rows:
+        signals.setdefault(number, {})[landmark] = np.frombuffer(data, dtype=_STORED)
+    return range_signals(ranges, landmarks, signals)
+
+
+def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    """Return the landmarks that documents have, by id, those that have any."""
+    rows = connection.execute(
+        "select id, landmark from signal join document on number = document order by id, landmark"
+    )
+    found: dict[str, list[str]] = {}
+    for document_id, landmark in rows:
+        found.setdefault(document_id, []).append(landmark)
+    return {document_id: tuple(landmarks) for document_id, landmarks in found.items()}

@@ -1,0 +1,35 @@
+"""The section trees of documents of our own: what readers see over what they read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import GoldenCheck
+
+from spanwise.core.filings.covers import cover_fields
+from spanwise.core.sections import split_sections
+from spanwise.core.titles import document_title, title_words
+from spanwise.types import Document
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.mark.parametrize("name", ["charter.txt", "filing.txt"])
+def test_sections_of_contracts_and_filings(name: str, golden: GoldenCheck) -> None:
+    """Clauses and items make the tree; tables of contents and references do not."""
+    text = (FOLDER / name).read_text("utf-8")
+    document = Document(id=name, text=text, metadata=cover_fields(text))
+    title = document_title(document)
+    golden(
+        name,
+        {
+            "fields": dict(document.metadata),
+            "title": title,
+            "title_words": title_words(document, title=title),
+            "sections": [
+                [" > ".join(section.path), text[section.start : section.end].strip()[:40]]
+                for section in split_sections(document)
+            ],
+        },
+    )

@@ -1,0 +1,103 @@
+"""A page of a stored document as a picture, from the file it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.documents import build_pdf
+from tests.integration.commands import read_json, spanwise
+
+from spanwise import KnowledgeBase
+from spanwise.errors import DocumentNotFoundError, FetchError, OptionError, ParseError
+from spanwise.knowledge_base.page_images import draw_page
+from spanwise.options import FetchOptions, ParseOptions
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(name="folder")
+def reports(tmp_path: Path) -> Path:
+    folder = tmp_path / "in" / "reports"
+    folder.mkdir(parents=True)
+    (folder / "a.pdf").write_bytes(build_pdf(["First page.", "Second page."]))
+    (folder / "b.txt").write_text("No pages.")
+    return folder
+
+
+@pytest.fixture(name="filled")
+def filled_knowledge_base(folder: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None) as knowledge_base:
+        knowledge_base.add(folder.parent)
+        yield knowledge_base
+
+
+def test_page_is_drawn(filled: KnowledgeBase) -> None:
+    """Finer pictures are larger ones."""
+    coarse = filled.page_image("reports/a.pdf", 2, dots_per_inch=20)
+    fine = filled.page_image("reports/a.pdf", 2)
+    assert coarse.startswith(PNG)
+    assert len(fine) > len(coarse)
+
+
+def test_file_that_was_named_alone_is_found(filled: KnowledgeBase, folder: Path) -> None:
+    """Its root is itself."""
+    filled.add(folder / "a.pdf")
+    assert filled.page_image("a.pdf", 1, dots_per_inch=20).startswith(PNG)
+
+
+def test_what_cannot_be_drawn_is_an_error(filled: KnowledgeBase) -> None:
+    """No document, no page, no fineness, no PDF."""
+    with pytest.raises(DocumentNotFoundError):
+        filled.page_image("c.pdf", 1)
+    with pytest.raises(OptionError, match="pages 1 to 2"):
+        filled.page_image("reports/a.pdf", 3)
+    with pytest.raises(OptionError, match="dots_per_inch"):
+        filled.page_image("reports/a.pdf", 1, dots_per_inch=5_000)
+    with pytest.raises(ParseError, match="only pages of PDFs"):
+        filled.page_image("reports/b.txt", 1)
+
+
+def test_file_must_be_the_one_that_was_added(filled: KnowledgeBase, folder: Path) -> None:
+    """A changed file would show another page than the text is from."""
+    (folder / "a.pdf").write_bytes(build_pdf(["Another first page.", "Second page."]))
+    with pytest.raises(FetchError, match="changed since"):
+        filled.page_image("reports/a.pdf", 1)
+    (folder / "a.pdf").unlink()
+    with pytest.raises(FetchError, match="not there"):
+        filled.page_image("reports/a.pdf", 1)
+
+
+def test_member_of_a_container_is_no_file_of_its_own(filled: KnowledgeBase) -> None:
+    """Of one that was fetched too, which is not fetched again."""
+    (record,) = [one for one in filled.list() if one.id == "reports/a.pdf"]
+    url = "https://example.invalid/a.zip"
+    member = replace(record, id=f"{url}!/a.pdf", source=f"{url}!/a.pdf", source_root=url)
+    with pytest.raises(FetchError, match="not there as a file of its own"):
+        draw_page(member, 1, dots_per_inch=20, parse=ParseOptions(), fetch=FetchOptions())
+
+
+def test_text_given_by_a_program_has_no_file(filled: KnowledgeBase) -> None:
+    """Nothing to draw."""
+    filled.add_text("text", document_id="given")
+    with pytest.raises(ParseError, match="only pages of PDFs"):
+        filled.page_image("given", 1)
+
+
+def test_command_writes_a_file(folder: Path, tmp_path: Path) -> None:
+    """And says which page it is."""
+    spanwise("add", folder, folder=tmp_path)
+    drawn = ("--dots-per-inch", "20", "-o", "page.png")
+    done = spanwise("page", "a.pdf", "2", *drawn, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "page 2 of a.pdf" in done.stdout
+    assert (tmp_path / "page.png").read_bytes().startswith(PNG)
+    said = read_json("page", "a.pdf", "1", *drawn, folder=tmp_path)
+    assert (said["document_id"], said["page"], said["path"]) == ("a.pdf", 1, "page.png")
+    both = spanwise("page", "a.pdf", "1", "--json", "-o", "-", folder=tmp_path)
+    assert "--json needs a file" in both.stdout + both.stderr
+    missing = spanwise("page", "a.pdf", "7", *drawn, folder=tmp_path)
+    assert missing.returncode != 0
+    assert "pages 1 to 2" in missing.stderr

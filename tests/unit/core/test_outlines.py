@@ -1,0 +1,112 @@
+"""The headings of documents: of parsers, items and clauses together."""
+
+import pytest
+
+from spanwise.core.outlines import document_headings
+from spanwise.errors import OptionError
+from spanwise.types import Document, Heading
+
+SAID = (
+    "The parties agree that the Owner shall do so under this Agreement, notwithstanding what the"
+    " harbour master says hereunder."
+)
+BODY = "The harbour lets berths to the owners of boats, as it did in the year before. " * 6 + "\n"
+
+
+def document(text: str, *marked: tuple[str, int]) -> Document:
+    """Return a document whose parser found lines that begin with some words, at some levels."""
+    headings, place = [], 0
+    for words, level in marked:
+        place = text.index(words, place)
+        line = text[place:].split("\n", 1)[0]
+        end = place + len(line)
+        headings.append(Heading(start=place, end=end, level=level, title=line))
+        place = end
+    return Document(id="d", text=text, headings=tuple(headings))
+
+
+def outline(found: Document) -> list[tuple[int, str]]:
+    return [(heading.level, heading.title) for heading in document_headings(found)]
+
+
+def test_items_stand_above_what_a_parser_found() -> None:
+    """Contents and references are no headings; what follows the last item is in none."""
+    text = (
+        f"COVER\nItem 1. One 3\nPART I\nItem 1. One\n{BODY}Trade\n{BODY}Item 2. Two\n{BODY}"
+        f"Item 3. Three\n{BODY}Loss\n{BODY}SIGNATURES\n{BODY}"
+    )
+    parsed = document(
+        text,
+        ("COVER", 1), ("Item 1. One 3", 2), ("PART I", 2), ("Item 1. One", 3), ("Trade", 4),
+        ("Item 2", 4), ("Loss", 1), ("SIGNATURES", 3),
+    )  # fmt: skip
+    assert outline(parsed) == [
+        (3, "COVER"),
+        (1, "PART I"),
+        (2, "Item 1. One"),
+        (6, "Trade"),
+        (2, "Item 2. Two"),
+        (2, "Item 3. Three"),
+        (3, "Loss"),
+        (1, "SIGNATURES"),
+    ]
+
+
+def test_items_of_a_plain_text() -> None:
+    """Where no parser found any, the headings of the text stand below the items."""
+    text = (
+        f"PART I\nItem 1. One\n{BODY}\nTRADE OF BOATS\n\n{BODY}Item 2. Two\n{BODY}Item 3. C\n{BODY}"
+    )
+    assert outline(document(text)) == [
+        (1, "PART I"),
+        (2, "Item 1. One"),
+        (5, "TRADE OF BOATS"),
+        (2, "Item 2. Two"),
+        (2, "Item 3. C"),
+    ]
+
+
+def test_clauses_stand_below_the_headings_of_a_parser() -> None:
+    """A heading that is a clause too is the clause; others keep their levels."""
+    text = (
+        f"Charter\n1. Use. {SAID}\n1.1 Sails. {SAID}\nNotes\n{SAID}\n2. Law. {SAID}\n(a) {SAID}\n"
+    )
+    assert outline(document(text, ("Charter", 1), ("1. Use", 1), ("Notes", 2))) == [
+        (1, "Charter"),
+        (2, "1 Use"),
+        (3, "1.1 Sails"),
+        (2, "Notes"),
+        (3, "2 Law"),
+        (4, "2(a)"),
+    ]
+
+
+def test_clauses_of_a_plain_text() -> None:
+    """They take the place of the headings that begin with them."""
+    text = (
+        f"CHARTER AGREEMENT\n\n1. USE\n\n{SAID}\n\n2. LAW\n\n{SAID}\n\nSCHEDULE A\n\n3. END\n{SAID}"
+    )
+    assert outline(document(text)) == [
+        (3, "CHARTER AGREEMENT"),
+        (3, "1 USE"),
+        (3, "2 LAW"),
+        (1, "SCHEDULE A"),
+        (3, "3 END"),
+    ]
+
+
+def test_other_documents_have_the_headings_of_their_parser() -> None:
+    """Nothing is added, nothing is lost."""
+    text = f"Harbour\n{BODY}Boats\n{BODY}"
+    parsed = document(text, ("Harbour", 1), ("Boats", 2))
+    assert document_headings(parsed) == parsed.headings
+    assert document_headings(Document(id="d", text="")) == ()
+
+
+@pytest.mark.parametrize("start", [-1, 3, 5])
+def test_headings_must_be_in_order_and_inside_the_text(start: int) -> None:
+    """As those of a caller may not be."""
+    first = Heading(start=4, end=5, level=1, title="a")
+    second = Heading(start=start, end=start + 1, level=1, title="b")
+    with pytest.raises(OptionError, match="headings must be in order"):
+        document_headings(Document(id="d", text="abcde", headings=(first, second)))
