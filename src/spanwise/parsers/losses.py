@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from spanwise.errors import ParseError
-from spanwise.parsers.parsed import Source
-from spanwise.types import DocumentStatus
+from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import DocumentStatus, Page, Scalar
 
 __all__ = ["Losses"]
 
@@ -71,3 +72,32 @@ class Losses:
         """The losses in order, the first hundred of them."""
         more = (f"and {self._more} more",) if self._more else ()
         return (*self._causes, *more)
+
+    def parsed(
+        self,
+        writer: TextWriter,
+        *,
+        media_type: str,
+        properties: tuple[str, Mapping[str, Scalar]],
+        pages: tuple[Page, ...] = (),
+    ) -> Parsed:
+        """Return what was written of the document, with what is lost of it.
+
+        Args:
+            writer: Its text, headings and blocks.
+            media_type: Of the document.
+            properties: Its title and its metadata.
+            pages: In order, where the format has pages.
+        """
+        title, metadata = properties
+        return Parsed(
+            text=writer.text,
+            media_type=media_type,
+            title=title,
+            pages=pages,
+            headings=tuple(writer.headings),
+            blocks=tuple(writer.blocks),
+            metadata=metadata,
+            status=self.status,
+            warnings=self.warnings,
+        )

@@ -77,6 +77,12 @@ class TextWriter:
         self.blocks.append(Block(start=start, end=self._length, kind=kind))
         self.separate(2)
 
+    def write_apart(self, text: str) -> None:
+        """Write text with a blank line before and after it."""
+        self.separate(2)
+        self.write(text)
+        self.separate(2)
+
     def append(self, other: TextWriter) -> None:
         """Append what another writer wrote, as paragraphs of their own."""
         if not other._length:

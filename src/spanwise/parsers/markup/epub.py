@@ -76,17 +76,8 @@ def parse_epub(source: Source) -> Parsed:
         with losses.noted(f"chapter {number} ({chapter})"):
             _add_chapter(archive, chapter, source, entries.get(chapter), writer)
     losses.require_text(writer.text, "its chapters hold no text; are its pages pictures?")
-    title, metadata = read_properties(archive, part, losses)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
-    )
+    properties = read_properties(archive, part, losses)
+    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 
 
 def _local(tag: str) -> str:

@@ -64,17 +64,8 @@ def parse_docx(source: Source) -> Parsed:
             reader.read(archive, part)
     writer = reader.writer
     losses.require_text(writer.text, "it holds no text; are its pages pictures?")
-    title, metadata = read_properties(archive, container.get("core-properties"), losses)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
-    )
+    properties = read_properties(archive, container.get("core-properties"), losses)
+    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 
 
 @dataclass(slots=True)
@@ -260,9 +251,7 @@ class _Reader:
     def _write_caption(self) -> None:
         """Write the caption that no table followed."""
         if self._caption:
-            self.writer.separate(2)
-            self.writer.write(self._caption)
-            self.writer.separate(2)
+            self.writer.write_apart(self._caption)
             self._caption = ""
             self._after_item = False
 

@@ -91,9 +91,7 @@ class _Flow:
     def write_caption(self) -> None:
         """Write the caption that no table followed."""
         if self.caption:
-            self.writer.separate(2)
-            self.writer.write(self.caption)
-            self.writer.separate(2)
+            self.writer.write_apart(self.caption)
             self.caption = ""
             self.after_item = False
 

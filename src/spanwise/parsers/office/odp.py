@@ -56,17 +56,9 @@ def parse_odp(source: Source) -> Parsed:
             reader.end_slide()
     writer = reader.slides.writer
     losses.require_text(writer.text, "its slides hold no text; are they pictures?")
-    title, metadata = read_properties(archive, "meta.xml", losses)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        pages=reader.slides.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
+    properties = read_properties(archive, "meta.xml", losses)
+    return losses.parsed(
+        writer, media_type=_MEDIA_TYPE, properties=properties, pages=reader.slides.pages()
     )
 
 

@@ -35,14 +35,5 @@ def parse_odt(source: Source) -> Parsed:
         )
     writer = reader.finish()
     losses.require_text(writer.text, "it holds no text; are its pages pictures?")
-    title, metadata = read_properties(archive, "meta.xml", losses)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
-    )
+    properties = read_properties(archive, "meta.xml", losses)
+    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)

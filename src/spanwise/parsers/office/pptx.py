@@ -52,17 +52,9 @@ def parse_pptx(source: Source) -> Parsed:
         reader.read(part, number)
     writer = reader.slides.writer
     losses.require_text(writer.text, "its slides hold no text; are they pictures?")
-    title, metadata = read_properties(archive, container.get("core-properties"), losses)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        pages=reader.slides.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
+    properties = read_properties(archive, container.get("core-properties"), losses)
+    return losses.parsed(
+        writer, media_type=_MEDIA_TYPE, properties=properties, pages=reader.slides.pages()
     )
 
 

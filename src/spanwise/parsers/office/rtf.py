@@ -81,17 +81,7 @@ def parse_rtf(source: Source) -> Parsed:
         name: [join_surrogates(value) for value in values]
         for name, values in reader.properties.items()
     }
-    title, metadata = describe(properties)
-    return Parsed(
-        text=writer.text,
-        media_type=_MEDIA_TYPE,
-        title=title,
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
-    )
+    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=describe(properties))
 
 
 class _Reader:

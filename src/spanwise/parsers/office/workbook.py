@@ -28,18 +28,9 @@ def parse_workbook(source: Source) -> Parsed:
     writer = TextWriter()
     losses = Losses(source)
     sheets = SheetWriter(writer, losses, max_chars=source.max_chars)
-    media_type, (title, metadata) = _read(source, sheets, losses)
+    media_type, properties = _read(source, sheets, losses)
     losses.require_text(writer.text, "none of its cells holds anything")
-    return Parsed(
-        text=writer.text,
-        media_type=media_type,
-        title=title,
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
-        metadata=metadata,
-        status=losses.status,
-        warnings=losses.warnings,
-    )
+    return losses.parsed(writer, media_type=media_type, properties=properties)
 
 
 def _read(source: Source, writer: SheetWriter, losses: Losses) -> tuple[str, Properties]:
