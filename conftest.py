@@ -2,7 +2,8 @@
 
 Each page runs in an empty folder that holds `reports/`, a copy of examples/reports. Python blocks
 are run. In console blocks, each line `$ spanwise ...` is run, and what it writes is compared with
-the lines below it, where there are any; `...` stands for anything.
+the lines below it, where there are any; `...` stands for anything. The model of the pages is a
+server on this machine that knows what a capable model would say about the reports.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pytest
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
+from tests.servers.capable import capable_server
 
 ROOT = Path(__file__).resolve().parent
 CHECKER = doctest.OutputChecker()
@@ -60,10 +62,13 @@ def enter_folder(namespace: dict[str, Any]) -> None:
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     shutil.copytree(ROOT / "examples" / "reports", Path(folder) / "reports")
     stack.enter_context(contextlib.chdir(folder))
-    columns = pytest.MonkeyPatch()
-    columns.setenv("COLUMNS", "80")
-    columns.delenv("SPANWISE_KB", raising=False)
-    stack.callback(columns.undo)
+    server = stack.enter_context(capable_server())
+    variables = pytest.MonkeyPatch()
+    variables.setenv("COLUMNS", "80")
+    variables.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    variables.setenv("OPENAI_API_KEY", "of-no-use")
+    variables.delenv("SPANWISE_KB", raising=False)
+    stack.callback(variables.undo)
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from benchmarks.quality import Measured, spanwise_search
 from spanwise.core.question import Question, read_question
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SegmentOptions
-from spanwise.query.pipeline import shipped_model
+from spanwise.query.shipped import shipped_model
 
 SETS = (*LANGUAGE_SETS, "squad_articles")
 CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)

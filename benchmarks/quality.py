@@ -33,6 +33,8 @@ from spanwise.core.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.query import Searcher
+from spanwise.query.rerank import Reranking
+from spanwise.types import SearchResult
 
 BUDGETS = (1_000, 4_000)
 Search = Callable[[Query, int], list[Range]]
@@ -66,7 +68,13 @@ class Measured:
 
 
 def spanwise_search(
-    searcher: Searcher, options: SegmentOptions, *, headers: bool = False, abstain: bool = True
+    searcher: Searcher,
+    options: SegmentOptions,
+    *,
+    headers: bool = False,
+    abstain: bool = True,
+    reranking: Reranking | None = None,
+    hear: Callable[[SearchResult], object] = lambda _: None,
 ) -> Search:
     """Return a search for segments; the budget is for text alone unless headers are counted."""
 
@@ -81,7 +89,9 @@ def spanwise_search(
                 abstain=abstain,
             ),
             documents=query.scope,
+            reranking=reranking,
         )
+        hear(result)
         by_rank = sorted(result.segments, key=lambda segment: segment.rank)
         return [(s.document_id, s.start, s.end) for s in by_rank]
 

@@ -19,6 +19,7 @@ from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.training import Example, build, examples, relevance_table, train, with_table
 from spanwise.core.relevance import RelevanceModel
+from spanwise.providers.wordllama import WordLlama
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:
@@ -49,6 +50,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 def _write(path: Path, model: RelevanceModel) -> None:
     data = {
+        "embedder": WordLlama.name,  # which knowledge bases have that name none
         "features": list(model.features),
         "means": [round(float(x), 6) for x in model.means],
         "deviations": [round(float(x), 6) for x in model.deviations],

@@ -174,10 +174,10 @@ def _preset_lines(class_name: str) -> list[str]:
 
 
 def options_reference() -> str:
-    """Return docs/options.md: a table for each class of options, in the order of the source."""
-    tree = ast.parse(inspect.getsource(options))
+    """Return docs/options.md: a table for each class of options, in the order of the sources."""
+    sources = (options.parsing, options.cutting, options.finding, options.models)
     lines = [_OPTIONS_HEAD]
-    for node in tree.body:
+    for node in [node for one in sources for node in ast.parse(inspect.getsource(one)).body]:
         if not isinstance(node, ast.ClassDef):
             continue
         lines += [f"## {node.name}", "", ast.get_docstring(node) or "", ""]

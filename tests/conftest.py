@@ -1,19 +1,21 @@
-"""What all tests share: the golden files and the settings of hypothesis."""
+"""What all tests share: golden files, the settings of hypothesis, a real language model."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.servers.llama import LlamaServer, llama
 
 settings.register_profile("spanwise", deadline=None)  # a loaded machine fails no law
 settings.load_profile("spanwise")
 
 os.environ["SPANWISE_CONFIG"] = "none"  # what is set on this machine steers no test
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # nor do its keys
 
 GoldenCheck = Callable[[str, object], None]
 
@@ -42,3 +44,10 @@ def golden(request: pytest.FixtureRequest) -> GoldenCheck:
         assert path.read_text(encoding="utf-8") == written
 
     return check
+
+
+@pytest.fixture(scope="session")
+def llama_server() -> Iterator[LlamaServer]:
+    """Return a running server with a small language model; it starts once, when first asked for."""
+    with llama() as server:
+        yield server

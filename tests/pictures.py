@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Sequence
 
+import numpy as np
 import pypdfium2
 from tests.documents import build_pdf, picture_pdf
 
 from spanwise.parsers.pdf.picture import draw_page
 
-__all__ = ["scanned_pdf"]
+__all__ = ["scanned_pdf", "shade_of", "shaded_pdf"]
 
 
 def scanned_pdf(pages: Sequence[str], *, dots_per_inch: int = 150, stamp: str = "") -> bytes:
@@ -28,3 +30,24 @@ def scanned_pdf(pages: Sequence[str], *, dots_per_inch: int = 150, stamp: str = 
         pictures.append((dots.shape[1], dots.shape[0], zlib.compress(dots.tobytes())))
     document.close()
     return picture_pdf(pictures, stamp=stamp)
+
+
+def shaded_pdf(shades: Sequence[int]) -> bytes:
+    """Return a PDF of pages of letter size that are pictures of one shade each, 0 is black."""
+    side = 64
+    return picture_pdf(
+        [(side, side, zlib.compress(bytes([shade]) * side * side)) for shade in shades]
+    )
+
+
+def shade_of(png: bytes) -> int:
+    """Return the shade of most of a page that is drawn for a model: a grey PNG file."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height, depth, colours = struct.unpack(">IIBB", png[16:26])
+    assert (depth, colours) == (8, 0)
+    assert 1_000_000 < width * height <= 1_800_000
+    assert abs(height / width - 792 / 612) < 0.01
+    start = png.index(b"IDAT") + 4
+    (size,) = struct.unpack(">I", png[start - 8 : start - 4])
+    rows = np.frombuffer(zlib.decompress(png[start : start + size]), dtype=np.uint8)
+    return int(np.median(rows.reshape(height, 1 + width)[:, 1:]))

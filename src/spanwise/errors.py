@@ -11,7 +11,13 @@
     │   ├── ParseError         its bytes cannot be read as text
     │   ├── FetchError         it cannot be fetched or opened
     │   └── ConflictError      its id belongs to another source
-    ├── DocumentNotFoundError  no document has this id
+    ├── NotFoundError          nothing has this id
+    │   ├── DocumentNotFoundError   no document
+    │   └── ThreadNotFoundError     no conversation
+    ├── ModelError             a model fails (has `provider`, `model`, `status`, `retryable`)
+    │   ├── ModelKeyError      there is no key for its provider, or it is refused
+    │   ├── ModelAnswerError   its answer is not usable: no JSON, cut off, of wrong types
+    │   └── CostLimitError     it would cost more than is allowed
     └── StoreError             the knowledge base itself
         ├── FormatError        made by another version, or not a knowledge base
         ├── EmbedderMismatchError   its vectors were made by another embedder
@@ -27,6 +33,7 @@ from typing import Literal
 
 __all__ = [
     "ConflictError",
+    "CostLimitError",
     "DocumentError",
     "DocumentErrorCode",
     "DocumentNotFoundError",
@@ -34,6 +41,10 @@ __all__ = [
     "FetchError",
     "FilterError",
     "FormatError",
+    "ModelAnswerError",
+    "ModelError",
+    "ModelKeyError",
+    "NotFoundError",
     "OptionError",
     "PackError",
     "ParseError",
@@ -42,6 +53,7 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreFullError",
+    "ThreadNotFoundError",
 ]
 
 DocumentErrorCode = Literal[
@@ -59,6 +71,9 @@ DocumentErrorCode = Literal[
     "refused",  # an address that may not be fetched
     "network",  # the server cannot be reached or answers with an error
     "conflict",  # the id belongs to another source
+    "cost_limit",  # making it would cost more than is allowed
+    "not_embedded",  # the embedder refuses its text, or fails
+    "not_begun",  # the run ended before it: the embedder failed for others, one after the other
 ]
 
 
@@ -108,12 +123,58 @@ class ConflictError(DocumentError):
     """A document's id belongs to a document from another source."""
 
 
-class DocumentNotFoundError(SpanwiseError, KeyError):
-    """No document of the knowledge base has this id."""
+class NotFoundError(SpanwiseError, KeyError):
+    """Nothing in the knowledge base has this id."""
 
     def __str__(self) -> str:
         """Return the message as it is; `KeyError` would show its repr."""
         return str(self.args[0]) if self.args else ""
+
+
+class DocumentNotFoundError(NotFoundError):
+    """No document of the knowledge base has this id."""
+
+
+class ThreadNotFoundError(NotFoundError):
+    """No conversation of the knowledge base has this id."""
+
+
+class ModelError(SpanwiseError):
+    """A language model, embedder or reranker cannot be asked, or fails.
+
+    Attributes:
+        provider: Vendor or server, as in "openai:gpt-5-mini".
+        model: Name of the model at its provider.
+        status: HTTP status of the last answer; None where there was none.
+        retryable: Whether the same call may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str,
+        model: str,
+        status: int | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.retryable = retryable
+
+
+class ModelKeyError(ModelError):
+    """There is no key for a provider, or the provider refuses it."""
+
+
+class ModelAnswerError(ModelError):
+    """The answer of a model is not usable: no JSON, cut off, of wrong types, or a refusal."""
+
+
+class CostLimitError(ModelError):
+    """A call would cost more than is allowed; what was made before is kept."""
 
 
 class StoreError(SpanwiseError):

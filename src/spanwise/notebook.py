@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Card", "cards_html", "counted", "strip_svg"]
+__all__ = ["Card", "QuoteCard", "answer_html", "cards_html", "counted", "strip_svg"]
 
 _ACCENT = "#2f81f7"
+_ALARM = "#d1242f"
 _HEIGHT = 22
 _BAR, _GAP = 5, 1
 _MOST_BARS = 160
@@ -21,6 +22,7 @@ _SHORT_CHARS = 280
 _FRAME = "border-left:3px solid currentColor;padding:2px 0 6px 12px;margin:10px 0;max-width:52em"
 _STRIP = "display:flex;gap:.4em;align-items:flex-end;min-width:0"
 _SMALL = "font-size:85%;opacity:.75"
+_WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,7 @@ def _card(card: Card) -> str:
 
 def _text(text: str) -> str:
     """Return the text, the rest of a long one folded away."""
-    style = 'dir="auto" style="white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0"'
+    style = f'dir="auto" style="{_WRAPPED}"'
     text = text.strip()
     if len(text) <= 2 * _SHORT_CHARS:
         return f"<div {style}>{escape(text)}</div>"
@@ -118,3 +120,48 @@ def _text(text: str) -> str:
         f"<details><summary {style}>{escape(short)} …</summary><div {style}>"
         f"{escape(text)}</div></details>"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuoteCard:
+    """What an answer cites."""
+
+    mark: str
+    """As in the text, such as "[1]"."""
+    place: str
+    """Document, section path, pages and characters; or what became of a quote that failed."""
+    quote: str
+    is_verified: bool
+
+
+def answer_html(
+    question: str,
+    *,
+    text: str,
+    summary: str,
+    quotes: Sequence[QuoteCard],
+    remarks: Sequence[str] = (),
+) -> str:
+    """Return an answer as HTML: the question, the answer, what to know of it, and its quotes.
+
+    Args:
+        question: What was asked.
+        text: The answer.
+        summary: How it was made, in one line.
+        quotes: By number.
+        remarks: Conflicts, warnings and the like.
+    """
+    lines = [
+        f'<div><div dir="auto" style="font-weight:600">{escape(question)}</div>',
+        f'<div style="{_SMALL}">{escape(summary)}</div>',
+        f'<div dir="auto" style="{_WRAPPED};max-width:52em">{escape(text)}</div>',
+    ]
+    lines += [f'<div style="margin-top:4px">⚠ {escape(remark)}</div>' for remark in remarks]
+    for quote in quotes:
+        colour = "" if quote.is_verified else f";border-color:{_ALARM}"
+        lines.append(
+            f'<div style="{_FRAME}{colour}">'
+            f'<div dir="auto" style="{_SMALL}">{escape(f"{quote.mark} {quote.place}")}</div>'
+            f'<div dir="auto" style="{_WRAPPED}">“{escape(quote.quote)}”</div></div>'
+        )
+    return "".join([*lines, "</div>"])

@@ -12,15 +12,38 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.broken_keepers import (
+    CostsForgotten,
+    HeadingsDropped,
+    OutputsKept,
+    OutputsOverwritten,
+    OutputsStripped,
+    RecipesDropped,
+    RootsIgnored,
+    SettingsKept,
+    SettingsOverwritten,
+    StatusForgotten,
+    SummariesDropped,
+    ThreadsByName,
+    TurnsKept,
+    TurnsLost,
+    VersionOfTheBytes,
+)
 
 from spanwise.core.moments import moments
 from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
 from spanwise.filters import Filter, matches
 from spanwise.ports import DocumentEntry, Store
-from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
+from spanwise.stores.memory import MemoryStore
+from spanwise.stores.memory_snapshot import MemorySnapshot, StoredDocument
 from spanwise.testing.entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
-from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
+from spanwise.types import (
+    Chunk,
+    Document,
+    DocumentRecord,
+    WholeDocument,
+)
 
 
 class BrokenSnapshot(MemorySnapshot):
@@ -230,38 +253,6 @@ class ReplacedDeleted(MemoryStore):
         return super().delete_document(document_id)
 
 
-class RootsIgnored(MemoryStore):
-    """Any document replaces any other."""
-
-    def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
-        return super().put_document(entry, replace=True)
-
-
-class StatusForgotten(MemoryStore):
-    """Every document counts as whole."""
-
-    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
-        return [replace(record, status="ok") for record in super().list_records(where)]
-
-
-class VersionOfTheBytes(MemoryStore):
-    """The version changes with the file, not with the text."""
-
-    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
-        records = super().list_records(where)
-        return [replace(record, version=record.title[:12]) for record in records]
-
-
-class HeadingsDropped(MemoryStore):
-    """Headings are not kept."""
-
-    def get_document(self, document_id: str) -> Document | None:
-        document = super().get_document(document_id)
-        return None if document is None else replace(document, headings=())
-
-
 class SectionsOfAnotherMoment(MemoryStore):
     """A whole document comes with what was read of its sections before."""
 
@@ -304,14 +295,6 @@ class UnknownFieldsMatchNothing(MemoryStore):
         return [record for record in records if matches(where, record.metadata)]
 
 
-class SettingsOverwritten(MemoryStore):
-    """The last value of a setting stays."""
-
-    def ensure_settings(self, settings: Any) -> Any:
-        self._settings = {**self._settings, **settings}
-        return super().ensure_settings({})
-
-
 class LanguagesForgotten(MemoryStore):
     """Makes the terms of all documents in English."""
 
@@ -335,13 +318,6 @@ class WordsApart(BrokenStore):
             return super().scan(replace(query, words=()), where=where, documents=documents)
 
 
-class SettingsKept(MemoryStore):
-    """A setting cannot be written again."""
-
-    def record_settings(self, settings: Any) -> None:
-        super().record_settings({k: v for k, v in settings.items() if k not in self._settings})
-
-
 class SignalsKept(MemoryStore):
     """Documents keep the signals of the packs before."""
 
@@ -358,6 +334,20 @@ class SignalsShifted(BrokenStore):
         ) -> NDArray[np.float32]:
             first = [PassageRange(span.handle, 0, span.end - span.start) for span in ranges]
             return super().signals(first, landmarks)
+
+
+class ContextsNotSearched(MemoryStore):
+    """What places a chunk in its document is kept, and not searched."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        bare = tuple(changed(chunk, context="") for chunk in entry.chunks)
+        outcome = super().put_document(changed(entry, chunks=bare), replace=replace)
+        stored = self._documents[entry.document.id]
+        kept = changed(stored, chunks=entry.chunks)
+        self._documents = {**self._documents, entry.document.id: kept}
+        return outcome
 
 
 class StillOpen(MemoryStore):
@@ -445,6 +435,16 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
         "q/other",
     ),
     SignalsShifted: ("test_signals_come_back_chunk_by_chunk", "signals of ranges"),
+    SummariesDropped: ("test_chunks_and_sections_come_back", "all sections"),
+    ContextsNotSearched: ("test_the_context_of_a_chunk_is_searched", "term_counts"),
+    RecipesDropped: ("test_a_record_tells_what_is_known", "recipe"),
+    OutputsOverwritten: ("test_the_first_output_under_a_key_stays", "the first one stays"),
+    OutputsKept: ("test_outputs_are_counted_and_forgotten", "forgotten"),
+    OutputsStripped: ("test_an_output_comes_back_as_it_was_put", "as it was put"),
+    TurnsLost: ("test_threads_append_turns_at_once", "its own turn|none is lost"),
+    TurnsKept: ("test_a_deleted_conversation_is_gone", "begins anew"),
+    CostsForgotten: ("test_a_conversation_comes_back_as_it_was_had", "every field"),
+    ThreadsByName: ("test_conversations_are_listed_by_their_latest_turn", "the latest first"),
     StillOpen: ("test_a_closed_store_says_so", "DID NOT RAISE .*StoreError"),
     OptimisedIsYounger: (
         "test_optimising_and_reopening_change_no_bit",

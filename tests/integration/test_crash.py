@@ -89,7 +89,10 @@ def database(folder: Path) -> Iterator[sqlite3.Connection]:
         ("update chunk set text = text || ' '", "of its chunks"),
         ("update vector set data = substr(data, 1, 32)", "half its vectors"),
         ("insert into page values (999, 0, 0, 1, null)", "rows of page belong to no document"),
-        ("insert into chunk values (999 << 32, 0, 0, 1, 'x', '')", "chunks belong to no document"),
+        (
+            "insert into chunk values (999 << 32, 0, 0, 1, 'x', '', '')",
+            "chunks belong to no document",
+        ),
         ("update chunk set text = replace(text, 'part 0', 'part 9')", "was changed"),
         ("update chunk set tokens = tokens + 1", "chunks of left/1 were changed"),
         ("update vector set data = zeroblob(length(data))", "vectors, scales are not those"),

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from spanwise import KnowledgeBase, parse_filter
+from spanwise.stores.embedded import open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
+from spanwise.testing.store_threads import make_turn
 from spanwise.types import Page
 
 FORMATS = (
@@ -42,6 +44,20 @@ FORMATS = (
     alter table document add column language text not null default '';
     create index document_language on document (language);
     """,
+    """
+    create table signal (document integer not null, landmark text not null, data blob not null,
+        primary key (document, landmark));
+    """,
+    """
+    alter table document add column status text not null default 'ok';
+    create table heading (document integer not null, position integer not null,
+        start integer not null, end integer not null, level integer not null, title text not null,
+        primary key (document, position)) without rowid;
+    create table block (document integer not null, position integer not null,
+        start integer not null, end integer not null, kind text not null,
+        primary key (document, position)) without rowid;
+    """,
+    "alter table chunk add column table_head text not null default ''",
 )
 """What each format added to the one before."""
 
@@ -72,6 +88,7 @@ DOCUMENTS = {
 
 def write(path: Path, version: int) -> None:
     """Write a knowledge base of a format."""
+    statuses = {"report.pdf": "needs_ocr", "notes.txt": "partial", "plain.txt": "ok"}
     path.mkdir()
     with closing(sqlite3.connect(path / "truth.db")) as connection, connection:
         connection.execute("pragma journal_mode = wal")
@@ -91,6 +108,13 @@ def write(path: Path, version: int) -> None:
                     f"update document set {column} = ? where number = ?",
                     (added[column], number),
                 )
+            if version >= 6:
+                connection.execute(
+                    "update document set status = ? where number = ?",
+                    (statuses[document_id], number),
+                )
+        if version >= 6:  # headers had room for the labels of pages
+            connection.execute("update section set header_tokens = 55 where document = 1")
 
 
 def write_document(
@@ -123,7 +147,8 @@ def write_document(
     start = 0
     for position, text in enumerate(texts):
         connection.execute(
-            "insert into chunk values (?, 0, ?, 15, ?)", (number << 32 | position, start, text)
+            "insert into chunk (key, section, start, tokens, text) values (?, 0, ?, 15, ?)",
+            (number << 32 | position, start, text),
         )
         start += len(text)
     connection.execute(
@@ -178,6 +203,9 @@ def test_what_was_not_recorded_is_empty(path: Path) -> None:
             document = knowledge_base.get(document_id)
             assert (document.text, list(document.warnings)) == ("".join(texts), warnings)
             assert (document.headings, document.blocks) == ((), ())
+            assert knowledge_base.record(document_id).recipe == ""
+            assert {section.summary for section in knowledge_base.sections(document_id)} == {""}
+            assert {chunk.context for chunk in knowledge_base.chunks(document_id)} == {""}
         (first, _) = knowledge_base.get("report.pdf").pages
         assert first == Page(start=0, end=len("".join(DOCUMENTS["report.pdf"][0])), label="F-12")
 
@@ -202,3 +230,16 @@ def test_documents_are_replaced_and_removed_in_it(path: Path) -> None:
         assert knowledge_base.delete("notes.txt")
         assert knowledge_base.record("report.pdf").status == "ok"
         assert knowledge_base.check().findings == ()
+
+
+def test_conversations_and_outputs_are_kept_in_it(path: Path) -> None:
+    with closing(open_embedded(path)) as store:
+        assert (store.list_threads(), store.count_outputs()) == ([], (0, 0))
+        store.append_turn("a", make_turn("Who?"))
+        store.put_output("key", "output", task="title", model="a:b")
+    with closing(open_embedded(path)) as store:
+        thread = store.get_thread("a")
+        assert thread is not None
+        assert thread.turns == (make_turn("Who?"),)
+        assert store.get_output("key") == "output"
+        assert store.check().findings == ()

@@ -12,7 +12,7 @@ from tests.integration.commands import read_json, spanwise
 
 from spanwise import KnowledgeBase
 from spanwise.errors import DocumentNotFoundError, FetchError, OptionError, ParseError
-from spanwise.knowledge_base.page_images import draw_page
+from spanwise.knowledge_base.page_images import draw_pages
 from spanwise.options import FetchOptions, ParseOptions
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -76,7 +76,7 @@ def test_member_of_a_container_is_no_file_of_its_own(filled: KnowledgeBase) -> N
     url = "https://example.invalid/a.zip"
     member = replace(record, id=f"{url}!/a.pdf", source=f"{url}!/a.pdf", source_root=url)
     with pytest.raises(FetchError, match="not there as a file of its own"):
-        draw_page(member, 1, dots_per_inch=20, parse=ParseOptions(), fetch=FetchOptions())
+        draw_pages(member, [1], dots_per_inch=20, parse=ParseOptions(), fetch=FetchOptions())
 
 
 def test_text_given_by_a_program_has_no_file(filled: KnowledgeBase) -> None:
@@ -84,6 +84,53 @@ def test_text_given_by_a_program_has_no_file(filled: KnowledgeBase) -> None:
     filled.add_text("text", document_id="given")
     with pytest.raises(ParseError, match="only pages of PDFs"):
         filled.page_image("given", 1)
+
+
+def test_segment_gives_its_pages(filled: KnowledgeBase) -> None:
+    """In order, as many as are asked for."""
+    (segment,) = filled.search("page", documents=["reports/a.pdf"], abstain=False).segments
+    assert segment.citation.pages == (1, 2)
+    both = filled.segment_images(segment, dots_per_inch=20)
+    assert both == tuple(
+        filled.page_image("reports/a.pdf", page, dots_per_inch=20) for page in (1, 2)
+    )
+    assert filled.segment_images(segment, dots_per_inch=20, max_pages=1) == both[:1]
+    with pytest.raises(OptionError, match="max_pages is 0"):
+        filled.segment_images(segment, max_pages=0)
+
+
+def test_segment_of_a_document_that_is_no_pdf_has_no_pages(filled: KnowledgeBase) -> None:
+    """Which is said, not passed over."""
+    (segment,) = filled.search("pages", documents=["reports/b.txt"], abstain=False).segments
+    with pytest.raises(ParseError, match="only pages of PDFs"):
+        filled.segment_images(segment)
+
+
+def test_search_writes_the_pages_of_its_segments(folder: Path, tmp_path: Path) -> None:
+    """And names them, for people and for programs; what cannot be drawn is a warning."""
+    spanwise("add", folder, folder=tmp_path)
+    asked = ("page", "--no-abstain", "--page-images", "drawn/here")
+    done = spanwise("search", *asked, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read_json("search", *asked, folder=tmp_path)
+    images = {
+        segment["document_id"]: (segment["rank"], paths)
+        for segment, paths in zip(found["segments"], found["page_images"], strict=True)
+    }
+    rank, paths = images["a.pdf"]
+    assert paths == [str(Path("drawn/here", f"segment-{rank + 1}-page-{n}.png")) for n in (1, 2)]
+    assert f"its pages: {paths[0]}," in done.stdout
+    for path in paths:
+        assert (tmp_path / path).read_bytes().startswith(PNG)
+    assert all(paths == [] for name, (_, paths) in images.items() if name != "a.pdf")
+    assert "page_images" not in read_json("search", "page", "--no-abstain", folder=tmp_path)
+    (folder / "a.pdf").unlink()
+    gone = read_json("search", *asked, folder=tmp_path)
+    assert any("no picture of pages 1-2" in warning for warning in gone["warnings"])
+    (tmp_path / "file").write_text("")
+    refused = spanwise("search", *asked[:-1], "file", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "file" in refused.stderr
 
 
 def test_command_writes_a_file(folder: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise import Document, KnowledgeBase
-from spanwise.core.render import fence_tag
+from spanwise.core.fences import fence_tag
 from spanwise.providers.tokens import make_tokenizer
 from spanwise.types import Page
 

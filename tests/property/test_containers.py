@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archives import build_tar
@@ -63,6 +64,7 @@ def texts_of(base: KnowledgeBase) -> dict[str, str]:
     return {record.id: base.get(record.id).text for record in base.list()}
 
 
+@pytest.mark.slow
 @given(states=st.lists(TREES, min_size=2, max_size=3))
 @settings(max_examples=12, deadline=None)
 def test_a_sync_makes_the_documents_equal_what_is_there(states: list[Tree]) -> None:

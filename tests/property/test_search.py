@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ _QUESTIONS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
 _PRESETS = st.sampled_from(["precise", "balanced", "comprehensive"])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(texts=_DOCUMENTS, question=_QUESTIONS, budget=st.integers(60, 600), preset=_PRESETS)
 def test_segments_are_whole_disjoint_ordered_and_inside_the_budget(

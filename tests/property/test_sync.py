@@ -46,7 +46,12 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
         looked = look_into(folder)
         split = looked.split_gone(records.values(), allow_empty=True)
         compared = compare(
-            looked.sources, records=records, metadata=None, replace_other=False, threads=2
+            looked.sources,
+            records=records,
+            metadata=None,
+            replace_other=False,
+            threads=2,
+            is_outdated=lambda _: False,
         )
         verdicts = {s.document_id: said for s, said in compared if isinstance(s, Source)}
     assert split.doubts == ()

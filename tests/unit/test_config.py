@@ -10,7 +10,7 @@ from tests.permissions import ordinary_user
 
 from spanwise import config
 from spanwise.errors import OptionError
-from spanwise.options import FetchOptions, ParseOptions
+from spanwise.options import FetchOptions, ModelOptions, ParseOptions
 
 
 @pytest.fixture(autouse=True)
@@ -297,3 +297,20 @@ def test_a_number_is_finite(folder: Path, monkeypatch: pytest.MonkeyPatch, value
     monkeypatch.setenv("SPANWISE_FETCH_TIMEOUT_SECONDS", value)
     with pytest.raises(OptionError, match="must be a finite number"):
         config.read_settings()
+
+
+def test_how_models_are_called_is_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config.model_options() == ModelOptions()
+    text = '[llm]\nconcurrency = 4\nmax_cost = 0.5\nfallback = "ollama:a"\n'
+    write(folder / "spanwise.toml", text)
+    monkeypatch.setenv("SPANWISE_LLM_REQUESTS_PER_MINUTE", "30")
+    options = config.model_options(retries=2, max_cost=None)
+    assert options == ModelOptions(
+        concurrency=4, max_cost=0.5, fallback="ollama:a", requests_per_minute=30, retries=2
+    )
+
+
+def test_nothing_may_cost_where_that_is_said(folder: Path) -> None:
+    """In a file, 0 stands for no limit; on the command line it is one."""
+    assert config.model_options().max_cost is None
+    assert config.model_options(max_cost=0).max_cost == 0

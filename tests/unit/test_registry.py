@@ -18,7 +18,7 @@ def test_an_embedder_is_made_by_vendor_and_model() -> None:
 
 
 def test_an_unknown_vendor_names_those_there_are() -> None:
-    with pytest.raises(OptionError, match="known: wordllama"):
+    with pytest.raises(OptionError, match=r"known: .*wordllama"):
         make_embedder("oracle:9")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +15,7 @@ from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, clean
 
 if TYPE_CHECKING:
+    from spanwise.plain import Plain
     from spanwise.types import ExcerptResult, SearchResult
 
 __all__ = ["answer_options", "check_answer_options", "write_answer"]
@@ -40,13 +42,26 @@ def check_answer_options(*, context: bool, as_json: bool) -> None:
 
 
 def write_answer(
-    result: _Result, *, context: bool, as_json: bool, draw: Callable[[_Result, Page], None]
+    result: _Result,
+    *,
+    context: bool,
+    as_json: bool,
+    draw: Callable[[_Result, Page], None],
+    beside: Mapping[str, Plain] = MappingProxyType({}),
 ) -> ExitCode:
-    """Write a result in the form that is asked for, and return the exit code it stands for."""
+    """Write a result in the form that is asked for, and return the exit code it stands for.
+
+    Args:
+        result: The result.
+        context: Whether its context is written, nothing else.
+        as_json: Whether it is written as JSON.
+        draw: Writes it for people.
+        beside: Further fields of the JSON.
+    """
     if as_json:
         # Wall times are left out: the same question gives the same bytes.
         fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
-        write_json(fields, sys.stdout)
+        write_json({**fields, **beside}, sys.stdout)
     elif context:
         sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
     else:

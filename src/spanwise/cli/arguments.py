@@ -58,9 +58,17 @@ def where_option(command: _Command) -> _Command:
     return click.option(
         "--where",
         metavar="FILTER",
+        callback=_checked_where,
         help="Only documents whose metadata pass, such as 'year >= 2018 and company in "
         '("3M", "Apple")\'.',
     )(command)
+
+
+def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return a filter that is not empty: an unset variable of a shell searches not everything."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("it is empty; leave it out to search all documents")
+    return value
 
 
 def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,13 @@ from spanwise.cli.arguments import (
     complete_document_ids,
     knowledge_base_option,
     where_option,
+)
+from spanwise.cli.query_writing import WritingArguments, writing_options
+from spanwise.cli.reranking import (
+    RerankArguments,
+    RerankKeywords,
+    rerank_keywords,
+    reranking_options,
 )
 from spanwise.options import METHOD_PRESETS
 
@@ -29,7 +36,7 @@ __all__ = [
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class QuestionArguments(TypedDict):
+class QuestionArguments(WritingArguments, RerankArguments):
     """What a command line says of a question, by name of its parameters."""
 
     question: tuple[str, ...]
@@ -50,7 +57,7 @@ class AskingArguments(QuestionArguments):
     method: str
 
 
-class SearchKeywords(TypedDict):
+class SearchKeywords(RerankKeywords):
     """What `KnowledgeBase.search` takes."""
 
     question: str
@@ -99,6 +106,8 @@ def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Comman
             is_flag=True,
             help="Show text even where there is hardly any evidence.",
         ),
+        writing_options,
+        reranking_options,
     )
 
     def add(command: _Command) -> _Command:
@@ -139,17 +148,15 @@ def search_options(command: _Command) -> _Command:
     )(command)
 
 
-def asked_question(arguments: QuestionArguments) -> str:
+def asked_question(words: Sequence[str]) -> str:
     """Return the question of a command line.
 
     Raises:
         UsageError: If it is not one argument.
     """
-    if len(arguments["question"]) > 1:
-        raise click.UsageError(
-            f"the question came as {len(arguments['question'])} arguments; put it in quotes"
-        )
-    return arguments["question"][0]
+    if len(words) > 1:
+        raise click.UsageError(f"the question came as {len(words)} arguments; put it in quotes")
+    return words[0]
 
 
 def _preset(arguments: AskingArguments) -> str | None:
@@ -166,7 +173,7 @@ def search_keywords(arguments: AskingArguments) -> SearchKeywords:
         UsageError: If the question is not one argument.
     """
     return SearchKeywords(
-        question=asked_question(arguments),
+        question=asked_question(arguments["question"]),
         queries=arguments["query"],
         budget_tokens=arguments["budget"],
         method=arguments["method"],
@@ -175,4 +182,5 @@ def search_keywords(arguments: AskingArguments) -> SearchKeywords:
         where=arguments["where"],
         tokenizer=arguments["tokenizer"],
         abstain=not arguments["no_abstain"],
+        **rerank_keywords(arguments),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import click
 
 from spanwise.cli.exits import ExitCode
-from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, SpanwiseError
+from spanwise.errors import DocumentError, NotFoundError, OptionError, SpanwiseError
 
 __all__ = ["Failure", "Interrupted", "describe_failure", "error_code"]
 
@@ -43,7 +43,7 @@ def error_code(kind: type[SpanwiseError]) -> str:
 def _exit_code(error: SpanwiseError) -> ExitCode:
     if isinstance(error, OptionError):
         return ExitCode.USAGE
-    if isinstance(error, DocumentNotFoundError):
+    if isinstance(error, NotFoundError):
         return ExitCode.NOTHING_FOUND
     return ExitCode.ERROR
 

@@ -13,6 +13,7 @@ import click
 from spanwise.cli.failures import Interrupted
 from spanwise.cli.layout import STATUSES, Page, count, duration
 from spanwise.cli.progress import IngestBar
+from spanwise.cli.usage import usage_words
 
 if TYPE_CHECKING:
     from spanwise.types import IngestReport
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_failures", "draw_report", "ingest_options", "interruptible_bar", "target"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of what a run that ended left out
+_ALIKE = 3  # warnings with the same reason that are told in full
 _IN_MEMORY = ":memory:"
 
 
@@ -127,23 +130,48 @@ def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
 
 
 def draw_failures(report: IngestReport) -> None:
-    """Write failures and warnings on standard error."""
+    """Write failures and warnings on standard error; what was not begun is told in one line."""
     errors = Page(sys.stderr)
+    ended = [failure for failure in report.failed if failure.code in _ENDED]
     for failure in report.failed:
+        if failure in ended[1:]:
+            continue
         errors.message(f"failed ({failure.code}): ", failure.message, "red")
-    for warning in report.warnings:
+    if len(ended) > 1:
+        said = f"{count(len(ended) - 1, 'more document')} not taken in for the same reason"
+        errors.message(f"failed ({ended[0].code}): ", said, "red")
+    for warning in _folded(report.warnings):
         errors.message("warning: ", warning, "yellow")
 
 
-def draw_report(report: IngestReport, *, label: str, nothing: str) -> None:
+def _folded(warnings: Sequence[str]) -> Iterator[str]:
+    """Yield warnings; of many with the same reason a few, then whose the others are.
+
+    A warning of a call that failed is "source: what was done without it: reason".
+    """
+    alike: dict[str, list[str]] = {}
+    for position, warning in enumerate(warnings):
+        reason = warning.partition(": ")[2].partition(": ")[2]
+        alike.setdefault(reason or str(position), []).append(warning)
+    for group in alike.values():
+        shown = len(group) if len(group) <= _ALIKE + 1 else _ALIKE
+        yield from group[:shown]
+        if shown < len(group):
+            sources = dict.fromkeys(one.partition(": ")[0] for one in group[shown:])
+            yield f"{len(group) - shown:,} more for the same reason, of {', '.join(sources)}"
+
+
+def draw_report(report: IngestReport, *, path: Path, nothing: str, foreseen: bool = False) -> None:
     """Write the summary on standard output.
 
     Args:
         report: What was done.
-        label: What stands before the counts.
+        path: The knowledge base.
         nothing: What is said where there was no document at all.
+        foreseen: Whether it was not done, but would be.
     """
     page = Page()
+    label = f"{path}, if it were done" if foreseen else str(path)
     outcomes = [
         f"{len(documents):,} {outcome}"
         for outcome, documents in (
@@ -158,7 +186,9 @@ def draw_report(report: IngestReport, *, label: str, nothing: str) -> None:
     page.line(f"{label}: {', '.join(outcomes) or nothing}")
     if report.chunks:
         # In the first second the start of the processes is most of it: a rate would mislead.
-        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if report.seconds >= 1 else ""
+        # Less than one a second is said by the seconds.
+        tells = 1 <= report.seconds <= report.chunks
+        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if tells else ""
         page.line(
             f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
             f"in {duration(report.seconds)}{rate}"
@@ -168,6 +198,9 @@ def draw_report(report: IngestReport, *, label: str, nothing: str) -> None:
             f"{count(report.embedded_chunks, 'chunk')} embedded, {report.kept_vectors:,} with the "
             "text of an earlier one"
         )
+    used = page.joined(usage_words(report.usage, at_most=foreseen))
+    if used:
+        page.wrapped(used)
     for status, documents in (("partial", report.partial), ("needs_ocr", report.needs_ocr)):
         if documents:
             page.wrapped(

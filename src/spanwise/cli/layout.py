@@ -141,9 +141,16 @@ class Page:
         """Write one line as it is."""
         self.stream.write(text + "\n")
 
-    def wrapped(self, text: str, *styles: str, indent: str = "") -> None:
-        """Write a text of one paragraph, wrapped at the width."""
-        for line in self._fold(one_line(text), indent):
+    def wrapped(self, text: str, *styles: str, indent: str = "", hang: str = "") -> None:
+        """Write a text of one paragraph, wrapped at the width; further lines hang below the first.
+
+        Args:
+            text: What is written.
+            *styles: How it is painted.
+            indent: Before each line.
+            hang: Before each line but the first.
+        """
+        for line in self._fold(one_line(text), indent, hang=hang):
             self.line(self.paint(line, *styles))
 
     def message(self, label: str, text: str, *styles: str) -> None:
@@ -195,14 +202,14 @@ class Page:
         """Return the parts that are not empty with a dot between them."""
         return (" · " if self.is_unicode else " | ").join(part for part in parts if part)
 
-    def _fold(self, text: str, indent: str) -> list[str]:
+    def _fold(self, text: str, indent: str, *, hang: str = "") -> list[str]:
         """Return lines no wider than the page; a wide character takes two columns."""
         padded = "".join(one + _SECOND_COLUMN * _is_wide(one) for one in text)
         lines = textwrap.wrap(
             padded,
             self.width - (padded != text),  # a line may end inside a wide character
             initial_indent=indent,
-            subsequent_indent=indent,
+            subsequent_indent=indent + hang,
             drop_whitespace=True,
             replace_whitespace=False,
             expand_tabs=False,

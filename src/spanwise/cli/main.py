@@ -11,6 +11,7 @@ from typing import NoReturn, TextIO
 import click
 
 from spanwise.cli.commands.add import add
+from spanwise.cli.commands.ask import ask
 from spanwise.cli.commands.backup import backup
 from spanwise.cli.commands.completion import completion
 from spanwise.cli.commands.config import config
@@ -24,6 +25,7 @@ from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.page import page
 from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
+from spanwise.cli.commands.threads import threads
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.failures import Failure, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
@@ -45,7 +47,6 @@ PROGRAM = "spanwise"
 
 @click.group(
     cls=TeachingGroup,
-    no_args_is_help=False,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 80},
     examples=[
@@ -59,8 +60,9 @@ PROGRAM = "spanwise"
 def cli(context: click.Context) -> ExitCode:
     """Find the few contiguous segments of long documents that answer a question.
 
-    Everything stays on this machine: no key, no download. Documents live in a knowledge base, a
-    folder that --kb names, or SPANWISE_KB, or spanwise.toml, or else ./spanwise.kb.
+    Everything stays on this machine, with no key and no download, but for what you send to a model
+    that you name. Documents live in a knowledge base, a folder that --kb names, or SPANWISE_KB, or
+    spanwise.toml, or else ./spanwise.kb.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -75,6 +77,8 @@ for _command in (
     search,
     excerpts,
     explain,
+    ask,
+    threads,
     list_documents,
     show,
     page,

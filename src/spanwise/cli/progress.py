@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from spanwise.types import IngestProgress
 
-__all__ = ["IngestBar", "copy_bar"]
+__all__ = ["IngestBar", "copy_bar", "waiting"]
 
 
 class IngestBar(AbstractContextManager["IngestBar"]):
-    """Bar with share of bytes, documents, rate and time left; it remembers how far it came."""
+    """Bar with share of bytes, documents, rate, time left and calls of models.
+
+    It remembers how far it came, and hears the calls as a `Listener`.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         """Draw nothing if quiet, or where standard error is no terminal."""
@@ -31,6 +34,10 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._started = time.monotonic()
+        self._documents = "reading"
+        self._bytes_done = 0
+        self._bytes_total: int | None = None
+        self._calls = 0
 
     def __enter__(self) -> Self:
         """Start to draw."""
@@ -47,13 +54,27 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         """Draw how far the ingest has come."""
         if progress.outcome not in ("failed", "removed"):
             self.acknowledged += 1
+        self._documents = _said(progress, max(time.monotonic() - self._started, 1e-9))
+        self._bytes_done = progress.bytes_done
+        self._bytes_total = progress.bytes_total or None
+        self._draw()
+
+    def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
+        """Draw how many calls of models there were."""
+        del seconds
+        if name.startswith("model."):
+            self._calls += counts["calls"]
+            self._draw()
+
+    def _draw(self) -> None:
         if self._progress is None or self._task is None:
             return
+        calls = f", {count(self._calls, 'model call')}" if self._calls else ""
         self._progress.update(
             self._task,
-            completed=progress.bytes_done,
-            total=progress.bytes_total or None,
-            said=_said(progress, max(time.monotonic() - self._started, 1e-9)),
+            completed=self._bytes_done,
+            total=self._bytes_total,
+            said=f"{self._documents}{calls}",
         )
 
 
@@ -71,6 +92,17 @@ def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
             progress.update(task, completed=done, total=total, said=said)
 
         yield draw
+
+
+@contextmanager
+def waiting(said: str) -> Iterator[None]:
+    """Say what goes on for as long as it does, and take it away then."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _new_progress() as progress:
+        progress.add_task("waiting", total=None, said=said)
+        yield
 
 
 def _said(progress: IngestProgress, seconds: float) -> str:

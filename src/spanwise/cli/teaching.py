@@ -57,6 +57,7 @@ class TeachingGroup(click.Group):
 
     def __init__(self, *args: Any, examples: Sequence[tuple[str, str]], **kwargs: Any) -> None:
         """Make the group; `examples` as in `TeachingCommand`."""
+        kwargs["no_args_is_help"] = False  # it would be told as an error, in one line
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
 

@@ -10,8 +10,10 @@ from typing import Any
 from spanwise.errors import OptionError
 from spanwise.options import (
     METHOD_PRESETS,
+    ContextOptions,
     ExcerptOptions,
     FetchOptions,
+    ModelOptions,
     ParseOptions,
     SearchOptions,
     SegmentOptions,
@@ -40,7 +42,9 @@ class Key:
 
 
 def _limits(
-    name: str, options: type[ParseOptions | FetchOptions], meanings: Mapping[str, str]
+    name: str,
+    options: type[ParseOptions | FetchOptions | ModelOptions | ContextOptions],
+    meanings: Mapping[str, str],
 ) -> list[Key]:
     """Return a key for each limit."""
 
@@ -52,6 +56,24 @@ def _limits(
         Key(
             name=f"{name}.{field}",
             default=getattr(options(), field),
+            meaning=meaning,
+            check=partial(check, field),
+        )
+        for field, meaning in meanings.items()
+    ]
+
+
+def _ceilings(meanings: Mapping[str, str]) -> list[Key]:
+    """Return a key for each limit on what models may take; in a file, 0 stands for none."""
+
+    def check(field: str, value: Value) -> object:
+        # Its kind is that of the default, which was checked before.
+        return value == 0 or ModelOptions(**{field: value})  # type: ignore[arg-type]
+
+    return [
+        Key(
+            name=f"llm.{field}",
+            default=0.0 if field == "max_cost" else 0,
             meaning=meaning,
             check=partial(check, field),
         )
@@ -122,6 +144,48 @@ KEYS: tuple[Key, ...] = (
         default=(),
         meaning="Packs of a new knowledge base: names, or files, in a file from the folder of that "
         'file; empty for those that come with Spanwise, "none" for none.',
+    ),
+    Key(
+        name="llm.model",
+        default="",
+        meaning='Language model ("vendor:model") of commands that need one; empty for none.',
+    ),
+    Key(
+        name="llm.fallback",
+        default="",
+        meaning="Language model that is asked where the first one fails; empty for none.",
+    ),
+    *_limits(
+        "llm",
+        ModelOptions,
+        {
+            "concurrency": "Calls at once to one provider.",
+            "timeout_seconds": "Most time for one call, its answer included.",
+            "retries": "Further calls where a provider is busy, fails or cannot be reached.",
+        },
+    ),
+    *_ceilings(
+        {
+            "requests_per_minute": "Most calls to one provider in a minute; 0 for no limit.",
+            "tokens_per_minute": "Most tokens of input and output in a minute; 0 for no limit.",
+            "max_cost": "US dollars that one operation may cost; 0.0 for no limit.",
+        }
+    ),
+    *_limits(
+        "context",
+        ContextOptions,
+        {
+            "section_guidance": "What a section is to you, in words for the model.",
+            "title_guidance": "How documents are titled, in words for the model.",
+            "summary_guidance": "What the summary of a document says, in words for the model.",
+            "section_summary_guidance": "What that of a section says, in words for the model.",
+            "language": "In which titles and summaries are written; empty for the document's.",
+        },
+    ),
+    Key(
+        name="rerank.model",
+        default="",
+        meaning='Reranker ("vendor:model") of every search; empty for none.',
     ),
     *_limits(
         "parse",

@@ -26,19 +26,22 @@ from typing import Any, Literal
 
 from spanwise.config.keys import KEYS, Key, Value
 from spanwise.errors import OptionError
-from spanwise.options import FetchOptions, ParseOptions
+from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
 
 __all__ = [
     "COMPLETION_VARIABLE",
     "FILE_NAME",
     "Setting",
     "completion_request",
+    "context_options",
     "fetch_options",
     "knowledge_base_path",
+    "model_options",
     "parse_options",
     "read_settings",
     "setting",
     "settings_files",
+    "variable",
     "wants_colour",
     "wants_traceback",
 ]
@@ -316,6 +319,35 @@ def parse_options(**given: float | str) -> ParseOptions:
         OptionError: As `read_settings`.
     """
     return ParseOptions(**{**_table("parse"), **given})
+
+
+def model_options(**given: float | str | None) -> ModelOptions:
+    """Return how models are called, as it is set, but for what is given; None is not given.
+
+    Raises:
+        OptionError: As `read_settings`.
+    """
+    table = _table("llm")
+    del table["model"]
+    # A setting has a number in place of "no limit".
+    for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
+        table[name] = table[name] or None
+    table.update({name: value for name, value in given.items() if value is not None})
+    return ModelOptions(**table)
+
+
+def context_options(**parts: bool) -> ContextOptions:
+    """Return what a language model makes of documents: these parts, by the words that are set.
+
+    Raises:
+        OptionError: As `read_settings`.
+    """
+    return ContextOptions(**_table("context") | parts)
+
+
+def variable(name: str) -> str:
+    """Return what a variable of a provider holds, such as an address; empty where it is not set."""
+    return os.environ.get(name, "")
 
 
 def fetch_options(**given: bool) -> FetchOptions:

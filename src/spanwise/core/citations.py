@@ -24,7 +24,7 @@ from spanwise.types import Citation, CitationLocation
 if TYPE_CHECKING:
     from spanwise.types import DocumentRecord, Page, Section, WholeDocument
 
-__all__ = ["QUOTE_CHARS", "cite", "cite_range", "locate", "printed_labels"]
+__all__ = ["QUOTE_CHARS", "cite", "cite_range", "locate", "page_numbers", "printed_labels"]
 
 QUOTE_CHARS = 160
 """Length of the beginning of its text that a citation holds."""
@@ -51,7 +51,7 @@ def cite(
         section_path: Under which the text stands.
         text: What stands there; None for a citation that is only shown.
     """
-    numbers = _page_numbers(pages, *span)
+    numbers = page_numbers(pages, *span)
     return Citation(
         document_id=record.id,
         title=record.title,
@@ -67,7 +67,7 @@ def cite(
     )
 
 
-def _page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
+def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
     """Return the first and last page, 1-based, that hold characters of a range, if any do."""
     if not pages:
         return None

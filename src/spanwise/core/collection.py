@@ -18,7 +18,6 @@ from spanwise.core.forms import word_counts
 from spanwise.core.moments import fused_scores, moments
 from spanwise.core.scan import Moments, Passages, Scan
 from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def count_document(
     title_words: str,
     handle: int,
     language: str = "",
-    table_heads: Sequence[str] = (),
+    searched: Sequence[str] = (),
 ) -> CountedDocument:
     """Return what is counted of a document.
 
@@ -77,14 +76,13 @@ def count_document(
         title_words: Words of its title, file name and path.
         handle: Its number.
         language: Of its texts, as `core.terms.word_terms` wants it.
-        table_heads: What stands above each text (`core.table_heads`); empty for nothing.
+        searched: What keyword search sees of each (`core.table_heads.searched_text`); the texts
+            themselves when empty.
     """
-    heads = table_heads or [""] * len(texts)
     return CountedDocument(
         handle=handle,
         frequencies=tuple(
-            Counter(text_terms(searched_text(text, table_head=head), language=language))
-            for text, head in zip(texts, heads, strict=True)
+            Counter(text_terms(text, language=language)) for text in searched or texts
         ),
         title_terms=frozenset(text_terms(title_words, language=language)),
         digits=np.array([digit_share(text) for text in texts], dtype=np.float32),

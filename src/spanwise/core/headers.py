@@ -1,11 +1,13 @@
 """The header of a chunk: what a reader must know before reading it.
 
 Rules:
-    A line each for the document's title, its summary and the section path; empty ones are left out.
+    A line each for the document's title, its summary, the section path and the summary of the
+    section; empty ones are left out.
     The path leaves out a first title that repeats the document's, also where the title of a short
     section that joined it stands behind ("Report / Fees").
-    A header that is too long loses the middle of its section path first, then the end of its
-    summary, then the ends of path and title.
+    A header that is too long loses the middle of its section path first, then the end of the
+    summary of the document, then that of the summary of the section, then the ends of path and
+    title.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from spanwise.core.summary import clip
 from spanwise.options import HeaderOptions
 
-__all__ = ["chunk_header"]
+__all__ = ["chunk_header", "headed_text"]
 
 _STEP = " > "
 _GAP = "…"
@@ -28,6 +30,7 @@ def chunk_header(
     *,
     summary: str = "",
     section_path: Sequence[str] = (),
+    section_summary: str = "",
     options: HeaderOptions | None = None,
 ) -> str:
     """Return the header of the chunks of one section.
@@ -36,10 +39,11 @@ def chunk_header(
         title: Title of the document; may be empty.
         summary: One sentence about the document; may be empty, left out if the options say so.
         section_path: Titles of the section and its ancestors, outermost first.
+        section_summary: One sentence about the section; as the one about the document.
         options: Greatest length; None for the default.
 
     Returns:
-        One to three lines without a final line break, at most `options.max_chars` long; empty
+        One to four lines without a final line break, at most `options.max_chars` long; empty
         where there is nothing to say.
     """
     options = options or HeaderOptions()
@@ -50,15 +54,19 @@ def chunk_header(
         path = path[1:]
     elif path:
         path[0] = path[0].removeprefix(f"{title} / ")
-    summary = _line(summary) if options.summary else ""
-    route = _shorten_path(path, limit - _taken(title, summary))
-    free = limit - _taken(title, route)
-    if len(summary) > free:
-        summary = clip(summary, max_chars=free) if free >= _MIN_SUMMARY_CHARS else ""
+    summary, about = (_line(summary), _line(section_summary)) if options.summary else ("", "")
+    route = _shorten_path(path, limit - _taken(title, summary, about))
+    summary = _shorten_summary(summary, limit - _taken(title, route, about))
+    about = _shorten_summary(about, limit - _taken(title, summary, route))
     if _taken(title, route) - 1 > limit:
         title = clip(title, max_chars=max(int(_TITLE_SHARE * limit), limit - len(route) - 1))
         route = clip(route, max_chars=limit - len(title) - 1)
-    return "\n".join(line for line in (title, summary, route) if line)
+    return "\n".join(line for line in (title, summary, route, about) if line)
+
+
+def headed_text(text: str, *, header: str) -> str:
+    """Return a chunk as rerankers and embedders of texts in context read it: under its header."""
+    return f"{header}\n\n{text}" if header else text
 
 
 def _line(text: str) -> str:
@@ -68,6 +76,13 @@ def _line(text: str) -> str:
 def _taken(*lines: str) -> int:
     """Return the length of lines, each with its line break."""
     return sum(len(line) + 1 for line in lines if line)
+
+
+def _shorten_summary(summary: str, max_chars: int) -> str:
+    """Return a summary, cut at a word where it is too long; nothing where too little is left."""
+    if len(summary) <= max_chars:
+        return summary
+    return clip(summary, max_chars=max_chars) if max_chars >= _MIN_SUMMARY_CHARS else ""
 
 
 def _shorten_path(path: Sequence[str], max_chars: int) -> str:

@@ -8,7 +8,7 @@ shares do. `benchmarks/train.py` makes the weights and the table.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,10 @@ class RelevanceModel:
     table: NDArray[np.float64]
     """Shares (ascending from 0) and their relevance (ascending from 0), (2, k)."""
     lift_weights: LiftWeights = LiftWeights()
+    embedder: str = ""
+    """Name of the one it was trained with; empty where that is not known."""
+    rerankers: Mapping[str, float] = field(default_factory=dict)
+    """What a deviation of the scores of a reranker counts, of those that were trained with."""
 
     def contributions(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what each feature adds to the score of each chunk, (n, features)."""
@@ -100,8 +104,10 @@ class RelevanceModel:
                 deviations=np.array(data["deviations"], dtype=np.float64),
                 weights=np.array(data["weights"], dtype=np.float64),
                 table=np.array(data["table"], dtype=np.float64).T,
+                embedder=str(data.get("embedder", "")),
+                rerankers={str(k): float(v) for k, v in data.get("rerankers", {}).items()},
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise OptionError(f"these weights cannot be read: {error!r}") from error
         if made_for != tuple(features):
             raise OptionError(f"these weights are for the features {made_for!r}")

@@ -6,10 +6,12 @@ fence is a tag that none of them opens or closes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spanwise.core.fences import fence_tag
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SEPARATOR",
     "ExcerptPart",
-    "fence_tag",
     "frame",
     "opening_line",
     "render_context",
@@ -31,6 +32,7 @@ SEPARATOR = "\n\n"
 """What stands between two segments."""
 _TAG = "segment"
 _WIDE_NUMBER = 999
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # the name of a file may have line feeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +51,6 @@ class ExcerptPart:
         return self.start + len(self.text)
 
 
-def fence_tag(texts: Sequence[str], *, name: str = _TAG) -> str:
-    """Return "segment", or the first of "segment_2" ... that no text opens or closes.
-
-    Args:
-        texts: What stands inside the fences.
-        name: In place of "segment".
-    """
-    tag, number = name, 1
-    while any(f"</{tag}" in text or f"<{tag}" in text for text in texts):
-        number += 1
-        tag = f"{name}_{number}"
-    return tag
-
-
 def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0) -> str:
     """Return the line that opens a segment and says where it stands.
 
@@ -74,6 +62,7 @@ def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0)
     """
     pages = f' pages="{citation.page_numbers}"' if citation.pages is not None else ""
     document = citation.document_id.replace("&", "&amp;").replace('"', "&quot;")
+    document = _CONTROL.sub(lambda found: f"&#{ord(found.group())};", document)
     place = f'characters="{citation.start}-{citation.end}"'
     noun = "document" if also_in == 1 else "documents"
     copies = f' also_in="{also_in} {noun}"' if also_in else ""

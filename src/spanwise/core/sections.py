@@ -22,7 +22,7 @@ from spanwise.core.topics import Embed, topic_cuts
 from spanwise.options import SectionOptions
 from spanwise.types import Document, Heading, Section
 
-__all__ = ["split_sections"]
+__all__ = ["cut_long", "split_sections"]
 
 _MAX_DEPTH = 8  # titles in a path; deeper headings stand beside each other
 _TITLE_CHARS = 120
@@ -61,21 +61,52 @@ def split_sections(
     options = options or SectionOptions()
     outlines = _merge_short(_outlines(text, document_headings(document)), _is_child)
     outlines = _merge_short(outlines, _is_sibling)
-    block_starts = [block.start for block in document.blocks]
     sections: list[Section] = []
     for outline in outlines:
-        first = max(0, bisect_right(block_starts, outline.start) - 1)
-        last = bisect_left(block_starts, outline.end)
-        cuts = topic_cuts(
-            text,
-            start=outline.start,
-            stop=outline.end,
-            options=options,
-            blocks=document.blocks[first:last],
-            embed=embed,
+        start, end, path = outline
+        sections += cut_long(
+            document, start=start, end=end, path=path, options=options, embed=embed
         )
-        sections += _titled(text, outline, cuts)
     return tuple(sections)
+
+
+def cut_long(
+    document: Document,
+    *,
+    start: int,
+    end: int,
+    path: tuple[str, ...],
+    options: SectionOptions,
+    embed: Embed | None = None,
+) -> list[Section]:
+    """Return the sections of a range: one, or several where it is too long, cut by topic.
+
+    Args:
+        document: The document.
+        start: First character.
+        end: One past the last character.
+        path: Titles over the range; empty for a title of its own words.
+        options: The greatest length, and the least of a part.
+        embed: Vectors to find changes of topic by; None for terms.
+
+    Returns:
+        Sections that partition the range. Where it is cut, each part has a title of its own words
+        under the path.
+    """
+    blocks = document.blocks
+    first = max(0, bisect_right(blocks, start, key=lambda block: block.start) - 1)
+    last = bisect_left(blocks, end, key=lambda block: block.start)
+    text = document.text
+    cuts = topic_cuts(
+        text, start=start, stop=end, options=options, blocks=blocks[first:last], embed=embed
+    )
+    sections = []
+    for begin, stop in pairwise([start, *cuts, end]):
+        full = path
+        if cuts or not path:
+            full = (*path, extract_title(text, start=begin, stop=stop))
+        sections.append(Section(start=begin, end=stop, title=full[-1], path=full))
+    return sections
 
 
 def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
@@ -147,16 +178,3 @@ def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
             same += 1
         shared = shared[:same]
     return shared
-
-
-def _titled(text: str, outline: _Outline, cuts: Sequence[int]) -> list[Section]:
-    """Return the sections of an outline that is cut at some places, each with its title."""
-    bounds = [outline.start, *cuts, outline.end]
-    sections = []
-    for start, end in pairwise(bounds):
-        if outline.path and not cuts:
-            path = outline.path
-        else:
-            path = (*outline.path, extract_title(text, start=start, stop=end))
-        sections.append(Section(start=start, end=end, title=path[-1], path=path))
-    return sections

@@ -25,9 +25,9 @@ _FIGURE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
-def searched_text(text: str, *, table_head: str) -> str:
-    """Return what keyword and vector search see of a chunk: what stands above it, and its text."""
-    return f"{table_head}\n{text}" if table_head else text
+def searched_text(text: str, *, table_head: str, context: str) -> str:
+    """Return what keyword and vector search see of a chunk: context, what stands above it, text."""
+    return "\n".join((*filter(None, (context, table_head)), text))
 
 
 def table_heads(

@@ -24,6 +24,7 @@ from spanwise.core.stems import stem, stems_version
 
 __all__ = [
     "MARKS",
+    "UNSPACED",
     "content_words",
     "terms_version",
     "text_terms",
@@ -55,10 +56,12 @@ _COMPATIBLE = re.compile("[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc\uff00-\uffef]
 """Ligatures, shaped Arabic letters, wide and narrow letters: other ways to write the same."""
 _NOT_TYPED = re.compile("[\u200d\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
                         "\u0610-\u061a\u0640\u064b-\u0652\u0670]")  # fmt: skip
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 )
+"""Letters of scripts without spaces between words, inside of a character class."""
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
 _MAX_WORD_CHARS = 64  # longer runs are data, not words; their first characters identify them
 

@@ -1,7 +1,8 @@
 """From sources to stored documents."""
 
 from spanwise.ingest.given import given_document
-from spanwise.ingest.pipeline import IngestJob, Ingestor
+from spanwise.ingest.job import IngestJob
+from spanwise.ingest.pipeline import Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sources import find_sources
 from spanwise.ingest.sync import look_into, sync_folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +14,7 @@ from spanwise.types import Scalar
 if TYPE_CHECKING:
     from spanwise.types import Document, DocumentRecord
 
-__all__ = ["Verdict", "compare", "has_attachments", "kept_fields", "typed"]
+__all__ = ["Verdict", "compare", "conflict", "has_attachments", "kept_fields", "typed"]
 
 Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
 """What is to be done with a source; a URL counts as new or changed until it is fetched.
@@ -33,7 +33,7 @@ def compare(
     metadata: Mapping[str, Scalar] | None,
     replace_other: bool,
     threads: int,
-    reads_pictures: bool = False,
+    is_outdated: Callable[[DocumentRecord], bool],
 ) -> Generator[tuple[Source | DocumentError, Verdict]]:
     """Yield each source with what is to be done with it, in order; nothing is parsed.
 
@@ -45,7 +45,7 @@ def compare(
         metadata: Fields that the caller gives; None to keep those that were given before.
         replace_other: Whether documents from other roots may be replaced.
         threads: Files that are hashed at a time.
-        reads_pictures: Whether there is an OCR engine now: what needs one is read again.
+        is_outdated: Says whether a document whose file is unchanged is to be made anew.
     """
     stopped = threading.Event()
 
@@ -59,7 +59,7 @@ def compare(
                 continue
             record = records.get(source.document_id)
             verdict = _verdict(source, record, metadata, replace_other=replace_other)
-            if verdict == "unchanged" and reads_pictures and _needs_ocr(record):
+            if verdict == "unchanged" and record is not None and is_outdated(record):
                 verdict = "changed"
             verdicts.append(verdict)
         return verdicts
@@ -98,7 +98,8 @@ def _verdict(
     if record is None:
         return "new"
     if record.source_root != source.root:
-        return "changed" if replace_other else _conflict(source, record)
+        other = conflict(record, location=source.location, root=source.root)
+        return "changed" if replace_other else other
     if source.path is None or (metadata is not None and not _has_fields(record, metadata)):
         return "changed"
     try:
@@ -108,16 +109,18 @@ def _verdict(
     return "unchanged" if content_hash == record.content_hash else "changed"
 
 
-def _needs_ocr(record: DocumentRecord | None) -> bool:
-    return record is not None and record.status == "needs_ocr"
+def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictError:
+    """Return the error of a document whose id another one has, from another root.
 
-
-def _conflict(source: Source, record: DocumentRecord) -> ConflictError:
+    Args:
+        record: The other one.
+        location: Where this one lies.
+        root: What was named when it was found.
+    """
     return ConflictError(
-        f"{source.location}: the id {source.document_id!r} belongs to a document from "
-        f"{record.source_root!r}, and this one comes from {source.root!r}; rename one, or replace "
-        "the other one by name",
-        source=source.location,
+        f"{location}: the id {record.id!r} belongs to a document from {record.source_root!r}, and "
+        f"this one comes from {root!r}; rename one, or replace the other one by name",
+        source=location,
         code="conflict",
     )
 

@@ -1,65 +1,65 @@
-"""From sources to stored documents: parsed side by side, stored one transaction each, in order."""
+"""From sources to stored documents: parsed side by side, stored one transaction each, in order.
+
+Where a language model makes parts of them, several are made at once, ahead of the store.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+from spanwise.calls.ledger import Ledger
 from spanwise.core.filings.covers import cover_fields, cover_title
-from spanwise.core.table_heads import searched_text
 from spanwise.core.titles import document_title
 from spanwise.core.versions import text_version
-from spanwise.errors import DocumentError
-from spanwise.ingest.compare import compare, kept_fields, typed
+from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
+from spanwise.ingest.ahead import map_ahead
+from spanwise.ingest.compare import compare, conflict, kept_fields, typed
+from spanwise.ingest.given_parts import stored_parts
+from spanwise.ingest.job import IngestJob
 from spanwise.ingest.local_files import Porter
+from spanwise.ingest.prepare import Draft, Outline, Wanted
 from spanwise.ingest.reading import Compared, Found, Reader
+from spanwise.ingest.recipes import has_recipe, kept_recipe, plain_title
 from spanwise.ingest.sources import Source
+from spanwise.ingest.stored_pages import StoredPages
 from spanwise.ingest.sync import nothing_taken
 from spanwise.ingest.tally import Outcome, Tally
 from spanwise.ingest.temporary import TemporarySpace
+from spanwise.ingest.unfinished import (
+    FailuresInRow,
+    embedding_failure,
+    note_not_begun,
+    note_too_costly,
+)
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
-from spanwise.sources.walk import Choice
-from spanwise.types import Document, IngestProgress, IngestReport, Scalar
+from spanwise.types import Document, IngestReport, Scalar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.ports import Store
-    from spanwise.types import Chunk, DocumentRecord
+    from spanwise.ports import Listener, Store
+    from spanwise.types import DocumentRecord
 
-__all__ = ["IngestJob", "Ingestor"]
+__all__ = ["Ingestor"]
 
+_Result = TypeVar("_Result")
 _AHEAD = 2  # documents that each parsing process may be ahead of the store
+_OUTDATED = (
+    "its text has changed, and what a model or the caller made of the earlier one is gone; add it "
+    "again with the same options to have it made anew"
+)
+_NO_VECTORS = "no vectors: this knowledge base has no embedder and is searched by keywords alone"
 _FEW = 50  # sources whose records are read one by one, not with those of all documents
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestJob:
-    """What is to be taken in, and how."""
-
-    sources: Sequence[Source | DocumentError] = ()
-    """What was found, and what could not be opened."""
-    gone: Sequence[DocumentRecord] = ()
-    """Documents to remove, once the sources are in."""
-    metadata: Mapping[str, Scalar] | None = None
-    """Fields that every document gets beside its own; None for those it was given before."""
-    replace_other: bool = False
-    """Whether documents from other roots may be replaced."""
-    on_document: Callable[[IngestProgress], None] | None = None
-    """Called after each document."""
-    choice: Choice = field(default_factory=Choice)
-    """Which members of containers are taken."""
-    held: Sequence[DocumentRecord] = ()
-    """Documents of the sources and of their members; those that are found no more are removed."""
-    allow_empty: bool = False
-    """Whether they may be removed where no document at all is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,10 @@ class Ingestor:
     fetch: FetchOptions
     workers: int = 2
     """Parsing processes."""
+    max_cost: float | None = None
+    """US dollars that the models of one run may cost; None for no limit."""
+    listener: Listener | None = None
+    """Hears the calls of models."""
 
     def carry_out(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
@@ -83,7 +87,10 @@ class Ingestor:
 
         Unchanged sources come first, then the others in their order. Removals come last: in
         between, and after a kill, a search may find a renamed document twice, but never not at
-        all; and its vectors are there to be taken over.
+        all; and its vectors are there to be taken over. Where a model would cost more than is
+        allowed, or the embedder fails for some documents in a row, the rest is reported as failed,
+        and nothing is removed: what is gone may be what was renamed and is not in yet, and a
+        container that was not opened has members.
 
         Args:
             job: What is to be done.
@@ -91,8 +98,10 @@ class Ingestor:
 
         Raises:
             StoreError: If the store fails; what was stored before stays.
+            OptionError: If parts that are given do not fit to their document; as for StoreError.
+            ModelKeyError: If the provider of a model refuses the key; as for StoreError.
         """
-        tally = _new_tally(job, warnings=self._lacks())
+        tally = self._new_tally(job)
         changed = []
         with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
@@ -100,47 +109,78 @@ class Ingestor:
                     tally.note(source, "unchanged")
                 else:
                     changed.append((source, verdict))
-        if changed:
-            self._take_in(changed, job, tally, records)
+        if changed and not self._take_in(changed, job, tally, records):
+            return self._report(job, tally)
         for record in _gone(job, tally):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
                 tally.note(record, "removed")
-        return tally.report(embeds=self.embeds)
+        return self._report(job, tally)
 
-    def foresee(self, job: IngestJob, *, records: Mapping[str, DocumentRecord]) -> IngestReport:
-        """Return the report of a job without doing it; what cannot be parsed is not known yet.
+    def foresee(
+        self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
+    ) -> IngestReport:
+        """Return the report of a job without doing it.
 
+        Where no model is asked over a network, nothing is parsed: what cannot be parsed is not
+        known yet. Else documents are parsed, and what it would take is counted, if the caller of
+        the language model foresees.
         Containers are opened, in temporary space, so that their members are foreseen too.
+
+        Args:
+            job: What is to be foreseen.
+            records: As `carry_out`.
         """
-        tally = _new_tally(job)
+        tally = self._new_tally(job, foresees=True)
+        parses = job.enricher is not None or (self.embeds and self.preparer().pays)
         with (
             closing(self._compared(job.sources, job, records)) as compared,
-            self._reading(compared, job, tally, records=records, parses=False) as readings,
+            self._reading(compared, job, tally, records=records, parses=parses) as readings,
+            closing(
+                _ahead(
+                    partial(self._foresee, job=job, ledger=tally.ledger, twins=_twins(job)),
+                    readings,
+                    job.enricher,
+                )
+            ) as found,
         ):
-            for source, reading in readings:
-                if isinstance(reading, DocumentError):
-                    tally.note_failure(source, reading)
-                else:
-                    foreseen: Mapping[object, Outcome] = {"new": "added", "changed": "replaced"}
-                    tally.note(source, foreseen.get(reading, "unchanged"))
+            for (source, _), outcome in found:
+                try:
+                    tally.note(source, outcome())
+                except DocumentError as error:
+                    tally.note_failure(source, error)
         for record in _gone(job, tally):
             tally.note(record, "removed")
-        return tally.report(embeds=self.embeds)
+        return self._report(job, tally)
 
-    def add_document(self, document: Document, *, replace_other: bool = False) -> IngestReport:
+    def add_document(self, document: Document, *, job: IngestJob | None = None) -> IngestReport:
         """Take in one document that is parsed already.
 
+        Args:
+            document: The document.
+            job: How; its sources do not count. None for the usual way.
+
         Raises:
-            DocumentError: If it holds no text, or its id belongs to another source.
+            DocumentError: If it holds no text, its id belongs to another source, or its chunks
+                cannot be embedded.
+            OptionError: If parts that are given do not fit to it.
+            CostLimitError: If a model would cost more than is allowed.
+            ModelKeyError: If the provider of a model refuses the key.
         """
-        job = IngestJob(replace_other=replace_other)
-        tally = _new_tally(job, warnings=self._lacks())
-        record = self.store.get_record(document.id)
-        if record is not None and _is_same(record, document):
-            tally.note_given(document.id, "unchanged")
-        else:
-            tally.note_given(document.id, self._put(document, job, tally, twins={}))
+        job = job or IngestJob()
+        tally = self._new_tally(job)
+        draft = self._draft(document, job)
+        tally.note_given(
+            document.id, "unchanged" if draft is None else self._put(draft, job, tally, twins={})
+        )
+        return self._report(job, tally)
+
+    def _report(self, job: IngestJob, tally: Tally) -> IngestReport:
+        tally.warnings += [
+            f"parts are given for {document_id!r}, which is none of the documents of this run"
+            for document_id in job.given
+            if not tally.knows(document_id)
+        ]
         return tally.report(embeds=self.embeds)
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
@@ -163,14 +203,23 @@ class Ingestor:
             metadata=job.metadata,
             replace_other=job.replace_other,
             threads=self.workers if len(sources) > _FEW else 1,
-            reads_pictures=has_engine(self.parse.ocr),
+            is_outdated=partial(job.is_outdated, reads_pictures=has_engine(self.parse.ocr)),
         )
 
-    def _lacks(self) -> list[str]:
-        """Return what the knowledge base does without, for people."""
-        if self.embeds:
-            return []
-        return ["no vectors: this knowledge base has no embedder and is searched by keywords alone"]
+    def _new_tally(self, job: IngestJob, *, foresees: bool = False) -> Tally:
+        """Return what counts a run; what is only foreseen is not limited, and lacks nothing yet."""
+        named = [source for source in job.sources if isinstance(source, Source)]
+        unwanted = sum(source.members_only for source in named)
+        limit = None if foresees else self.max_cost
+        return Tally(
+            total=len(job.sources) - unwanted + len(job.gone),
+            bytes_total=sum(source.bytes for source in named),
+            on_document=job.on_document,
+            warnings=[] if self.embeds or foresees else [_NO_VECTORS],
+            ledger=job.enricher.ledger
+            if job.enricher is not None
+            else Ledger(max_cost=limit, listener=self.listener),
+        )
 
     def _take_in(
         self,
@@ -178,25 +227,100 @@ class Ingestor:
         job: IngestJob,
         tally: Tally,
         records: Mapping[str, DocumentRecord] | None,
-    ) -> None:
-        """Parse and store what is new or changed; note what cannot be opened."""
-        twins = {record.content_hash: record.id for record in job.gone}
-        with self._reading(sources, job, tally, records=records, parses=True) as readings:
-            for source, reading in readings:
+    ) -> bool:
+        """Parse and store what is new or changed, and return whether it was all looked at."""
+        twins = _twins(job)
+        failures = FailuresInRow()
+        with (
+            self._reading(sources, job, tally, records=records, parses=True) as readings,
+            closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
+        ):
+            for (source, _), drafted in drafts:
                 outcome: Outcome = "unchanged"
                 try:
-                    if isinstance(reading, DocumentError):
-                        raise reading
+                    draft = drafted()
                     tally.check_id(source)
-                    if isinstance(reading, Document):
-                        record = self.store.get_record(reading.id)
-                        document = _with_fields(reading, job.metadata, record=record)
-                        if record is None or not _is_same(record, document):
-                            outcome = self._put(document, job, tally, twins=twins)
+                    if draft is not None:
+                        outcome = self._put(draft, job, tally, twins=twins)
                 except DocumentError as error:
                     tally.note_failure(source, error)
+                    if failures.are_enough(error):
+                        note_not_begun(sources, source, tally)
+                        _let_end(drafts, job.enricher)
+                        return False
+                except CostLimitError as error:
+                    note_too_costly(sources, source, tally, error)
+                    _let_end(drafts, job.enricher)
+                    return False
                 else:
                     tally.note(source, outcome)
+                    if draft is not None:
+                        failures.end()
+        return True
+
+    def _draft_of(self, found: Found, *, job: IngestJob) -> Draft | None:
+        """Return the draft of a document that was read; None where it is stored already.
+
+        Raises:
+            DocumentError: If it could not be read, or holds no text.
+            CostLimitError: If a language model would cost more than is allowed.
+        """
+        _, reading = found
+        if isinstance(reading, DocumentError | CostLimitError):
+            raise reading
+        if not isinstance(reading, Document):
+            return None
+        record = self.store.get_record(reading.id)
+        return self._draft(_with_fields(reading, job.metadata, record=record), job)
+
+    def _foresee(
+        self, found: Found, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
+    ) -> Outcome:
+        """Return what would become of a document, and count what its vectors would take.
+
+        Raises:
+            DocumentError: If it could not be read, or holds no text.
+        """
+        _, reading = found
+        if isinstance(reading, Document):
+            draft = self._draft_of(found, job=job)
+            if draft is None:
+                return "unchanged"
+            if self.embeds:
+                self.preparer().foresee(
+                    draft, known=self._known(draft, twins), packs=self._packs(), ledger=ledger
+                )
+            return "added" if self.store.get_record(reading.id) is None else "replaced"
+        if isinstance(reading, DocumentError | CostLimitError):
+            raise reading
+        foreseen: Mapping[str, Outcome] = {"new": "added", "changed": "replaced"}
+        return foreseen.get(reading, "unchanged")
+
+    def _draft(self, document: Document, job: IngestJob) -> Draft | None:
+        """Return the draft of a document; None where it is stored as it is to be.
+
+        Raises:
+            DocumentError: If it holds no text, or its id belongs to another source.
+        """
+        record = self.store.get_record(document.id)
+        root = document.source_root
+        if record is not None and record.source_root != root and not job.replace_other:
+            raise conflict(record, location=document.source or document.id, root=root)
+        if (
+            record is not None
+            and _is_same(record, document)
+            and has_recipe(record, job.recipe(document.id))
+        ):
+            return None
+        wanted, warnings = job.wanted(document.id), tuple[str, ...]()
+        if record is not None and record.recipe and not wanted.recipe:
+            if record.version == text_version(document.text):
+                given = stored_parts(self.store, record)
+                wanted = Wanted(recipe=kept_recipe(record), given=given)
+            else:
+                warnings = (_OUTDATED,)
+        draft = self.preparer().draft(document, wanted=wanted)
+        return replace(draft, warnings=(*draft.warnings, *warnings))
 
     @contextmanager
     def _reading(
@@ -233,36 +357,82 @@ class Ingestor:
                 choice=job.choice,
                 ahead=self.workers * _AHEAD,
                 parses=parses,
+                page_reader=job.enricher or StoredPages(store=self.store, job=job),
             )
             with closing(reader.read(sources)) as readings:
                 yield readings
 
     def _put(
-        self, document: Document, job: IngestJob, tally: Tally, *, twins: Mapping[str, str]
+        self, draft: Draft, job: IngestJob, tally: Tally, *, twins: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
-        """Store a document; `twins` are ids of documents that go, by the hash of their bytes."""
-        known = self._known_vectors(document.id, twins.get(document.content_hash))
-        packs = self.store.ensure_settings({}).get("packs", "")
-        entry = self.preparer().entry(document, known=known, packs=packs)
+        """Store a document.
+
+        Raises:
+            DocumentError: If its chunks cannot be embedded.
+            CostLimitError: If that would cost more than is allowed.
+            ModelKeyError: If the provider of the embedder refuses the key.
+        """
+        known, preparer = self._known(draft, twins), self.preparer()
+        try:
+            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=tally.ledger)
+        except (CostLimitError, ModelKeyError):
+            raise
+        except ModelError as error:
+            raise embedding_failure(draft.entry.document, error) from error
         outcome = self.store.put_document(entry, replace=job.replace_other)
-        kept = sum(_embedded_text(chunk) in known for chunk in entry.chunks)
-        tally.count(entry, kept_vectors=kept)
+        outline = Outline(entry.title, entry.summary, entry.sections)
+        kept = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
+        tally.count(entry, kept_vectors=kept, warnings=draft.warnings)
         return outcome
+
+    def _packs(self) -> str:
+        """Return the packs that are recorded."""
+        return self.store.ensure_settings({}).get("packs", "")
+
+    def _known(self, draft: Draft, twins: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
+        """Return the vectors, by text, of an earlier document, or of one with the same bytes."""
+        document = draft.entry.document
+        return self._known_vectors(document.id, twins.get(document.content_hash))
 
     def _known_vectors(self, *document_ids: str | None) -> dict[str, NDArray[np.float32]]:
         """Return the vectors, by text, of the chunks of the first of these that is stored."""
         for document_id in document_ids:
-            embedded = None if document_id is None else self.store.get_embedded(document_id)
-            if embedded is not None:
-                return {
-                    _embedded_text(chunk): vector for chunk, vector in zip(*embedded, strict=True)
-                }
+            record = None if document_id is None else self.store.get_record(document_id)
+            embedded = None if record is None else self.store.get_embedded(record.id)
+            if record is None or embedded is None:
+                continue
+            chunks, vectors = embedded
+            outline = Outline(record.title, record.summary, self.store.get_sections(record.id))
+            if self.store.get_record(record.id) != record:  # another process replaced it meanwhile
+                return {}
+            texts = self.preparer().embedded_texts(chunks, outline)
+            return dict(zip(texts, vectors, strict=True))
         return {}
 
 
-def _embedded_text(chunk: Chunk) -> str:
-    """Return what the vector of a chunk is made of."""
-    return searched_text(chunk.text, table_head=chunk.table_head)
+def _ahead(
+    function: Callable[[Found], _Result], readings: Iterable[Found], enricher: Enricher | None
+) -> Generator[tuple[Found, Callable[[], _Result]]]:
+    """Yield what was read with what is made of it, several ahead where a model makes them."""
+    try:
+        threads = 0 if enricher is None else enricher.documents_at_once
+        stopped = None if enricher is None else enricher.stopped
+        yield from map_ahead(function, readings, threads=threads, stopped=stopped)
+    finally:
+        if enricher is not None:
+            enricher.stopped.set()
+
+
+def _let_end(
+    drafts: Iterable[tuple[Found, Callable[[], object]]], enricher: Enricher | None
+) -> None:
+    """Wait for the calls that a model is answering: what is paid for is kept and counted."""
+    if enricher is None:
+        return
+    enricher.stopped.set()
+    for _, drafted in drafts:
+        with suppress(SpanwiseError, CancelledError):
+            drafted()
 
 
 def _gone(job: IngestJob, tally: Tally) -> list[DocumentRecord]:
@@ -278,15 +448,9 @@ def _gone(job: IngestJob, tally: Tally) -> list[DocumentRecord]:
     return [*job.gone, *members]
 
 
-def _new_tally(job: IngestJob, *, warnings: Sequence[str] = ()) -> Tally:
-    named = [source for source in job.sources if isinstance(source, Source)]
-    unwanted = sum(source.members_only for source in named)
-    return Tally(
-        total=len(job.sources) - unwanted + len(job.gone),
-        bytes_total=sum(source.bytes for source in named),
-        on_document=job.on_document,
-        warnings=list(warnings),
-    )
+def _twins(job: IngestJob) -> dict[str, str]:
+    """Return the ids of documents that go, by the hash of their bytes."""
+    return {record.content_hash: record.id for record in job.gone}
 
 
 def _with_fields(
@@ -317,5 +481,5 @@ def _is_same(record: DocumentRecord, document: Document) -> bool:
         and record.media_type == document.media_type
         and record.given_fields == document.given_fields
         and typed(record.metadata) == typed(document.metadata)
-        and record.title == document_title(document)
+        and plain_title(record) == document_title(document)
     )

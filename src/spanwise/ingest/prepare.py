@@ -1,15 +1,19 @@
-"""From a parsed document to an entry of the store, top to bottom; no reading, no writing."""
+"""From a parsed document to an entry of the store, top to bottom; no reading, no writing.
+
+The draft of an entry has all but vectors; a language model may make parts of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from spanwise.calls.embedding import EmbedCaller
 from spanwise.core.chunks import chunk_lengths, split_chunks
 from spanwise.core.citations import printed_labels
-from spanwise.core.headers import chunk_header
+from spanwise.core.headers import chunk_header, headed_text
 from spanwise.core.languages import document_language
 from spanwise.core.packs.file import recorded_packs
 from spanwise.core.packs.landmarks import document_signals
@@ -20,27 +24,61 @@ from spanwise.core.table_heads import searched_text, table_heads
 from spanwise.core.titles import document_title, title_words
 from spanwise.core.vectors import unit_rows
 from spanwise.errors import ParseError
+from spanwise.ingest.given_parts import given_sections, with_contexts
+from spanwise.ingest.recipes import Recipe, recorded_recipe
 from spanwise.options import HeaderOptions
 from spanwise.ports import DocumentEntry
-from spanwise.types import Chunk, Citation
+from spanwise.types import Chunk, Citation, GivenParts, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from spanwise.calls.ledger import Ledger
+    from spanwise.ingest.enrich import Enricher
     from spanwise.options import ChunkOptions, SectionOptions
     from spanwise.ports import Embedder, Tokenizer
-    from spanwise.types import Document, Page, Section
+    from spanwise.types import Document, Page
 
-__all__ = ["Preparer", "chunk_signals"]
+__all__ = ["Draft", "Outline", "Preparer", "Wanted", "chunk_signals"]
 
-_EMBED_BATCH = 512
+_Item = TypeVar("_Item")
+_EMBED_BATCH = 1_536  # sixteen calls of 96 texts, which run at once
+
+
+class Outline(NamedTuple):
+    """What stands over the chunks of a document."""
+
+    title: str
+    summary: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is wanted of a document beside what is made without a model."""
+
+    recipe: Recipe = field(default_factory=dict)
+    """What is asked for, as it is recorded; empty for nothing."""
+    given: GivenParts = field(default_factory=GivenParts)
+    """Parts that the caller gives."""
+    enricher: Enricher | None = None
+    """Makes the others with a language model; None to make them without one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An entry without vectors and signals."""
+
+    entry: DocumentEntry
+    warnings: tuple[str, ...] = ()
+    """What a model could not make of it, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Makes entries in the way that one knowledge base wants them."""
+    """Makes entries in the way that one knowledge base wants them. Safe for several threads."""
 
     tokenizer: Tokenizer
     embedder: Embedder | None
@@ -48,19 +86,18 @@ class Preparer:
     chunks: ChunkOptions
     headers: HeaderOptions = field(default_factory=HeaderOptions)
 
-    def entry(
-        self, document: Document, *, known: Mapping[str, NDArray[np.float32]], packs: str = ""
-    ) -> DocumentEntry:
-        """Return a document cut, headed, counted and embedded.
+    def draft(self, document: Document, *, wanted: Wanted) -> Draft:
+        """Return a document cut, headed and counted.
 
         Args:
             document: The document, as parsed.
-            known: Vectors of texts that were embedded before, which are not embedded again.
-            packs: Those that are recorded. In a document where they find a landmark, chunks have
-                no heads of tables: the landmark tells the same, and both together cost recall.
+            wanted: What is wanted of it beside what is made without a model.
 
         Raises:
             ParseError: If the document holds no text.
+            OptionError: If the parts that are given do not fit to its text.
+            CostLimitError: If a model would cost more than is allowed.
+            ModelKeyError: If its provider refuses the key.
         """
         if not document.text.strip():
             raise ParseError(
@@ -69,39 +106,127 @@ class Preparer:
                 source=document.source or document.id,
                 code="no_text",
             )
+        given = wanted.given
         language = document_language(document.text, metadata=document.metadata)
-        title = document_title(document)
-        summary = summarise(document.text)
-        sections = self._headed(document, title=title, summary=summary)
+        plain_title = document_title(document)
+        outline = Outline(
+            title=given.title or plain_title,
+            summary=given.summary or summarise(document.text),
+            sections=given_sections(document, given)
+            or split_sections(document, options=self.sections),
+        )
+        made = wanted.enricher and wanted.enricher.begin(
+            document, given=given, language=language, count_tokens=self.tokenizer.count
+        )
+        if made:
+            outline = made.outline(outline, limits=self.sections)
+        title, sections = outline.title, self._headed(document, outline)
         chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
-        signals = chunk_signals(chunks, packs=packs)
-        if signals:
-            chunks = tuple(replace(chunk, table_head="") for chunk in chunks)
-        return DocumentEntry(
+        chunks = with_contexts(chunks, given)
+        if made:
+            chunks = made.with_contexts(chunks, sections=sections, title=title)
+            made.end()
+        entry = DocumentEntry(
             document=document,
             title=title,
-            summary=summary,
+            summary=outline.summary,
             title_words=title_words(document, title=title),
             sections=sections,
             chunks=chunks,
-            vectors=self._vectors(
-                [searched_text(chunk.text, table_head=chunk.table_head) for chunk in chunks], known
-            ),
+            vectors=None,
             language=language,
-            signals=signals,
-            packs=packs,
+            recipe=recorded_recipe(
+                wanted.recipe, plain_title=plain_title, again=made.again if made else ()
+            ),
+        )
+        return Draft(entry=entry, warnings=tuple(made.warnings) if made else ())
+
+    @property
+    def pays(self) -> bool:
+        """Whether its embedder is asked over a network."""
+        return isinstance(self.embedder, EmbedCaller) and not self.embedder.embedder.is_local
+
+    def entry(
+        self,
+        draft: Draft,
+        *,
+        known: Mapping[str, NDArray[np.float32]],
+        packs: str,
+        ledger: Ledger,
+    ) -> DocumentEntry:
+        """Return the entry of a draft, with its vectors and the signals of packs.
+
+        Args:
+            draft: The draft.
+            known: Vectors of texts that were embedded before, which are not embedded again.
+            packs: Those that are recorded. In a document where they find a landmark, chunks have
+                no heads of tables: the landmark tells the same, and both together cost recall.
+            ledger: Counts the calls of the embedder.
+
+        Raises:
+            CostLimitError: If embedding would cost more than is allowed.
+            ModelError: If the embedder fails.
+        """
+        entry = _with_signals(draft.entry, packs=packs)
+        texts = self._entry_texts(entry)
+        return replace(entry, vectors=self._vectors(texts, known, ledger=ledger))
+
+    def foresee(
+        self,
+        draft: Draft,
+        *,
+        known: Mapping[str, NDArray[np.float32]],
+        packs: str,
+        ledger: Ledger,
+    ) -> None:
+        """Count what the vectors of a draft would take; as `entry`, without calling."""
+        if not (self.pays and isinstance(self.embedder, EmbedCaller)):
+            return
+        texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
+        caller = replace(self.embedder, ledger=ledger)
+        for batch in _batches([text for text in texts if text not in known]):
+            caller.foresee(batch)
+
+    def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
+        """Return what the vectors of chunks are made of: text, under its header where it counts.
+
+        A static embedder adds up words, so that a header would make all chunks of a document alike.
+        """
+        texts = [
+            searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+            for chunk in chunks
+        ]
+        if not isinstance(self.embedder, EmbedCaller):
+            return texts
+        headers = [
+            chunk_header(
+                outline.title,
+                summary=outline.summary,
+                section_path=section.path,
+                section_summary=section.summary,
+                options=self.headers,
+            )
+            for section in outline.sections
+        ]
+        return [
+            headed_text(text, header=headers[chunk.section])
+            for text, chunk in zip(texts, chunks, strict=True)
+        ]
+
+    def _entry_texts(self, entry: DocumentEntry) -> list[str]:
+        return self.embedded_texts(
+            entry.chunks, Outline(entry.title, entry.summary, entry.sections)
         )
 
-    def _headed(self, document: Document, *, title: str, summary: str) -> tuple[Section, ...]:
+    def _headed(self, document: Document, outline: Outline) -> tuple[Section, ...]:
         """Return the sections of a document with the most tokens that their headers may take."""
-        sections = split_sections(document, options=self.sections)
         length, pages = len(document.text), len(document.pages)
         labels = self._widest_labels(document.pages)
         frames = [
             frame(
                 Citation(
                     document_id=document.id,
-                    title=title,
+                    title=outline.title,
                     start=length,
                     end=length,
                     pages=(pages, pages + 1) if pages else None,
@@ -110,15 +235,21 @@ class Preparer:
                     source=document.source,
                 ),
                 chunk_header(
-                    title, summary=summary, section_path=section.path, options=self.headers
+                    outline.title,
+                    summary=outline.summary,
+                    section_path=section.path,
+                    section_summary=section.summary,
+                    options=self.headers,
                 ),
             )
-            for section in sections
+            for section in outline.sections
         ]
         counts = self.tokenizer.count([part for parts in frames for part in parts])
         return tuple(
             replace(section, header_tokens=before + after)
-            for section, before, after in zip(sections, counts[::2], counts[1::2], strict=True)
+            for section, before, after in zip(
+                outline.sections, counts[::2], counts[1::2], strict=True
+            )
         )
 
     def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
@@ -159,20 +290,34 @@ class Preparer:
         )
 
     def _vectors(
-        self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]]
+        self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
     ) -> NDArray[np.float16] | None:
         """Return one vector a text, as it is stored; what is known is not embedded again."""
-        if self.embedder is None:
+        embedder = self.embedder
+        if embedder is None:
             return None
-        vectors = np.zeros((len(texts), self.embedder.dimension), dtype=np.float16)
-        new = [at for at, text in enumerate(texts) if text not in known]
-        for start in range(0, len(new), _EMBED_BATCH):
-            batch = new[start : start + _EMBED_BATCH]
-            vectors[batch] = unit_rows(self.embedder.embed([texts[at] for at in batch]))
+        if isinstance(embedder, EmbedCaller):
+            embedder = replace(embedder, ledger=ledger)
+        vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float16)
+        for batch in _batches([at for at, text in enumerate(texts) if text not in known]):
+            vectors[batch] = unit_rows(embedder.embed([texts[at] for at in batch]))
         for at, text in enumerate(texts):
             if text in known:
                 vectors[at] = known[text]
         return vectors
+
+
+def _with_signals(entry: DocumentEntry, *, packs: str) -> DocumentEntry:
+    signals = chunk_signals(entry.chunks, packs=packs)
+    chunks = entry.chunks
+    if signals:
+        chunks = tuple(replace(chunk, table_head="") for chunk in chunks)
+    return replace(entry, chunks=chunks, signals=signals, packs=packs)
+
+
+def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    """Yield what is embedded together."""
+    return (items[start : start + _EMBED_BATCH] for start in range(0, len(items), _EMBED_BATCH))
 
 
 def chunk_signals(chunks: Sequence[Chunk], *, packs: str) -> Mapping[str, NDArray[np.float16]]:

@@ -17,11 +17,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
-from spanwise.errors import DocumentError, DocumentErrorCode, ParseError
+from spanwise.errors import CostLimitError, DocumentError, DocumentErrorCode, ParseError
 from spanwise.ingest.compare import Verdict, has_attachments
 from spanwise.ingest.sources import MEMBER_MARK, Source
+from spanwise.ingest.stopping import run_until_stopped
 from spanwise.parsers.containers import ContainerError, UnpackBudget
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.types import Document
@@ -32,15 +33,58 @@ if TYPE_CHECKING:
     from spanwise.ingest.temporary import TemporarySpace
     from spanwise.options import ParseOptions
     from spanwise.parsers.containers import Unpacked
+    from spanwise.parsers.parsed import PagesToRead
     from spanwise.parsers.process.isolation import ParserPool
     from spanwise.sources.walk import Choice
 
-__all__ = ["Compared", "Found", "Reader", "Reading"]
+__all__ = ["Compared", "Found", "PageReader", "Reader", "Reading"]
 
 Compared = tuple[Source | DocumentError, Verdict]
 Reading = Document | Literal["unchanged", "new", "changed"]
 """A source that was read; "new" or "changed" where documents are not parsed."""
-Found = tuple[Source | DocumentError, Reading | DocumentError]
+Found = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
+
+
+_MODEL_DOTS_PER_INCH = 130
+"""A page of letter size is drawn for a model with no more dots than vendors take."""
+
+
+class _Origin(TypedDict):
+    """What a parser is told of a file."""
+
+    media_type: str | None
+    charset: str | None
+    document_id: str
+    source: str
+    source_root: str
+
+
+class PageReader(Protocol):
+    """Reads pages that are pictures or complex tables."""
+
+    def reads(self, document_id: str) -> bool:
+        """Return whether it reads pages of a document."""
+
+    def read_pages(
+        self,
+        document: Document,
+        pages: PagesToRead,
+        *,
+        draw: Callable[[int], bytes],
+        parse: Callable[[], Document],
+    ) -> Document:
+        """Return a document with what it reads on some of its pages.
+
+        Args:
+            document: The document, as it is parsed for somebody who reads these pages.
+            pages: Some of its pages.
+            draw: Returns a page as a PNG file, by its number from 1.
+            parse: Parses the document as it is without, where none of them is read.
+
+        Raises:
+            ParseError: If the document cannot be read without either.
+            CostLimitError: If it would cost more than is allowed.
+        """
 
 
 @dataclass(slots=True)
@@ -111,6 +155,8 @@ class Reader:
     """Documents that the reading may be ahead of the store."""
     parses: bool
     """Whether documents are parsed; else containers are opened all the same."""
+    page_reader: PageReader
+    """Reads pages that are to be seen."""
 
     def read(
         self, sources: Iterable[Compared], *, inside: _Place | None = None
@@ -175,17 +221,43 @@ class Reader:
                 file=file if found in UNPACKERS else None,
             )
         try:
-            document = self.pool.parse(
-                file.path,
-                media_type=file.media_type,
-                charset=file.charset,
-                document_id=source.document_id,
-                source=source.location,
-                source_root=source.root,
-            )
+            document = self._parse(source, file)
         except ContainerError:
             return _Looked(reading=None, file=file)
         return _Looked(reading=document, file=file if has_attachments(document) else None)
+
+    def _parse(self, source: Source, file: LocalFile) -> Document:
+        """Return a file parsed, with the pages that are to be seen."""
+        origin = _Origin(
+            media_type=file.media_type,
+            charset=file.charset,
+            document_id=source.document_id,
+            source=source.location,
+            source_root=source.root,
+        )
+        reader = self.page_reader
+        if not reader.reads(source.document_id):
+            return self.pool.parse(file.path, **origin)
+        document, pages = self.pool.parse_seen(file.path, **origin)
+        if not pages.numbers:
+            return document
+
+        def draw(page: int) -> bytes:
+            png, _ = self.pool.draw_page(
+                file.path,
+                page=page,
+                dots_per_inch=_MODEL_DOTS_PER_INCH,
+                source=source.location,
+                for_model=True,
+            )
+            return png
+
+        return run_until_stopped(
+            lambda: reader.read_pages(
+                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **origin)
+            ),
+            stopped=self.porter.stopped,
+        )
 
     def _settled(
         self,
@@ -195,7 +267,7 @@ class Reader:
     ) -> Generator[Found]:
         try:
             looked = future.result()
-        except DocumentError as error:
+        except (DocumentError, CostLimitError) as error:
             yield source, error
             return
         if looked.file is not None and isinstance(source, Source):

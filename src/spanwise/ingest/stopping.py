@@ -1,13 +1,18 @@
-"""Waiting for what cannot be interrupted, until it is done or nobody wants it any more."""
+"""What cannot be interrupted: waiting for it, and doing it, ends when nobody wants it any more."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["run_until_stopped"]
+if TYPE_CHECKING:
+    from spanwise.ports import LanguageModel, ModelReply, ModelRequest
+    from spanwise.types import Usage
+
+__all__ = ["StoppableModel", "run_until_stopped"]
 
 _Result = TypeVar("_Result")
 _LOOK_SECONDS = 0.1
@@ -37,3 +42,47 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event
         if outcome.done():
             return outcome.result()
     raise CancelledError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableModel:
+    """A language model that is not called any more once nobody wants its answers."""
+
+    model: LanguageModel
+    stopped: threading.Event
+
+    @property
+    def name(self) -> str:
+        """Return the name of the model."""
+        return self.model.name
+
+    @property
+    def concurrency(self) -> int:
+        """Return how many calls at once the model takes."""
+        return self.model.concurrency
+
+    def estimate(self, request: ModelRequest) -> Usage:
+        """Return what the model says."""
+        return self.model.estimate(request)
+
+    def generate(self, request: ModelRequest) -> ModelReply:
+        """Return the answer of the model.
+
+        Raises:
+            CancelledError: If it is stopped.
+        """
+        self._check()
+        return self.model.generate(request)
+
+    def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
+        """Yield the answer of the model.
+
+        Raises:
+            CancelledError: If it is stopped.
+        """
+        self._check()
+        yield from self.model.stream(request)
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise CancelledError

@@ -31,7 +31,8 @@ from spanwise.ingest.sources import (
 from spanwise.sources.walk import Choice
 
 if TYPE_CHECKING:
-    from spanwise.ingest.pipeline import IngestJob, Ingestor
+    from spanwise.ingest.job import IngestJob
+    from spanwise.ingest.pipeline import Ingestor
     from spanwise.types import DocumentRecord, IngestReport
 
 __all__ = ["Gone", "SyncedFolder", "look_into", "nothing_taken", "sync_folder"]

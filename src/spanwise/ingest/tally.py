@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from spanwise.calls.ledger import Ledger
 from spanwise.errors import ConflictError, DocumentError
 from spanwise.ingest.sources import MEMBER_MARK, Source, containers_of
-from spanwise.types import IngestFailure, IngestProgress, IngestReport
+from spanwise.types import IngestFailure, IngestProgress, IngestReport, Usage
 
 if TYPE_CHECKING:
     from spanwise.ports import DocumentEntry
@@ -43,6 +44,8 @@ class Tally:
     chunks: int = 0
     kept_vectors: int = 0
     chars: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    """Counts what calls of models took."""
     _in_part: dict[DocumentStatus, list[str]] = field(
         default_factory=lambda: {"partial": [], "needs_ocr": []}
     )
@@ -61,13 +64,22 @@ class Tally:
     _unreadable: set[str] = field(default_factory=set)
     """Ids of what cannot be read now; a container stands for its members."""
 
-    def count(self, entry: DocumentEntry, *, kept_vectors: int) -> None:
-        """Count a document that is stored, and how many of its vectors were there already."""
+    def count(
+        self, entry: DocumentEntry, *, kept_vectors: int, warnings: Sequence[str] = ()
+    ) -> None:
+        """Count a document that is stored.
+
+        Args:
+            entry: The document.
+            kept_vectors: How many of its vectors were there already.
+            warnings: What could not be made of it.
+        """
         document = entry.document
         self.chunks += len(entry.chunks)
         self.kept_vectors += kept_vectors
         self.chars += len(document.text)
-        self.warnings += [f"{document.source or document.id}: {w}" for w in document.warnings]
+        said = (*document.warnings, *warnings)
+        self.warnings += [f"{document.source or document.id}: {one}" for one in said]
         if document.status in self._in_part:
             self._in_part[document.status].append(document.id)
 
@@ -153,6 +165,10 @@ class Tally:
         """Whether there was any document."""
         return bool(self._found)
 
+    def knows(self, document_id: str) -> bool:
+        """Return whether a document was looked at in this run."""
+        return document_id in self._found or document_id in self._unreadable
+
     def gone(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
         """Return the documents that were not found, though what they came from could be read."""
         return [
@@ -164,10 +180,16 @@ class Tally:
 
     def note_given(self, document_id: str, outcome: Outcome) -> None:
         """Count a document that came from no source."""
+        self._found.add(document_id)
         self._ids[outcome].append(document_id)
 
     def report(self, *, embeds: bool) -> IngestReport:
-        """Return the report; `embeds` says whether the knowledge base has an embedder."""
+        """Return the report.
+
+        Args:
+            embeds: Whether the knowledge base has an embedder.
+        """
+        usage_by_task = self.ledger.usage_by_task
         left_out = [
             f"{one.first}: left out: {reason}"
             + (f" (and {one.count - 1} more in containers)" if one.count > 1 else "")
@@ -187,4 +209,6 @@ class Tally:
             kept_vectors=self.kept_vectors,
             chars=self.chars,
             seconds=time.perf_counter() - self._started,
+            usage=sum(usage_by_task.values(), Usage()),
+            usage_by_task=usage_by_task,
         )

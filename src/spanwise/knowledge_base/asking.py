@@ -92,9 +92,13 @@ def within(
 
 
 def filter_of(where: Filter | str | None) -> Filter | None:
-    """Return a filter that was given as a tree or as text.
+    """Return a filter that was given as a tree or as text; none for an empty text.
+
+    So the `where` of a result can be handed in again as it is.
 
     Raises:
         FilterError: If the text cannot be read.
     """
-    return parse_filter(where) if isinstance(where, str) else where
+    if isinstance(where, str):
+        return parse_filter(where) if where else None
+    return where

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from spanwise.errors import OptionError
-from spanwise.types import Scalar
+from spanwise.types import GivenParts, Scalar
 
 __all__ = [
+    "checked_given",
     "checked_id",
     "checked_list",
     "checked_media_type",
@@ -25,20 +26,20 @@ _MAX_ID_CHARS = 1_000
 _NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
 
 
-def checked_id(document_id: str) -> str:
-    """Return an id that can be stored.
+def checked_id(given: str, *, called: str = "document_id") -> str:
+    """Return an id of a document or a conversation that can be stored.
 
     Raises:
         OptionError: If it is empty, too long, or has control characters or half a character.
     """
-    if not isinstance(document_id, str) or not document_id.strip():
-        raise OptionError(f"document_id is {document_id!r}; give a text that is not empty")
-    if len(document_id) > _MAX_ID_CHARS or _NOT_IN_ID.search(document_id):
+    if not isinstance(given, str) or not given.strip():
+        raise OptionError(f"{called} is {given!r}; give a text that is not empty")
+    if len(given) > _MAX_ID_CHARS or _NOT_IN_ID.search(given):
         raise OptionError(
-            f"document_id is {document_id[:80]!r}; it must have at most {_MAX_ID_CHARS} "
+            f"{called} is {given[:80]!r}; it must have at most {_MAX_ID_CHARS} "
             "characters, and no control characters or lone surrogates"
         )
-    return document_id
+    return given
 
 
 def checked_path(path: str | Path) -> Path:
@@ -134,4 +135,24 @@ def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar]
             )
         if isinstance(value, str):
             _check_characters(value, called=f"metadata field {name!r}")
+    return checked
+
+
+def checked_given(given: Mapping[str, GivenParts] | None) -> dict[str, GivenParts]:
+    """Return parts of documents that can be stored; whether they fit to their texts is not known.
+
+    Raises:
+        OptionError: If they are no mapping of ids to parts, or a text in them has half a character.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise OptionError(f"given is {given!r}; give a mapping of document ids to GivenParts")
+    checked = dict(given or {})
+    for document_id, parts in checked.items():
+        if not isinstance(parts, GivenParts):
+            raise OptionError(f"what is given for {document_id!r} is {parts!r}; give GivenParts")
+        texts = [parts.title, parts.summary, *(context.text for context in parts.contexts)]
+        for section in parts.sections:
+            texts += [section.title, section.summary, *section.path]
+        for text in texts:
+            checked_text(text, document_id)
     return checked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,22 +12,22 @@ from spanwise.filters import filter_fields, known_fields
 from spanwise.types import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
-    from spanwise.types import DocumentRecord
+    from spanwise.ports import Store
 
 __all__ = ["folder_bytes", "information"]
 
 
-def information(
-    records: Sequence[DocumentRecord], *, path: Path, folder: Path, settings: Mapping[str, str]
-) -> KnowledgeBaseInfo:
+def information(store: Store, *, path: Path, folder: Path) -> KnowledgeBaseInfo:
     """Return what a knowledge base holds and how it was made.
 
     Args:
-        records: Of all its documents.
+        store: Its store.
         path: As the caller wrote it.
         folder: Where it lies.
-        settings: As recorded.
     """
+    records = store.list_records()
+    settings = store.ensure_settings({})
+    outputs, output_bytes = store.count_outputs()
     fields = known_fields(
         filter_fields(one.metadata, title=one.title, language=one.language, status=one.status)
         for one in records
@@ -45,6 +44,9 @@ def information(
         fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
         partial=sum(record.status == "partial" for record in records),
         needs_ocr=sum(record.status == "needs_ocr" for record in records),
+        outputs=outputs,
+        output_bytes=output_bytes,
+        threads=len(store.list_threads()),
     )
 
 

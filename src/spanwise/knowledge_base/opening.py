@@ -11,9 +11,10 @@ from spanwise.registry import make_embedder
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.options import ModelOptions
     from spanwise.ports import Embedder, Store
 
-__all__ = ["open_embedder", "open_store"]
+__all__ = ["named_embedder", "open_embedder", "open_store"]
 
 _MEMORY = ":memory:"
 
@@ -34,23 +35,41 @@ def open_store(path: str | Path, *, create: bool) -> Store:
     return open_embedded(Path(path).absolute(), create=create)
 
 
-def open_embedder(settings: Settings, *, given: Embedder | None, path: Path) -> Embedder | None:
+def named_embedder(
+    embedder: str | Embedder | None, *, models: ModelOptions
+) -> str | Embedder | None:
+    """Return the embedder that is named as an object, made once; others as they are.
+
+    Raises:
+        OptionError: If there is no such embedder.
+        ModelKeyError: If there is no key for it.
+    """
+    if isinstance(embedder, str) and embedder != "auto":
+        return make_embedder(embedder, options=models)
+    return embedder
+
+
+def open_embedder(
+    settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
+) -> Embedder | None:
     """Return the embedder that a knowledge base was made with, None for keywords alone.
 
     Args:
         settings: As recorded.
         given: What the caller gave as an object.
         path: For messages.
+        models: How it is called.
 
     Raises:
         EmbedderMismatchError: If it is not installed, or in another version.
+        ModelKeyError: If there is no key for it.
     """
     if settings.embedder == NO_EMBEDDER:
         return None
     if given is not None:
         return given
     try:
-        embedder = make_embedder(settings.embedder)
+        embedder = make_embedder(settings.embedder, options=models)
     except OptionError as error:
         raise EmbedderMismatchError(
             f"{path} holds vectors of {settings.embedder!r}, which no installed package "

@@ -1,7 +1,8 @@
-"""A page of a document as a picture, drawn from the file or URL that it came from."""
+"""Pages of a document as pictures, drawn from the file or URL that it came from."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,27 +13,27 @@ if TYPE_CHECKING:
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.types import DocumentRecord
 
-__all__ = ["draw_page"]
+__all__ = ["draw_pages"]
 
 _DOTS_PER_INCH = (10, 600)
 _PDF = "application/pdf"
 
 
-def draw_page(
+def draw_pages(
     record: DocumentRecord,
-    page: int,
+    pages: Sequence[int],
     *,
     dots_per_inch: int,
     parse: ParseOptions,
     fetch: FetchOptions,
-) -> bytes:
-    """Return a page as a PNG file.
+) -> tuple[bytes, ...]:
+    """Return pages as PNG files.
 
     Args:
         record: The document.
-        page: Its number, 1-based.
-        dots_per_inch: How finely it is drawn, from 10 to 600.
-        parse: Limits for the process that draws it.
+        pages: Their numbers, 1-based.
+        dots_per_inch: How finely they are drawn, from 10 to 600.
+        parse: Limits for the process that draws them.
         fetch: Limits for fetching the URL that it came from.
 
     Raises:
@@ -49,20 +50,25 @@ def draw_page(
             source=record.id,
             code="unsupported",
         )
-    if not 1 <= page <= record.pages:
-        raise OptionError(f"page is {page!r}; {record.id} has pages 1 to {record.pages}")
+    for page in pages:
+        if not 1 <= page <= record.pages:
+            raise OptionError(f"page is {page!r}; {record.id} has pages 1 to {record.pages}")
     origin = _origin(record, fetch)
+    drawn = []
     with ParserPool(options=parse) as pool:
-        png, content_hash = pool.draw_page(
-            origin, page=page, dots_per_inch=dots_per_inch, source=record.source
-        )
-    if content_hash != record.content_hash:
-        raise FetchError(
-            f"{record.source}: it has changed since it was added; add it again, then draw the page",
-            source=record.source,
-            code="unreadable",
-        )
-    return png
+        for page in pages:
+            png, content_hash = pool.draw_page(
+                origin, page=page, dots_per_inch=dots_per_inch, source=record.source
+            )
+            if content_hash != record.content_hash:
+                raise FetchError(
+                    f"{record.source}: it has changed since it was added; add it again, then draw "
+                    "the page",
+                    source=record.source,
+                    code="unreadable",
+                )
+            drawn.append(png)
+    return tuple(drawn)
 
 
 def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
+from spanwise.calls.reranking import RerankCaller
 from spanwise.knowledge_base.asking import asked, within
 from spanwise.knowledge_base.opening import open_embedder
-from spanwise.options import ExcerptOptions, PublishedOptions, SegmentOptions
+from spanwise.options import ExcerptOptions, PublishedOptions, RerankOptions, SegmentOptions
 from spanwise.query import Searcher, shipped_model
+from spanwise.query.rerank import Reranking
+from spanwise.registry import make_reranker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.knowledge_base.asking import SearchArguments
     from spanwise.knowledge_base.settings import Settings
-    from spanwise.ports import Embedder, Listener, Store
+    from spanwise.options import ModelOptions
+    from spanwise.ports import Embedder, Listener, Reranker, Store
     from spanwise.types import ExcerptResult, SearchResult
 
 __all__ = ["Searching"]
@@ -33,6 +37,7 @@ class Searching:
     _path: Path
     _given_embedder: Embedder | None
     _listener: Listener | None
+    _models: ModelOptions
 
     def search(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -48,6 +53,8 @@ class Searching:
         queries: Sequence[str] = (),
         method: str = "exact",
         abstain: bool = True,
+        rerank: str | Reranker | None = None,
+        rerank_options: RerankOptions | None = None,
     ) -> SearchResult:
         """Return the few contiguous segments that answer a question, inside a token budget.
 
@@ -66,15 +73,20 @@ class Searching:
             method: "exact", or "greedy" as published.
             abstain: Whether nothing is found where there is hardly any evidence; never by method
                 "greedy".
+            rerank: Reranker that reads the best candidates, such as "cohere:rerank-v3.5"; where it
+                fails, the search goes on without it and `result.warnings` say so.
+            rerank_options: How many it reads, and how much it counts.
 
         Raises:
             QueryError: If the question or a query is empty, or there are too many.
             OptionError: If an option is out of range, or the budget holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
+            ModelKeyError: If there is no key for the reranker, or it is refused.
         """
         return self._searcher.search(
             question,
+            reranking=self._reranking(rerank, rerank_options),
             **asked(
                 budget_tokens=budget_tokens,
                 preset=preset,
@@ -89,13 +101,22 @@ class Searching:
             ),
         )
 
-    def explain(self, question: str, **arguments: Unpack[SearchArguments]) -> Explanation:
+    def explain(
+        self,
+        question: str,
+        *,
+        rerank: str | Reranker | None = None,
+        rerank_options: RerankOptions | None = None,
+        **arguments: Unpack[SearchArguments],
+    ) -> Explanation:
         """Return what `search` returns, and why: scores, values and decisions, chunk by chunk.
 
         Takes what `search` takes and raises what it raises. `to_html()` of what is returned is a
         page that draws it, with sliders.
         """
-        return self._searcher.explain(question, **asked(**arguments))
+        return self._searcher.explain(
+            question, reranking=self._reranking(rerank, rerank_options), **asked(**arguments)
+        )
 
     def excerpts(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -111,6 +132,8 @@ class Searching:
         headers: bool = True,
         tokenizer: str | None = None,
         abstain: bool = True,
+        rerank: str | Reranker | None = None,
+        rerank_options: RerankOptions | None = None,
     ) -> ExcerptResult:
         """Return a number of texts of a given size around what answers a question.
 
@@ -129,14 +152,18 @@ class Searching:
             headers: Whether document and sections stand above the text.
             tokenizer: Whose tokens are counted; that of the knowledge base when None.
             abstain: Whether nothing is found where there is hardly any evidence.
+            rerank: As `search`.
+            rerank_options: As `search`.
 
         Raises:
             OptionError: As `search`; or if an excerpt has no room for a relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
+            ModelKeyError: As `search`.
         """
         return self._searcher.excerpts(
             question,
+            reranking=self._reranking(rerank, rerank_options),
             options=ExcerptOptions(
                 excerpts=excerpts,
                 excerpt_tokens=excerpt_tokens,
@@ -148,15 +175,33 @@ class Searching:
             **within(queries=queries, documents=documents, where=where),
         )
 
+    def _reranking(
+        self, rerank: str | Reranker | None, options: RerankOptions | None
+    ) -> Reranking | None:
+        """Return which reranker reads what; one that is named is made once."""
+        if rerank is None:
+            return None
+        if isinstance(rerank, str):
+            if rerank not in self._rerankers:
+                self._rerankers[rerank] = make_reranker(rerank, options=self._models)
+            rerank = self._rerankers[rerank]
+        caller = RerankCaller(reranker=rerank, cache=self._store)
+        return Reranking(caller=caller, options=options or RerankOptions())
+
     def searcher(self, model: RelevanceModel) -> Searcher:
         """Return what searches this knowledge base with another relevance model, for evaluation."""
         return Searcher(
             store=self._store,
             embedder=self._embedder,
+            dimension=int(self._settings.recorded["dimension"]),
             tokenizer=self._settings.tokenizer,
             model=model,
             listener=self._listener,
         )
+
+    @cached_property
+    def _rerankers(self) -> dict[str, Reranker]:
+        return {}
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -164,4 +209,6 @@ class Searching:
 
     @cached_property
     def _embedder(self) -> Embedder | None:
-        return open_embedder(self._settings, given=self._given_embedder, path=self._path)
+        return open_embedder(
+            self._settings, given=self._given_embedder, path=self._path, models=self._models
+        )

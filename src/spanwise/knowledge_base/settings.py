@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from spanwise.calls.embedding import is_contextual
 from spanwise.core.packs.file import recorded_packs
 from spanwise.errors import EmbedderMismatchError, OptionError
 from spanwise.knowledge_base.packs import record_of
@@ -49,23 +50,27 @@ def wanted_settings(
     sections: SectionOptions | None,
     chunks: ChunkOptions | None,
     packs: Sequence[str | Path] | None = None,
+    is_new: bool = True,
 ) -> dict[str, str]:
     """Return the settings that a caller names, checked before anything is made.
 
     Args:
-        embedder: Name or object; "auto" for what is recorded, or the default of a new one; None
-            for keywords alone.
+        embedder: An object; "auto" for what is recorded, or the default of a new one; None for
+            keywords alone.
         tokenizer: Name; None for what is recorded.
         sections: None for what is recorded.
         chunks: None for what is recorded.
         packs: Names and paths; None for what is recorded, or those that come with the package.
+        is_new: Whether nothing is recorded yet. An embedder may have to be called for the length
+            of its vectors; what is recorded needs no call.
 
     Raises:
-        OptionError: If there is no such embedder, tokenizer or pack.
+        OptionError: If there is no such tokenizer or pack, or the embedder is none.
+        ModelError: If an embedder has to be called, and fails.
     """
     wanted: dict[str, str] = {}
-    if embedder != "auto":
-        wanted |= _embedder_settings(embedder)
+    if not isinstance(embedder, str):
+        wanted |= _embedder_settings(embedder, is_new=is_new)
     if tokenizer is not None:
         wanted["tokenizer"] = make_tokenizer(tokenizer).name
     if sections is not None:
@@ -77,12 +82,13 @@ def wanted_settings(
     return wanted
 
 
-def settle(store: Store, wanted: Mapping[str, str]) -> Settings:
+def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder | None) -> Settings:
     """Return the settings of a knowledge base; record them where it is new.
 
     Args:
         store: The store.
         wanted: Settings that the caller names; what is recorded, or the default, for the others.
+        embedder: As the settings name it.
 
     Raises:
         EmbedderMismatchError: If another embedder is recorded.
@@ -90,6 +96,8 @@ def settle(store: Store, wanted: Mapping[str, str]) -> Settings:
     """
     recorded = store.ensure_settings({})
     if "embedder" not in recorded:
+        if not isinstance(embedder, str):
+            wanted = {**wanted, **_embedder_settings(embedder)}
         recorded = store.ensure_settings(_with_defaults(wanted))
     _check(recorded, wanted)
     return Settings(
@@ -109,24 +117,25 @@ def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:
     if "packs" not in wanted:
         defaults["packs"] = default_record()
     if "embedder" not in wanted:
-        defaults |= _embedder_settings(default_embedder_name())
+        name = default_embedder_name()
+        defaults |= _embedder_settings(None if name is None else make_embedder(name))
     return {**defaults, **wanted}
 
 
-def _embedder_settings(embedder: str | Embedder | None) -> dict[str, str]:
+def _embedder_settings(embedder: Embedder | None, *, is_new: bool = True) -> dict[str, str]:
     if embedder is None:
         return {"embedder": NO_EMBEDDER, "embedder_version": "", "dimension": "0"}
-    made = make_embedder(embedder) if isinstance(embedder, str) else embedder
-    if not all(hasattr(made, part) for part in ("name", "version", "dimension", "embed")):
+    is_asked = is_new or not is_contextual(embedder) or embedder.is_local
+    parts = ("name", "version", "embed", *(["dimension"] if is_asked else []))
+    if not all(hasattr(embedder, part) for part in parts):
         raise OptionError(
             f"embedder is {embedder!r}; give a name, None, or an object with name, version, "
             "dimension and embed"
         )
-    return {
-        "embedder": made.name,
-        "embedder_version": made.version,
-        "dimension": str(made.dimension),
-    }
+    settings = {"embedder": embedder.name, "embedder_version": embedder.version}
+    if is_asked:
+        settings["dimension"] = str(embedder.dimension)
+    return settings
 
 
 def _chunk_settings(chunks: ChunkOptions) -> dict[str, str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spanwise.calls.embedding import is_contextual, one_side
+from spanwise.errors import OptionError
 from spanwise.knowledge_base.information import folder_bytes
 from spanwise.knowledge_base.settings import NO_EMBEDDER
 from spanwise.providers.tokens import make_tokenizer
@@ -16,19 +19,21 @@ from spanwise.types import BackupReport
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor, Preparer
     from spanwise.knowledge_base.settings import Settings
-    from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.ports import Embedder, Store
+    from spanwise.options import FetchOptions, ModelOptions, ParseOptions
+    from spanwise.ports import Embedder, Listener, Store
 
 __all__ = ["copy_to", "make_ingestor"]
 
 
-def make_ingestor(
+def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
     store: Store,
     *,
     settings: Settings,
     embedder: Callable[[], Embedder | None],
     parse: ParseOptions,
     fetch: FetchOptions,
+    models: ModelOptions,
+    listener: Listener | None,
 ) -> Ingestor:
     """Return what takes documents in; models are loaded when the first document needs them.
 
@@ -38,21 +43,30 @@ def make_ingestor(
         embedder: Loads what embeds their chunks.
         parse: Limits for parsing a file.
         fetch: Limits for fetching a URL.
+        models: How models are called.
+        listener: Hears the calls of models.
     """
     from spanwise.ingest import Ingestor, Preparer  # a search never needs them
 
     made: list[Preparer] = []
+    making = threading.Lock()
 
     def preparer() -> Preparer:
-        if not made:
-            made.append(
-                Preparer(
-                    tokenizer=make_tokenizer(settings.tokenizer),
-                    embedder=embedder(),
-                    sections=settings.sections,
-                    chunks=settings.chunks,
+        with making:
+            if not made:
+                made.append(
+                    Preparer(
+                        tokenizer=make_tokenizer(settings.tokenizer),
+                        embedder=one_side(
+                            _with_price(embedder(), max_cost=models.max_cost),
+                            "document",
+                            cache=store,
+                            recorded_dimension=int(settings.recorded["dimension"]),
+                        ),
+                        sections=settings.sections,
+                        chunks=settings.chunks,
+                    )
                 )
-            )
         return made[0]
 
     return Ingestor(
@@ -62,7 +76,25 @@ def make_ingestor(
         parse=parse,
         fetch=fetch,
         workers=min(4, os.cpu_count() or 1),
+        max_cost=models.max_cost,
+        listener=listener,
     )
+
+
+def _with_price(embedder: Embedder | None, *, max_cost: float | None) -> Embedder | None:
+    """Return an embedder whose price is known, or any where there is no limit.
+
+    Raises:
+        OptionError: If its price is not known and there is a limit.
+    """
+    if max_cost is None or embedder is None or not is_contextual(embedder):
+        return embedder
+    if embedder.estimate(["price"]).cost is None:
+        raise OptionError(
+            f"the price of {embedder.name} is not known, so that no limit on the cost can be kept; "
+            "leave max_cost out, or use an embedder whose price is known"
+        )
+    return embedder
 
 
 def copy_to(

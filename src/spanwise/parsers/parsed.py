@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from spanwise.errors import DocumentErrorCode, ParseError
 from spanwise.types import Block, DocumentStatus, Heading, Page, Scalar
 
-__all__ = ["Parsed", "Source", "Step"]
+__all__ = ["PagesToRead", "Parsed", "Source", "Step"]
 
 _BYTES_PER_PAGE = 100_000
 """What a format without pages holds in a page's worth of work."""
@@ -56,6 +56,9 @@ class Source:
     """After which whoever waits for all of it will not wait any more."""
     ocr: str = "off"
     """Engine that reads pages without text, as `ParseOptions.ocr`."""
+    leaves_pictures: bool = False
+    """Whether somebody else reads the pages of `Parsed.to_read`: no engine does, and that they are
+    missing is no error, no warning and not in the status."""
     on_step: Callable[[Step], None] = _unheard
     """Is told before each step that may take long."""
 
@@ -72,6 +75,23 @@ class Source:
             cause: What was found and what to do; the name stands before it.
         """
         return ParseError(f"{self.name}: {cause}", source=self.name, code=code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesToRead:
+    """Pages that a model which sees them reads better; numbers are 1-based, ascending."""
+
+    scans: tuple[int, ...] = ()
+    """Pictures of text, without text of their own, or hardly any."""
+    garbled: tuple[int, ...] = ()
+    """Their letters have no meaning in their font."""
+    tables: tuple[int, ...] = ()
+    """Each with a ruled table that has cells over several rows, or over some of its columns."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All of them."""
+        return tuple(sorted((*self.scans, *self.garbled, *self.tables)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +112,8 @@ class Parsed:
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     status: DocumentStatus = "ok"
     warnings: tuple[str, ...] = ()
+    to_read: PagesToRead = field(default_factory=PagesToRead)
+    """Pages that are left to somebody else; none where nobody asks for them."""
 
     def __post_init__(self) -> None:
         _check_pages(self.text, self.pages)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
+    from spanwise.options import ModelOptions
+
 __all__ = ["WordLlama", "find_wordllama"]
 
 _MODEL = "l2-supercat-256"
@@ -77,14 +79,14 @@ class WordLlama:
         self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
 
     @classmethod
-    def of_model(cls, model: str) -> WordLlama:
-        """Return the embedder of that model; an empty name is the one model there is.
+    def of_name(cls, name: str, _options: ModelOptions) -> WordLlama:
+        """Return the embedder of that name; "wordllama" alone is the one model there is.
 
         Raises:
             OptionError: If there is no such model.
         """
-        if model not in ("", _MODEL):
-            raise OptionError(f"embedder is 'wordllama:{model}'; it must be 'wordllama:{_MODEL}'")
+        if name not in ("wordllama", cls.name):
+            raise OptionError(f"embedder is {name!r}; it must be {cls.name!r}")
         return cls()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

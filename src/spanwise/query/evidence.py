@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from spanwise.core.duplicates import shares_without_copies
 from spanwise.core.scan import PassageRange
 from spanwise.query.duplicates import find_copies
-from spanwise.query.weigh import search_terms, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
     from spanwise.core.question import Question
     from spanwise.core.relevance import RelevanceModel
-    from spanwise.ports import Embedder, Snapshot
+    from spanwise.ports import Snapshot
     from spanwise.query.meter import Meter
-    from spanwise.query.weigh import Scope, Weighed
+    from spanwise.query.weigh import Searched, Weighed
 
 __all__ = ["Evidence", "gather"]
 
@@ -109,25 +108,11 @@ class Evidence:
 
 
 def gather(
-    questions: Sequence[Question],
-    *,
-    snapshot: Snapshot,
-    embedder: Embedder | None,
-    model: RelevanceModel,
-    meter: Meter,
-    scope: Scope,
+    searched: Sequence[Searched], *, snapshot: Snapshot, model: RelevanceModel, meter: Meter
 ) -> Evidence | None:
-    """Return what all queries found, or None where nothing in scope could hold evidence.
-
-    Raises:
-        FilterError: If the filter does not fit the fields of the documents.
-        DocumentNotFoundError: If `documents` names one that does not exist.
-    """
-    searched = tuple(replace(q, terms=search_terms(q, snapshot)) for q in questions)
-    weighed = tuple(
-        weigh(question, snapshot=snapshot, embedder=embedder, model=model, scope=scope)
-        for question in searched
-    )
+    """Return what all queries found, or None where nothing in scope could hold evidence."""
+    questions = tuple(one.question for one in searched)
+    weighed = tuple(one.weighed for one in searched)
     if all(found is None for found in weighed):
         return None
     ranges = _united([span for found in weighed if found is not None for span in found.ranges])
@@ -143,10 +128,12 @@ def gather(
             relevances[number, place] = model.relevance(found.shares)
     shares, relevance = _shares(weighed, positions, relevances, model)
     copy_of = np.arange(len(shares))
-    if not any(question.compares for question in searched):  # which wants each document's own words
+    if not any(
+        question.compares for question in questions
+    ):  # which wants each document's own words
         copy_of = find_copies(weighed, positions, shares=shares, ranges=ranges, snapshot=snapshot)
     return Evidence(
-        questions=searched,
+        questions=questions,
         weighed=weighed,
         positions=positions,
         ranges=ranges,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.fences import fence_tag
 from spanwise.core.filling import USED, Part, Window, fill_excerpt, first_stop, without
-from spanwise.core.render import fence_tag, render_context
+from spanwise.core.render import render_context
 from spanwise.errors import OptionError
 from spanwise.query.choose import Chooser, Pick
 from spanwise.query.scales import Readers, RenderedScales

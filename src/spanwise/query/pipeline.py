@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import resources
+from functools import partial
 from typing import TYPE_CHECKING
 
-from spanwise.core.features import FEATURES
+from spanwise.calls.embedding import embedding_usage, one_side
 from spanwise.core.question import read_question
-from spanwise.core.relevance import RelevanceModel
-from spanwise.errors import QueryError
+from spanwise.errors import ModelError, ModelKeyError, QueryError
 from spanwise.providers.tokens import make_tokenizer
 from spanwise.query.evidence import gather
 from spanwise.query.excerpts import Excerpter, Excerpts
@@ -21,31 +19,28 @@ from spanwise.query.greedy import extract_greedy
 from spanwise.query.judge import judge
 from spanwise.query.meter import make_meter
 from spanwise.query.present import Presenter
-from spanwise.query.weigh import Scope
-from spanwise.types import ExcerptResult, SearchResult
+from spanwise.query.rerank import rerank
+from spanwise.query.weigh import Scope, search_all
+from spanwise.types import ExcerptResult, SearchResult, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.core.question import Question
+    from spanwise.core.relevance import RelevanceModel
     from spanwise.explanation import Explanation
     from spanwise.filters import Filter
     from spanwise.options import ExcerptOptions, SearchOptions
     from spanwise.ports import Embedder, Listener, Snapshot, Store
     from spanwise.query.evidence import Evidence
+    from spanwise.query.meter import Meter
+    from spanwise.query.rerank import Reranking
     from spanwise.types import Segment
 
-__all__ = ["Searcher", "shipped_model"]
+__all__ = ["Searcher"]
 
 _COMPARISON_CHARGE = 1 / 3
 _MAX_QUERIES = 16
-
-
-@lru_cache(maxsize=1)
-def shipped_model() -> RelevanceModel:
-    """Return the relevance model that comes with the package."""
-    text = resources.files("spanwise.core").joinpath("relevance.json").read_text("utf-8")
-    return RelevanceModel.from_json(text, features=tuple(FEATURES))
 
 
 class _Steps:
@@ -65,11 +60,24 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    """What all queries found, and what models took for it."""
+
+    evidence: Evidence | None
+    embedder: Embedder | None
+    """What the search was made with; None for keywords alone."""
+    warnings: tuple[str, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Searcher:
     """What every search of one knowledge base shares."""
 
     store: Store
     embedder: Embedder | None
+    dimension: int
+    """Length of the vectors that are stored."""
     tokenizer: str
     """Name of the tokenizer of the knowledge base."""
     model: RelevanceModel
@@ -83,6 +91,7 @@ class Searcher:
         options: SearchOptions,
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
     ) -> SearchResult:
         """Return the segments that answer a question, searched by itself and by further queries.
 
@@ -95,7 +104,11 @@ class Searcher:
         with self.store.snapshot() as snapshot:
             asked = _read_all([text, *queries], snapshot)
             return self._found(
-                asked, snapshot, options=options, scope=Scope(where=where, documents=documents)
+                asked,
+                snapshot,
+                options=options,
+                scope=Scope(where=where, documents=documents),
+                reranking=reranking,
             )[0]
 
     def explain(
@@ -106,6 +119,7 @@ class Searcher:
         options: SearchOptions,
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
     ) -> Explanation:
         """Return what `search` returns, and why, chunk by chunk.
 
@@ -115,7 +129,11 @@ class Searcher:
         with self.store.snapshot() as snapshot:
             asked = _read_all([text, *queries], snapshot)
             result, extractor = self._found(
-                asked, snapshot, options=options, scope=Scope(where=where, documents=documents)
+                asked,
+                snapshot,
+                options=options,
+                scope=Scope(where=where, documents=documents),
+                reranking=reranking,
             )
             return explain_search(result, extractor=extractor, options=options)
 
@@ -127,6 +145,7 @@ class Searcher:
         options: ExcerptOptions,
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
     ) -> ExcerptResult:
         """Return texts of a given size around what answers a question.
 
@@ -138,16 +157,16 @@ class Searcher:
         found = Excerpts()
         with self.store.snapshot() as snapshot:
             asked = _read_all([text, *queries], snapshot)
-            evidence = gather(
+            gathered = self._gathered(
                 asked,
-                snapshot=snapshot,
-                embedder=self.embedder,
-                model=self.model,
+                snapshot,
+                steps=steps,
                 meter=make_meter(options.tokenizer, self.tokenizer),
                 scope=Scope(where=where, documents=documents),
+                reranking=reranking,
             )
-            steps.done("weigh", queries=len(asked))
-            judgement = judge(evidence, model=self.model, embedder=self.embedder)
+            evidence = gathered.evidence
+            judgement = judge(evidence, model=self.model, embedder=gathered.embedder)
             if evidence is not None:
                 excerpter = Excerpter(
                     evidence,
@@ -170,8 +189,14 @@ class Searcher:
             evidence=judgement.evidence,
             weak_evidence=judgement.is_weak,
             best_guess=found.best_guess,
-            warnings=self._warnings(asked, evidence, where, documents) + found.warnings,
+            warnings=(
+                *self._warnings(asked, evidence, where, documents),
+                *gathered.warnings,
+                *found.warnings,
+            ),
             seconds=steps.seconds,
+            usage=gathered.usage,
+            where=_where_text(where),
         )
 
     def _found(
@@ -181,6 +206,7 @@ class Searcher:
         *,
         options: SearchOptions,
         scope: Scope,
+        reranking: Reranking | None,
     ) -> tuple[SearchResult, Extractor | None]:
         """Return the result of a search, and what chose it; None where there was nothing."""
         steps = _Steps(self.listener)
@@ -188,16 +214,11 @@ class Searcher:
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
-        evidence = gather(
-            asked,
-            snapshot=snapshot,
-            embedder=self.embedder,
-            model=self.model,
-            meter=meter,
-            scope=scope,
+        gathered = self._gathered(
+            asked, snapshot, steps=steps, meter=meter, scope=scope, reranking=reranking
         )
-        steps.done("weigh", queries=len(asked))
-        judgement = judge(evidence, model=self.model, embedder=self.embedder)
+        evidence = gathered.evidence
+        judgement = judge(evidence, model=self.model, embedder=gathered.embedder)
         if evidence is not None:
             extractor = Extractor(
                 evidence=evidence,
@@ -226,10 +247,53 @@ class Searcher:
             evidence=judgement.evidence,
             weak_evidence=judgement.is_weak,
             best_guess=guess,
-            warnings=(*self._warnings(asked, evidence, scope.where, scope.documents), *left_out),
+            warnings=(
+                *self._warnings(asked, evidence, scope.where, scope.documents),
+                *gathered.warnings,
+                *left_out,
+            ),
             seconds=steps.seconds,
+            usage=gathered.usage,
+            where=_where_text(scope.where),
         )
         return result, extractor
+
+    def _gathered(
+        self,
+        asked: Sequence[Question],
+        snapshot: Snapshot,
+        *,
+        steps: _Steps,
+        meter: Meter,
+        scope: Scope,
+        reranking: Reranking | None,
+    ) -> _Gathered:
+        """Return what the queries found, weighed, reranked and united."""
+        warnings: list[str] = []
+        embedder = one_side(
+            self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
+        )
+        search = partial(search_all, asked, snapshot=snapshot, model=self.model, scope=scope)
+        used = embedder
+        try:
+            searched = search(embedder=embedder)
+        except ModelKeyError:
+            raise
+        except ModelError as error:
+            warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
+            used = None
+            searched = search(embedder=None)
+        if reranking is not None:
+            steps.done("weigh", queries=len(asked))
+        reranked = rerank(searched, snapshot=snapshot, model=self.model, reranking=reranking)
+        evidence = gather(reranked.found, snapshot=snapshot, model=self.model, meter=meter)
+        steps.done("weigh" if reranking is None else "rerank", queries=len(asked))
+        return _Gathered(
+            evidence=evidence,
+            embedder=used,
+            warnings=(*warnings, *reranked.warnings),
+            usage=reranked.usage + embedding_usage(embedder),
+        )
 
     def _warnings(
         self,
@@ -256,7 +320,16 @@ class Searcher:
                 )
         if self.embedder is None:
             warnings.append("searched by keywords alone: this knowledge base has no embedder")
+        elif self.model.embedder not in ("", self.embedder.name):
+            warnings.append(
+                f"uncalibrated: no weights were trained with the embedder {self.embedder.name}, "
+                f"those of {self.model.embedder} stand in; relevances may be too high or too low"
+            )
         return tuple(warnings)
+
+
+def _where_text(where: Filter | None) -> str:
+    return "" if where is None else str(where)
 
 
 def _read(text: str, languages: Sequence[str]) -> Question:

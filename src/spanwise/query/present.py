@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spanwise.core.citations import cite
+from spanwise.core.fences import fence_tag
 from spanwise.core.headers import chunk_header
-from spanwise.core.render import fence_tag, frame, render_context, render_segments
+from spanwise.core.render import frame, render_context, render_segments
 from spanwise.options import HeaderOptions
 from spanwise.types import Segment
 
@@ -125,6 +126,7 @@ class Presenter:
             record.title,
             summary=record.summary,
             section_path=section.path,
+            section_summary=section.summary,
             options=HeaderOptions(),
         )
 

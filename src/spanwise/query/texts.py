@@ -15,7 +15,7 @@ from spanwise.core.packs.landmarks import document_signals, range_signals
 from spanwise.core.question import read_question
 from spanwise.errors import OptionError, QueryError
 from spanwise.query.packs import default_record, shipped_packs
-from spanwise.query.pipeline import shipped_model
+from spanwise.query.shipped import shipped_model
 from spanwise.query.weigh import Scope, search_terms, weigh
 
 if TYPE_CHECKING:

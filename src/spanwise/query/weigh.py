@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.ports import Embedder, Searchable
 
-__all__ = ["Scope", "Weighed", "search_terms", "spread_shares", "weigh"]
+__all__ = [
+    "Scope",
+    "Searched",
+    "Weighed",
+    "lifted",
+    "search_all",
+    "search_terms",
+    "spread_shares",
+    "weigh",
+]
 
 _MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
 
@@ -57,11 +66,45 @@ class Weighed:
     features: NDArray[np.float64]
     """Of the candidates, (c, features)."""
     lifts: Mapping[str, NDArray[np.float64]]
-    """What packs add to the scores of the candidates, by a name for people, (c,) each."""
+    """What packs and a reranker add to the scores of the candidates, by a name for people, (c,)."""
     scores: NDArray[np.float64]
     """Of the candidates: what the model makes of the features, and the lifts, (c,)."""
     shares: NDArray[np.float64]
     """Of all rows, 0 where a chunk is no candidate, (n,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """One query and what it found."""
+
+    question: Question
+    """With the terms that were searched by."""
+    weighed: Weighed | None
+    """None where nothing in scope could hold evidence."""
+
+
+def search_all(
+    questions: Sequence[Question],
+    *,
+    snapshot: Searchable,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    scope: Scope,
+) -> tuple[Searched, ...]:
+    """Return what each query of a question found.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If `documents` names one that does not exist.
+    """
+    telling = [replace(one, terms=search_terms(one, snapshot)) for one in questions]
+    return tuple(
+        Searched(
+            question=one,
+            weighed=weigh(one, snapshot=snapshot, embedder=embedder, model=model, scope=scope),
+        )
+        for one in telling
+    )
 
 
 def search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
@@ -133,6 +176,22 @@ def weigh(
         scores=scores,
         shares=shares,
     )
+
+
+def lifted(weighed: Weighed, lift: NDArray[np.float64], *, name: str, compares: bool) -> Weighed:
+    """Return what a question found, with something more added to the scores of its candidates.
+
+    Args:
+        weighed: What it found.
+        lift: What is added to each candidate, (c,).
+        name: Of it, for people.
+        compares: Whether the question compares documents.
+    """
+    scores = weighed.scores + lift
+    shares = np.zeros(len(weighed.shares))
+    documents = weighed.rows.documents[weighed.candidates]
+    shares[weighed.candidates] = spread_shares(scores, documents, compares=compares)
+    return replace(weighed, lifts={**weighed.lifts, name: lift}, scores=scores, shares=shares)
 
 
 def spread_shares(

@@ -10,7 +10,6 @@ import numpy as np
 
 from spanwise.core.columns import digit_share
 from spanwise.core.scores import quantised_impacts
-from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import quantise_rows
 from spanwise.stores.lists import Lists, count_documents, merge_lists
@@ -143,9 +142,9 @@ def build_part(
         tokens=np.array([n for document in documents for n in document.tokens], dtype=np.uint32),
         body=_body_postings(
             [
-                (searched_text(text, table_head=head), document.language)
+                (searched, document.language)
                 for document in documents
-                for text, head in zip(document.texts, document.table_heads, strict=True)
+                for searched in document.searched
             ],
             starts,
             vocabulary,

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import numpy as np
 
 from spanwise.core.versions import text_hash
+from spanwise.errors import FormatError
 from spanwise.stores.schema import POSITION_BITS
+from spanwise.stores.threads import read_thread, read_threads
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
@@ -54,13 +56,14 @@ class Checked:
 
 
 def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Yield what SQLite finds damaged, what the changes do not tell, and what belongs to nobody."""
+    """Yield what SQLite finds damaged, what is wrong with changes, owners and conversations."""
     try:
         said = [row[0] for row in connection.execute(f"pragma integrity_check({_MAX_TOLD:d})")]
         if said != ["ok"]:
             yield found("database", f"SQLite finds damage: {'; '.join(said)}; {_RESTORE}")
         yield from _check_changes(connection)
         yield from _check_orphans(connection)
+        yield from _check_threads(connection)
     except sqlite3.DatabaseError as error:
         yield found("database", f"truth.db cannot be read ({error}); {_RESTORE}")
 
@@ -100,6 +103,20 @@ def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
                 f"{numbers}): the row of a document is lost; {_RESTORE}, or add that document "
                 "again and let a repair delete these rows",
             )
+
+
+def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    """Every turn of every conversation is there and can be read."""
+    for info in read_threads(connection):
+        try:
+            read_thread(connection, info.id)
+        except FormatError as error:
+            yield found("threads", str(error))
+    (lost,) = connection.execute(
+        "select count(*) from turn where thread not in (select number from thread)"
+    ).fetchone()
+    if lost:
+        yield found("threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}")
 
 
 class _Row(NamedTuple):

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -20,10 +21,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import (
     ConflictError,
-    DocumentNotFoundError,
     OptionError,
     StoreError,
 )
@@ -33,20 +32,22 @@ from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.doctor import check_store
-from spanwise.stores.entries import check_changeable, check_entry, check_packs
+from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
 from spanwise.stores.folder import INDEX_NAME, TRUTH_NAME, check_database_file, make_folder
 from spanwise.stores.index import Index
-from spanwise.stores.passages import find_positions, read_passages
-from spanwise.stores.scan import count_terms, scan_view
-from spanwise.stores.signals import list_signals, read_packs, read_signals, renew_signals
-from spanwise.stores.view import View
+from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
+from spanwise.stores.signals import list_signals, read_packs, renew_signals
+from spanwise.stores.snapshot import EmbeddedSnapshot
+from spanwise.stores.threads import append_turn, delete_thread, read_thread, read_threads
 from spanwise.types import (
     CheckReport,
     Chunk,
     Document,
     DocumentRecord,
-    Page,
     Section,
+    Thread,
+    ThreadInfo,
+    Turn,
     WholeDocument,
 )
 
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
 
     from spanwise.ports import DocumentEntry
 
-__all__ = ["EmbeddedSnapshot", "EmbeddedStore", "open_embedded"]
+__all__ = ["EmbeddedStore", "open_embedded"]
+
+_logger = logging.getLogger("spanwise")
 
 _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # so that no search has to build more than this
@@ -95,109 +98,6 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     return EmbeddedStore(path, pool)
 
 
-class EmbeddedSnapshot:
-    """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
-
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        view: View,
-        *,
-        columns: MetadataColumns,
-        dimension: int,
-    ) -> None:
-        """Bind what a moment consists of; the connection is inside its read transaction."""
-        self._connection = connection
-        self._view = view
-        self._columns = columns
-        self._dimension = dimension
-
-    def languages(self) -> tuple[str, ...]:
-        """Return the languages of living documents, ascending; "" for what is not known."""
-        return truth.read_languages(self._connection)
-
-    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return how many living chunks hold each term, (T,), and how many there are."""
-        return count_terms(self._view, terms), self._view.all_chunks
-
-    def scan(
-        self,
-        query: ScanQuery,
-        *,
-        where: Filter | None = None,
-        documents: Sequence[str] | None = None,
-    ) -> Scan:
-        """Search all chunks in scope, as `ports.Snapshot.scan` says."""
-        if query.vector is not None:
-            self._check_vectors(query.vector[None, :])
-        scope = None
-        numbers = self._view.living.numbers
-        if where is not None:
-            scope = self._columns.mask(self._connection, numbers, where)
-        if documents is not None:
-            named = np.isin(numbers, [self._find(document_id) for document_id in documents])
-            scope = named if scope is None else scope & named
-        return scan_view(self._view, query, scope=scope)
-
-    def _find(self, document_id: str) -> int:
-        found = truth.find_document(self._connection, document_id)
-        if found is None:
-            raise DocumentNotFoundError(
-                f"no document {document_id!r}; name documents that are in the knowledge base"
-            )
-        return found[0]
-
-    def _check_vectors(self, vectors: NDArray[np.float32]) -> None:
-        if vectors.ndim != 2 or vectors.shape[1] != self._dimension or not self._dimension:
-            raise OptionError(
-                f"vectors of shape {vectors.shape} are looked for, and the knowledge base has "
-                f"dimension {self._dimension}; embed the question as the documents were"
-            )
-
-    def passages(
-        self,
-        ranges: Sequence[PassageRange],
-        *,
-        terms: Sequence[str],
-        vectors: NDArray[np.float32],
-    ) -> Passages:
-        """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
-        if len(vectors):
-            self._check_vectors(vectors)
-        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
-
-    def packs(self) -> str:
-        """Return the packs that are recorded, "" for none."""
-        return read_packs(self._connection)
-
-    def signals(
-        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
-    ) -> NDArray[np.float32]:
-        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
-        find_positions(self._view, [span.handle for span in ranges])
-        return read_signals(self._connection, ranges, landmarks)
-
-    def record(self, handle: int) -> DocumentRecord:
-        """Return what is known of a document."""
-        find_positions(self._view, [handle])
-        return truth.read_record(self._connection, handle)
-
-    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
-        """Return its sections `[start, end)`, those that exist."""
-        find_positions(self._view, [handle])
-        return truth.read_sections(self._connection, handle, start, end)
-
-    def pages(self, handle: int) -> tuple[Page, ...]:
-        """Return its pages in order, none where the format has no pages."""
-        find_positions(self._view, [handle])
-        return truth.read_pages(self._connection, handle)
-
-    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
-        """Return its chunks `[start, end)`."""
-        find_positions(self._view, [handle])
-        return truth.read_chunks(self._connection, handle, start, end)
-
-
 class EmbeddedStore:
     """Documents in a folder; implements `ports.Store`. Safe for several threads and processes.
 
@@ -220,6 +120,7 @@ class EmbeddedStore:
         self._unflushed_rows = 0
         self._unfollowed_rows = 0
         self._next_flush_rows = _FLUSH_ROWS
+        self._has_warned = False
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""
@@ -408,6 +309,69 @@ class EmbeddedStore:
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
             )
+
+    def get_output(self, key: str) -> str | None:
+        """Return the output of a model that was kept under a key, or None."""
+        with self._pool.lend() as connection:
+            return read_output(connection, key)
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        """Keep an output; the first one under a key stays. A folder for reading alone keeps none.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if not self._pool.writable:
+            self._warn_unkept()
+            return
+        with self._writing() as connection:
+            insert_output(connection, key, output, task=task, model=model)
+
+    def _warn_unkept(self) -> None:
+        self._pool.check_open()
+        if not self._has_warned:
+            _logger.warning("%s cannot be written: outputs of models are not kept", self._path)
+        self._has_warned = True
+
+    def count_outputs(self) -> tuple[int, int]:
+        """Return how many outputs of models are kept, and their bytes."""
+        with self._pool.lend() as connection:
+            return count_outputs(connection)
+
+    def forget_outputs(self) -> int:
+        """Delete all outputs of models, and return how many there were."""
+        with self._writing() as connection:
+            return delete_outputs(connection)
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        """Append a turn to a conversation, in one transaction; the first one makes it.
+
+        Raises:
+            OptionError: If the id or the question has half a surrogate pair.
+            StoreError: If it cannot be written.
+        """
+        check_turn(thread_id, turn)
+        with self._writing() as connection:
+            append_turn(connection, thread_id, turn)
+
+    def get_thread(self, thread_id: str) -> Thread | None:
+        """Return a conversation with its turns in order, or None.
+
+        Raises:
+            FormatError: If a turn is missing or damaged.
+        """
+        with self._reading() as connection:
+            return read_thread(connection, thread_id)
+
+    def list_threads(self) -> list[ThreadInfo]:
+        """Return all conversations, the one with the latest turn first; ties by id."""
+        with self._reading() as connection:
+            return read_threads(connection)
+
+    def delete_thread(self, thread_id: str) -> bool:
+        """Delete a conversation, and return whether there was one."""
+        with self._writing() as connection:
+            return delete_thread(connection, thread_id)
 
     def optimise(self) -> None:
         """Write the index, check and compact its files, and move the log into the database.

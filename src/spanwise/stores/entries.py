@@ -12,9 +12,9 @@ from spanwise.filters import field
 
 if TYPE_CHECKING:
     from spanwise.ports import DocumentEntry
-    from spanwise.types import Block, Document, Heading
+    from spanwise.types import Block, Document, Heading, Turn
 
-__all__ = ["check_changeable", "check_entry", "check_packs"]
+__all__ = ["check_changeable", "check_entry", "check_packs", "check_turn"]
 
 _FIXED_SETTINGS = ("dimension", "reference_terms")
 
@@ -50,6 +50,22 @@ def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
             source=entry.document.id,
             code="conflict",
         )
+
+
+def check_turn(thread_id: str, turn: Turn) -> None:
+    """Refuse a turn of a conversation that cannot be written.
+
+    Raises:
+        OptionError: If id, question or time have half a surrogate pair.
+    """
+    for text in (thread_id, turn.question, turn.asked_at):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise OptionError(
+                f"the turn cannot be kept: {text!r} has half a surrogate pair at character "
+                f"{error.start}; replace it"
+            ) from error
 
 
 def check_entry(entry: DocumentEntry, *, dimension: int) -> None:

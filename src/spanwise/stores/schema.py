@@ -192,6 +192,26 @@ def _run_version_7(connection: sqlite3.Connection) -> None:
     connection.execute("alter table chunk add column table_head text not null default ''")
 
 
+def _run_version_8(connection: sqlite3.Connection) -> None:
+    """Add what language models make: of documents, of any request, and in conversations."""
+    connection.execute("alter table document add column recipe text not null default ''")
+    connection.execute("alter table section add column summary text not null default ''")
+    connection.execute("alter table chunk add column context text not null default ''")
+    connection.execute(
+        "create table output (key text primary key, task text not null, model text not null,"
+        " output blob not null, created text not null)"
+    )
+    connection.execute(
+        "create table thread (number integer primary key, id text not null unique,"
+        " title text not null, turns integer not null, created_at text not null,"
+        " changed_at text not null)"
+    )
+    connection.execute(
+        "create table turn (thread integer not null, position integer not null,"
+        " turn text not null, primary key (thread, position))"
+    )
+
+
 _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _run_version_1,
     _run_version_2,
@@ -200,6 +220,7 @@ _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _run_version_5,
     _run_version_6,
     _run_version_7,
+    _run_version_8,
 )
 
 FORMAT_VERSION = len(_MIGRATIONS)

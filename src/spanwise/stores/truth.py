@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from spanwise.core.table_heads import searched_text
 from spanwise.core.vectors import unit_rows
 from spanwise.core.versions import VERSION_CHARS, text_hash
 from spanwise.filters import filter_fields
@@ -59,7 +60,7 @@ __all__ = [
 
 _RECORDS = (
     "select number, id, title, summary, metadata, media_type, source, source_root, content_hash,"
-    " chars, chunks, tokens, pages, given_fields, language, status, text_hash from document"
+    " chars, chunks, tokens, pages, given_fields, language, status, text_hash, recipe from document"
 )
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
@@ -108,8 +109,8 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
         " source, source_root, content_hash, text_hash, warnings, chars, chunks, tokens, pages,"
-        " given_fields, language, status)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " given_fields, language, status, recipe)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " returning number",
         (
             document.id,
@@ -131,23 +132,24 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
             json.dumps(document.given_fields, ensure_ascii=False),
             entry.language,
             document.status,
+            entry.recipe,
         ),
     ).fetchone()
     connection.executemany(
-        "insert into section (document, position, start, end, title, path, header_tokens)"
-        " values (?, ?, ?, ?, ?, ?, ?)",
+        "insert into section (document, position, start, end, title, path, header_tokens, summary)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens)
+            (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens, s.summary)
             for i, s in enumerate(entry.sections)
         ),
     )
     _insert_layout(connection, number, document)
     base = number << POSITION_BITS
     connection.executemany(
-        "insert into chunk (key, section, start, tokens, text, table_head)"
-        " values (?, ?, ?, ?, ?, ?)",
+        "insert into chunk (key, section, start, tokens, text, table_head, context)"
+        " values (?, ?, ?, ?, ?, ?, ?)",
         (
-            (base | c.index, c.section, c.start, c.tokens, c.text, c.table_head)
+            (base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context)
             for c in entry.chunks
         ),
     )
@@ -228,6 +230,7 @@ def _record(row: Sequence[object]) -> DocumentRecord:
         language=str(row[14]),
         status=_STATUSES[str(row[15])],
         version=str(row[16])[:VERSION_CHARS],
+        recipe=str(row[17]),
     )
 
 
@@ -300,16 +303,16 @@ def read_chunks(
     """Return the chunks `[start, end)` of a document, those that exist."""
     base = number << POSITION_BITS
     rows = connection.execute(
-        "select key, section, start, tokens, text, table_head from chunk"
+        "select key, section, start, tokens, text, table_head, context from chunk"
         " where key >= ? and key < ? order by key",
         (base + max(0, start), base + min(end, 1 << POSITION_BITS)),
     )
     return tuple(
         Chunk(
             index=key - base, start=first, end=first + len(text), section=section,
-            tokens=tokens, text=text, table_head=head,
+            tokens=tokens, text=text, table_head=head, context=context,
         )
-        for key, section, first, tokens, text, head in rows
+        for key, section, first, tokens, text, head, context in rows
     )  # fmt: skip
 
 
@@ -322,7 +325,7 @@ def read_sections(
 ) -> tuple[Section, ...]:
     """Return the sections `[start, end)` of a document, those that exist, in order."""
     rows = connection.execute(
-        "select start, end, title, path, header_tokens from section"
+        "select start, end, title, path, header_tokens, summary from section"
         " where document = ? and position >= ? and position < ? order by position",
         (number, start, end),
     )
@@ -333,8 +336,9 @@ def read_sections(
             title=title,
             path=tuple(json.loads(path)),
             header_tokens=header_tokens,
+            summary=summary,
         )
-        for start, end, title, path, header_tokens in rows
+        for start, end, title, path, header_tokens, summary in rows
     )
 
 
@@ -383,8 +387,8 @@ class StoredDocument:
     title_words: str
     texts: tuple[str, ...]
     """One for each chunk."""
-    table_heads: tuple[str, ...]
-    """One for each chunk, empty where it does not begin inside a table."""
+    searched: tuple[str, ...]
+    """What keyword search sees of each chunk."""
     tokens: tuple[int, ...]
     """One for each chunk."""
     vectors: NDArray[np.float16] | None
@@ -401,7 +405,8 @@ def read_indexed(
         ).fetchone()
         base = number << POSITION_BITS
         rows = connection.execute(
-            "select text, tokens, table_head from chunk where key >= ? and key < ? order by key",
+            "select text, tokens, table_head, context from chunk where key >= ? and key < ?"
+            " order by key",
             (base, base + (1 << POSITION_BITS)),
         ).fetchall()
         yield StoredDocument(
@@ -409,7 +414,10 @@ def read_indexed(
             language=language,
             title_words=title_words,
             texts=tuple(row[0] for row in rows),
-            table_heads=tuple(row[2] for row in rows),
+            searched=tuple(
+                searched_text(text, table_head=head, context=context)
+                for text, _, head, context in rows
+            ),
             tokens=tuple(row[1] for row in rows),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )

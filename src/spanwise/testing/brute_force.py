@@ -87,7 +87,7 @@ class ExpectedScan:
                 weight
                 * expected_impact(
                     term,
-                    searched_text(chunk.text, table_head=chunk.table_head),
+                    searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
                     reference_terms=self.reference_terms,
                     language=entry.language,
                 )
@@ -160,7 +160,8 @@ def _bodies(entry: DocumentEntry) -> list[set[str]]:
     return [
         set(
             text_terms(
-                searched_text(chunk.text, table_head=chunk.table_head), language=entry.language
+                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
+                language=entry.language,
             )
         )
         for chunk in entry.chunks

@@ -105,6 +105,9 @@ class DocumentChecks(StoreSuite):
     def test_chunks_and_sections_come_back(self, store: Store) -> None:
         """In order, and the chunks joined are the text."""
         entry = make_entry("a", [*ODD_PARAGRAPHS, "Fourth.", "Fifth."], title="Ä")
+        first, *others = entry.sections
+        sections = (replace(first, summary="What it is about:\x00 収益"), *others)
+        entry = replace(entry, sections=sections)
         store.put_document(entry)
         assert store.get_chunks("a") == entry.chunks, "all chunks"
         assert store.get_sections("a") == entry.sections, "all sections"
@@ -128,7 +131,7 @@ class DocumentChecks(StoreSuite):
 
     def test_a_record_tells_what_is_known(self, store: Store) -> None:
         """Counts and origin, as the entry says."""
-        entry = make_corpus()[5]
+        entry = replace(make_corpus()[5], recipe='{"title": "ü\x00"}')
         store.put_document(entry)
         record = store.get_record(entry.document.id)
         assert record is not None
@@ -138,6 +141,7 @@ class DocumentChecks(StoreSuite):
         assert record.tokens == sum(chunk.tokens for chunk in entry.chunks)
         assert record.metadata == document.metadata
         assert record.given_fields == document.given_fields
+        assert record.recipe == entry.recipe, "recipe"
         assert (record.id, record.title, record.summary) == (
             document.id,
             entry.title,

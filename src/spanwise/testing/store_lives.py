@@ -23,6 +23,7 @@ from spanwise.testing.questions import (
     reference_terms,
 )
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
+from spanwise.testing.store_threads import make_turn
 
 __all__ = ["LifeChecks"]
 
@@ -281,6 +282,14 @@ class LifeChecks(StoreSuite):
             lambda: store.get_embedded("a"),
             search,
             lambda: [record.id for record in store.list_records()],
+            lambda: store.get_output("key"),
+            lambda: store.put_output("key", "output", task="title", model="a:b"),
+            store.count_outputs,
+            store.forget_outputs,
+            lambda: store.append_turn("a", make_turn("Who?")),
+            lambda: store.get_thread("a"),
+            store.list_threads,
+            lambda: store.delete_thread("a"),
             store.optimise,
             store.check,
             lambda: store.backup(tmp_path / "copy"),

@@ -252,6 +252,25 @@ class SearchChecks(StoreSuite):
             assert found.digits.tolist() == pytest.approx([digit_share(below.text)], abs=1e-6)
             store.optimise()
 
+    def test_the_context_of_a_chunk_is_searched(self, store: Store) -> None:
+        """With what stands above it and its text, and comes back with the chunk."""
+        entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
+        first, second = entries[1].chunks
+        told = (
+            replace(first, context="Goodwill of the lease, of 2022."),
+            replace(second, context="Zanzibar.", table_head="goodwill 2022"),
+        )
+        entries[1] = replace(entries[1], chunks=told)
+        fill(store, entries)
+        assert store.get_chunks("b") == told, "context"
+        terms = ("lease", "goodwil", "zanzibar", "2022", "margin")
+        for _ in range(2):
+            check_scan(store, entries, ScanQuery(terms=terms, vector=None))
+            with store.snapshot() as snapshot:
+                scan = snapshot.scan(ScanQuery(terms=("goodwil", "zanzibar"), vector=None))
+            assert scan.term_chunks.tolist() == [2, 1]
+            store.optimise()
+
     def test_languages_are_those_of_living_documents(self, store: Store) -> None:
         """Ascending, each once; an empty name for those that are not known."""
         with store.snapshot() as snapshot:

@@ -18,11 +18,15 @@ from __future__ import annotations
 
 from spanwise.testing.store_documents import DocumentChecks
 from spanwise.testing.store_lives import LifeChecks
+from spanwise.testing.store_outputs import OutputChecks
 from spanwise.testing.store_packs import PackChecks
 from spanwise.testing.store_searches import SearchChecks
+from spanwise.testing.store_threads import ThreadChecks
 
 __all__ = ["StoreConformance"]
 
 
-class StoreConformance(DocumentChecks, SearchChecks, PackChecks, LifeChecks):
+class StoreConformance(
+    DocumentChecks, SearchChecks, PackChecks, OutputChecks, ThreadChecks, LifeChecks
+):
     """All checks. Say how the store is opened, and whether it is on disk."""

@@ -4,6 +4,15 @@ Offsets are Python string indices (code points) into `Document.text`, which is n
 it was made. Pages alone are shown to people 1-based.
 """
 
+from spanwise.types.answers import (
+    Answer,
+    AnswerCitation,
+    QuoteStatus,
+    Thread,
+    ThreadInfo,
+    Turn,
+    WrittenQueries,
+)
 from spanwise.types.citations import Citation, CitationLocation, CitationStatus
 from spanwise.types.documents import (
     Block,
@@ -22,6 +31,7 @@ from spanwise.types.excerpts import (
     ExcerptResult,
     ExcerptSpan,
 )
+from spanwise.types.given import GivenContext, GivenParts
 from spanwise.types.packs import PackInfo, PackPlace
 from spanwise.types.reports import (
     BackupReport,
@@ -37,8 +47,11 @@ from spanwise.types.results import (
     SearchResult,
     Segment,
 )
+from spanwise.types.usage import Usage
 
 __all__ = [
+    "Answer",
+    "AnswerCitation",
     "BackupReport",
     "Block",
     "CheckCode",
@@ -54,6 +67,8 @@ __all__ = [
     "Excerpt",
     "ExcerptResult",
     "ExcerptSpan",
+    "GivenContext",
+    "GivenParts",
     "Heading",
     "IngestFailure",
     "IngestProgress",
@@ -62,9 +77,15 @@ __all__ = [
     "PackInfo",
     "PackPlace",
     "Page",
+    "QuoteStatus",
     "Scalar",
     "SearchResult",
     "Section",
     "Segment",
+    "Thread",
+    "ThreadInfo",
+    "Turn",
+    "Usage",
     "WholeDocument",
+    "WrittenQueries",
 ]

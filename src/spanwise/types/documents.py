@@ -101,6 +101,8 @@ class Section(PlainForm):
     """Titles of its ancestors, outermost first, and its own title last."""
     header_tokens: int = 0
     """Most tokens that a segment headed by it costs besides its text: header and citation."""
+    summary: str = ""
+    """What it is about, in a sentence of a model or of the caller; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +123,9 @@ class Chunk(PlainForm):
 
     Search sees it with the text, readers do not.
     """
+    context: str = ""
+    """What places it in its document, in words of a model or of the caller; empty for none. Search
+    sees it with the text, readers do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +154,9 @@ class DocumentRecord(PlainForm):
     """Whether all of it could be read; the warnings of the document say what is missing."""
     version: str = ""
     """First 12 hex digits of the SHA-256 of its text: another text is another version."""
+    recipe: str = ""
+    """What models or the caller made of it, and how, as JSON; empty where nothing was: a document
+    whose recipe is another one than is asked for is made anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

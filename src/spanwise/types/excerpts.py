@@ -9,6 +9,7 @@ from spanwise.notebook import Card, cards_html
 from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
 from spanwise.types.results import also_in_notes, evidence_notes, summary_line
+from spanwise.types.usage import Usage
 
 __all__ = ["Excerpt", "ExcerptResult", "ExcerptSpan"]
 
@@ -79,6 +80,10 @@ class ExcerptResult(PlainForm):
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Wall time of each step."""
+    usage: Usage = field(default_factory=Usage)
+    """Of models, such as a reranker."""
+    where: str = ""
+    """As `SearchResult.where`."""
 
     @property
     def not_found(self) -> bool:

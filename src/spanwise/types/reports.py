@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from spanwise.plain import PlainForm
+from spanwise.types.usage import Usage
 
 __all__ = [
     "BackupReport",
@@ -70,6 +71,10 @@ class IngestReport(PlainForm):
     """Chunks among them with the text of an earlier one, whose vectors were taken over."""
     chars: int = 0
     seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    """Of models, for everything that was made."""
+    usage_by_task: Mapping[str, Usage] = field(default_factory=dict)
+    """By what models were asked for: "title", "sections" ..., and "embed"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,12 @@ class KnowledgeBaseInfo(PlainForm):
     """Documents that could be read only in part."""
     needs_ocr: int = 0
     """Documents with pages that are pictures of text."""
+    outputs: int = 0
+    """Outputs of models that are kept, so that the same is not asked for twice."""
+    output_bytes: int = 0
+    """Of these outputs."""
+    threads: int = 0
+    """Conversations."""
 
 
 CheckCode = Literal[
@@ -103,6 +114,7 @@ CheckCode = Literal[
     "vectors",  # vectors are missing, of a wrong size, or hold what is no number
     "changes",  # the sequence of changes does not tell of a document
     "orphans",  # rows of a document that is not there
+    "threads",  # a conversation misses turns, or one of them cannot be read
     "manifest",  # the list of index parts is missing, damaged, or of another history
     "part",  # an index part is missing or damaged, or does not hold what the documents say
 ]
@@ -137,7 +149,7 @@ class CheckReport(PlainForm):
     pending_chunks: int
     """In no index part yet, which is no damage: they are searched from memory."""
     findings: tuple[CheckFinding, ...]
-    """The database first, then by document in the order of age, then the index."""
+    """The database first, then conversations, documents in the order of age, and the index."""
     seconds: float
 
     @property

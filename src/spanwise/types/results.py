@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from spanwise.notebook import Card, cards_html
 from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.usage import Usage
 
 __all__ = [
     "SearchResult",
@@ -92,6 +93,10 @@ class SearchResult(PlainForm):
     warnings: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Wall time of each step."""
+    usage: Usage = field(default_factory=Usage)
+    """Of models, such as a reranker."""
+    where: str = ""
+    """Filter under which was searched, as text; empty for none."""
 
     @property
     def not_found(self) -> bool:

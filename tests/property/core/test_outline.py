@@ -57,11 +57,20 @@ def test_titles_and_summaries_are_short_lines(document: Document) -> None:
     assert len(extract_title(document.text, start=0, stop=len(document.text))) <= 80
 
 
-@given(st.text(max_size=80), st.text(max_size=250), st.lists(st.text(max_size=60), max_size=6))
-def test_headers_keep_their_limit(title: str, summary: str, path: list[str]) -> None:
+@given(
+    st.text(max_size=80),
+    st.text(max_size=250),
+    st.lists(st.text(max_size=60), max_size=6),
+    st.text(max_size=250),
+)
+def test_headers_keep_their_limit(
+    title: str, summary: str, path: list[str], section_summary: str
+) -> None:
     """No header is longer than its options allow, and none has an empty line."""
     options = HeaderOptions(max_chars=90)
-    header = chunk_header(title, summary=summary, section_path=path, options=options)
+    header = chunk_header(
+        title, summary=summary, section_path=path, section_summary=section_summary, options=options
+    )
     assert len(header) <= 90
     assert header == "" or all(line.strip() for line in header.split("\n"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sheets import FONTS, Sheet, compose_sheets
@@ -77,6 +78,7 @@ def test_no_character_is_lost_or_made(
     assert end == 0
 
 
+@pytest.mark.slow
 @LAW
 @given(SHEETS)
 def test_what_points_into_the_text_is_in_order(
@@ -101,6 +103,7 @@ def test_what_points_into_the_text_is_in_order(
         assert block.end == len(found.text) or found.text[block.end] == "\n"
 
 
+@pytest.mark.slow
 @LAW
 @given(SHEETS)
 def test_same_words_same_text(

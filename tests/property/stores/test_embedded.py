@@ -99,6 +99,7 @@ def told(snapshot: Snapshot, query: ScanQuery, where: Filter | None) -> dict[str
     }
 
 
+@pytest.mark.slow
 @given(
     history=st.lists(steps(), max_size=14),
     text=st.lists(st.sampled_from([*WORDS, "absent"]), max_size=4).map(" ".join),

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import unit_rows
 from spanwise.stores import build as build_module
@@ -41,7 +40,7 @@ def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
                 language=draw(st.sampled_from(["", "de", "zh"])),
                 title_words=draw(texts),
                 texts=tuple(chunks),
-                table_heads=tuple(draw(texts) for _ in chunks),
+                searched=tuple(f"{draw(texts)}\n{text}" for text in chunks),
                 tokens=tuple(len(text) + 1 for text in chunks),
                 vectors=unit_rows(np.array(rows).reshape(-1, 3)),
             )
@@ -64,10 +63,7 @@ def arrays(part: Part) -> dict[str, Any]:
 def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> None:
     part = build(documents)
     held_terms = [
-        [
-            set(text_terms(searched_text(text, table_head=head), language=document.language))
-            for text, head in zip(document.texts, document.table_heads, strict=True)
-        ]
+        [set(text_terms(searched, language=document.language)) for searched in document.searched]
         for document in documents
     ]
     rows = [found for chunks in held_terms for found in chunks]
@@ -94,6 +90,7 @@ def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> Non
         )
 
 
+@pytest.mark.slow
 @given(stored_documents(), stored_documents(), st.booleans())
 def test_what_was_learnt_before_does_not_show(
     first: list[StoredDocument], second: list[StoredDocument], forgets: bool

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from spanwise.cli.ingest import draw_report
-from spanwise.types import IngestReport
+from spanwise.cli.ingest import draw_failures, draw_report
+from spanwise.types import IngestFailure, IngestReport, Usage
 
 
 def drawn(report: IngestReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    draw_report(report, label="a.kb", nothing="nothing to do")
+    draw_report(report, path=Path("a.kb"), nothing="nothing to do")
     return capsys.readouterr().out.splitlines()
 
 
@@ -34,3 +36,55 @@ def test_documents_that_are_not_whole_are_named(capsys: pytest.CaptureFixture[st
     said = " ".join(drawn(report, capsys))
     assert "read in part: a.pdf, b.pdf; `spanwise show ID` says what is missing" in said
     assert "needs OCR: c.pdf;" in said
+
+
+def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usage = Usage(calls=2, input_tokens=3_000, output_tokens=90, cost=0.5, seconds=4.0)
+    report = IngestReport(added=("a",), usage=usage)
+    assert drawn(report, capsys)[-1] == (
+        "2 model calls · 3,000 tokens in · 90 out · $0.5000 · 4.0 s of model time"
+    )
+    draw_report(report, path=Path("a.kb"), nothing="", foreseen=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "a.kb, if it were done: 1 added",
+        "2 model calls · 3,000 tokens in · at most 90 out · at most $0.5000",
+    ]
+
+
+def test_what_was_not_begun_for_the_cost_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failures = [IngestFailure(source=one, code="cost_limit", message=one) for one in "abc"]
+    draw_failures(IngestReport(failed=tuple(failures)))
+    assert capsys.readouterr().err.splitlines() == [
+        "failed (cost_limit): a",
+        "failed (cost_limit): 2 more documents not taken in for the same reason",
+    ]
+
+
+def test_of_many_warnings_with_one_reason_a_few_are_told_and_no_document_is_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = [
+        f"{one}: its {part} is made without a model: no credit"
+        for one in ("a", "b", "c")
+        for part in ("title", "summary")
+    ]
+    told[1:1] = ["a: page 2 holds no text", "b: its title is made without a model: too long"]
+    draw_failures(IngestReport(warnings=tuple(told)))
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: a: its title is made without a model: no credit",
+        "warning: a: its summary is made without a model: no credit",
+        "warning: b: its title is made without a model: no credit",
+        "warning: 3 more for the same reason, of b, c",
+        "warning: a: page 2 holds no text",
+        "warning: b: its title is made without a model: too long",
+    ]
+
+
+def test_what_takes_as_many_lines_is_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    told = [f"{one}: 1 of 1 sections have no summary: no credit" for one in "abcd"]
+    draw_failures(IngestReport(warnings=tuple(told)))
+    assert capsys.readouterr().err.splitlines() == [f"warning: {one}" for one in told]

@@ -30,6 +30,17 @@ def test_types_become_objects_with_their_own_field_names() -> None:
             "kept_vectors": 0,
             "chars": 0,
             "seconds": 0.0,
+            "usage": {
+                "calls": 0,
+                "cached_calls": 0,
+                "retries": 0,
+                "input_tokens": 0,
+                "output_tokens": 0,
+                "cached_input_tokens": 0,
+                "cost": 0.0,
+                "seconds": 0.0,
+            },
+            "usage_by_task": {},
         }
     }
 

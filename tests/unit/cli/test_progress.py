@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.cli.progress import IngestBar, copy_bar
+from spanwise.cli.progress import IngestBar, copy_bar, waiting
 from spanwise.types import IngestProgress
 
 
@@ -65,6 +65,21 @@ def test_before_the_first_document_the_bar_says_what_goes_on(
     assert "left" not in written
 
 
+def test_calls_of_models_are_drawn_between_documents(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with IngestBar(quiet=False) as bar:
+        bar.on_step("search", seconds=0.1, counts={"chunks": 3})
+        bar.on_step("model.title", seconds=0.1, counts={"calls": 1, "cached_calls": 0})
+        bar.on_step("model.title", seconds=0.1, counts={"calls": 0, "cached_calls": 1})
+    drawn = capsys.readouterr().err
+    assert "reading, 1 model call" in drawn
+    assert "2 model calls" not in drawn, "what was kept is no call"
+
+
 def test_a_copy_is_drawn_on_a_terminal_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,3 +95,17 @@ def test_a_copy_is_drawn_on_a_terminal_alone(
     assert written.out == ""
     assert "25%" in written.err
     assert "5.0 MB of 20.0 MB" in written.err
+
+
+def test_a_wait_is_told_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with waiting("asking"):
+        pass
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting("asking"):
+        pass
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "asking" in written.err

@@ -16,6 +16,7 @@ def test_known_shares(text: str, expected: int) -> None:
     assert digit_share(text) == expected / 255
 
 
+@pytest.mark.slow
 @given(text=st.text() | st.text(alphabet="0159aé–²٣ "))
 @settings(max_examples=200)
 def test_it_is_the_rounded_share_of_isdigit(text: str) -> None:

@@ -61,3 +61,27 @@ def test_header_keeps_its_limit() -> None:
 def test_options_are_the_default_ones_where_none_are_given() -> None:
     title = "Annual report " * 60
     assert chunk_header(title) == chunk_header(title, options=HeaderOptions())
+
+
+def test_the_summary_of_the_section_stands_last() -> None:
+    header = chunk_header(
+        "Report", summary="One.", section_path=["A"], section_summary="Of\nA.", options=OPTIONS
+    )
+    assert header == "Report\nOne.\nA\nOf A."
+
+
+def test_the_summary_of_the_document_is_cut_before_that_of_the_section() -> None:
+    about = "This section is about: fees that banks pay."
+    header = chunk_header("T", summary=SUMMARY, section_summary=about, options=OPTIONS)
+    title, summary, last = header.split("\n")
+    assert (title, last) == ("T", about)
+    assert summary.endswith("…")
+    assert SUMMARY.startswith(summary[:-1])
+    alone = chunk_header("T", section_summary=f"{about} " * 3, options=OPTIONS)
+    assert len(alone) <= 100
+    assert alone.endswith("…")
+
+
+def test_options_leave_both_summaries_out() -> None:
+    options = HeaderOptions(max_chars=100, summary=False)
+    assert chunk_header("T", summary="S", section_summary="A", options=options) == "T"

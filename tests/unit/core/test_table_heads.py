@@ -64,5 +64,6 @@ def test_long_heads_are_cut() -> None:
 
 def test_search_sees_the_head_before_the_text() -> None:
     """On lines of their own, so that no word runs into another."""
-    assert searched_text("12", table_head="Ships") == "Ships\n12"
-    assert searched_text("12", table_head="") == "12"
+    assert searched_text("12", table_head="Ships", context="") == "Ships\n12"
+    assert searched_text("12", table_head="", context="") == "12"
+    assert searched_text("12", table_head="Ships", context="Of 1900.") == "Of 1900.\nShips\n12"

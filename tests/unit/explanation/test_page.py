@@ -95,6 +95,7 @@ def test_what_is_no_text_is_replaced(explanation: Explanation) -> None:
     assert data_of(page.encode("utf-8").decode("utf-8"))["question"] == "why?"
 
 
+@pytest.mark.slow
 def test_long_texts_are_cut_so_that_it_stays_under_a_megabyte() -> None:
     with KnowledgeBase(":memory:") as base:
         for number in range(3):

@@ -37,7 +37,7 @@ def verdict(
     *records: DocumentRecord,
     metadata: Mapping[str, Scalar] | None = None,
     replace_other: bool = False,
-    reads_pictures: bool = False,
+    is_outdated: bool = False,
 ) -> Verdict:
     compared = compare(
         [source],
@@ -45,7 +45,7 @@ def verdict(
         metadata=metadata,
         replace_other=replace_other,
         threads=2,
-        reads_pictures=reads_pictures,
+        is_outdated=lambda _: is_outdated,
     )
     ((same, found),) = compared
     assert same is source
@@ -58,13 +58,11 @@ def test_bytes_decide(source: Source, stored: DocumentRecord) -> None:
     assert verdict(source, replace(stored, content_hash="other")) == "changed"
 
 
-def test_what_needs_an_engine_is_read_again_once_there_is_one(
+def test_what_is_outdated_is_made_anew_though_its_file_is_the_same(
     source: Source, stored: DocumentRecord
 ) -> None:
-    scan = replace(stored, status="needs_ocr")
-    assert verdict(source, scan) == "unchanged"
-    assert verdict(source, scan, reads_pictures=True) == "changed"
-    assert verdict(source, stored, reads_pictures=True) == "unchanged"
+    assert verdict(source, stored, is_outdated=True) == "changed"
+    assert verdict(source, is_outdated=True) == "new"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,14 @@ def test_a_url_is_fetched_to_be_compared(stored: DocumentRecord) -> None:
 def test_sources_come_in_their_order(source: Source, stored: DocumentRecord) -> None:
     sources = [replace(source, document_id=f"{number}.txt") for number in range(300)]
     records = {f"{number}.txt": stored for number in range(0, 300, 3)}
-    compared = compare(sources, records=records, metadata=None, replace_other=False, threads=3)
+    compared = compare(
+        sources,
+        records=records,
+        metadata=None,
+        replace_other=False,
+        threads=3,
+        is_outdated=lambda _: False,
+    )
     assert [(found.document_id, said) for found, said in compared if isinstance(found, Source)] == [
         (f"{number}.txt", "new" if number % 3 else "unchanged") for number in range(300)
     ]

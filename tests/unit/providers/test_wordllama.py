@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from spanwise.errors import OptionError, StoreError
+from spanwise.options import ModelOptions
 from spanwise.providers.wordllama import WordLlama, find_wordllama
 
 if find_wordllama() is None:  # it has no wheel for this platform
@@ -67,4 +68,4 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 def test_another_model_is_refused() -> None:
     with pytest.raises(OptionError, match="must be 'wordllama:l2-supercat-256'"):
-        WordLlama.of_model("large")
+        WordLlama.of_name("wordllama:large", ModelOptions())

@@ -9,7 +9,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.core.abstention import SIGNALS
 from spanwise.query.judge import judge, shipped_abstention
-from spanwise.query.pipeline import shipped_model
+from spanwise.query.shipped import shipped_model
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.

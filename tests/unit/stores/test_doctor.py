@@ -204,8 +204,8 @@ def test_vectors_where_there_are_none_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["chunk", "section", "page", "heading", "block", "vector"])
 def test_rows_of_no_document_are_deleted_by_a_repair(path: Path, table: str) -> None:
     row = {
-        "chunk": "(99 << 32, 0, 0, 1, 'x', '')",
-        "section": "(99, 0, 0, 1, '', '[]', 1)",
+        "chunk": "(99 << 32, 0, 0, 1, 'x', '', '')",
+        "section": "(99, 0, 0, 1, '', '[]', 1, '')",
         "page": "(99, 0, 0, 1, '')",
         "heading": "(99, 0, 0, 1, 1, 'x')",
         "block": "(99, 0, 0, 1, 'code')",

@@ -25,6 +25,7 @@ from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
 from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_threads import make_turn
 
 
 def made(path: Path) -> EmbeddedStore:
@@ -324,6 +325,7 @@ from spanwise.core.scan import ScanQuery
 from spanwise.errors import StoreError
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.entries import make_entry, text_vector
+from spanwise.testing.store_threads import make_turn
 from spanwise.stores.dots import _simsimd
 _simsimd()
 if os.geteuid() == 0:  # root may write everywhere
@@ -338,11 +340,18 @@ for write in (
     lambda: store.delete_document("a"),
     lambda: store.ensure_settings({"new": "1"}),
     store.optimise,
+    lambda: store.append_turn("c", make_turn("Who?")),
+    lambda: store.delete_thread("a"),
+    store.forget_outputs,
 ):
     try:
         write()
     except StoreError as error:
         print("refused" if "cannot be written" in str(error) else error)
+print(store.get_thread("a").info.turns, store.get_output("kept"))
+for _ in range(2):
+    store.put_output("new", "lost", task="title", model="a:b")
+print(store.get_output("new"))
 store.close()
 """
 
@@ -351,6 +360,8 @@ store.close()
 def test_a_folder_that_cannot_be_written_can_be_searched(tmp_path: Path) -> None:
     store = made(tmp_path / "a.kb")
     store.put_document(make_entry("a", ["lease "]))
+    store.append_turn("a", make_turn("Who?"))
+    store.put_output("kept", "output", task="title", model="a:b")
     store.close()
     for folder in (tmp_path / "a.kb" / "index", tmp_path / "a.kb"):
         for file in folder.iterdir():
@@ -366,8 +377,10 @@ def test_a_folder_that_cannot_be_written_can_be_searched(tmp_path: Path) -> None
         capture_output=True,
         text=True,
     )
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == ["[1]", "True ['a']", *["refused"] * 4]
+    assert done.stderr.count("\n") == 1, "said once"
+    assert "cannot be written: outputs of models are not kept" in done.stderr
+    expected = ["[1]", "True ['a']", *["refused"] * 7, "1 output", "None"]
+    assert done.stdout.splitlines() == expected
 
 
 def test_closing_twice_is_one_closing(tmp_path: Path) -> None:

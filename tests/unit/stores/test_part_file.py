@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
         language="",
         title_words="lease",
         texts=("lease term",),
-        table_heads=("",),
+        searched=("lease term",),
         tokens=(2,),
         vectors=None,
     )

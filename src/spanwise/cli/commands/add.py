@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, BinaryIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import click
 
@@ -17,6 +17,13 @@ from spanwise.cli.ingest import (
     target,
 )
 from spanwise.cli.json_output import write_json
+from spanwise.cli.making import (
+    MakingArguments,
+    draw_foreseen,
+    made_of,
+    making_options,
+    models_of,
+)
 from spanwise.cli.settings import making_keywords
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-class _AddArguments(TypedDict):
+class _AddArguments(MakingArguments):
     sources: tuple[str, ...]
     kb: str | None
     include: tuple[str, ...]
@@ -61,6 +68,10 @@ class _AddArguments(TypedDict):
             "spanwise add https://example.com/terms --kb legal.kb",
         ),
         (
+            "with sections, titles and summaries by a language model: what it would cost",
+            "spanwise add reports/ --llm openai:gpt-5-mini --sections --headers --dry-run",
+        ),
+        (
             "standard input, which has no name",
             "pandoc a.tex -t markdown | spanwise add - --id a.md",
         ),
@@ -77,6 +88,7 @@ class _AddArguments(TypedDict):
 @click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))
 @knowledge_base_option
 @ingest_options
+@making_options
 @click.option(
     "--allow-private",
     is_flag=True,
@@ -108,8 +120,15 @@ def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
         write_json(report, sys.stdout)
     else:
         draw_failures(report)
+        if arguments["dry_run"]:
+            draw_foreseen(report)
         if not quiet:
-            draw_report(report, label=str(path), nothing="no document found")
+            draw_report(
+                report,
+                path=path,
+                nothing="no document found",
+                foreseen=arguments["dry_run"],
+            )
     if report.failed:
         return ExitCode.SOME_FAILED
     found = report.added or report.replaced or report.unchanged
@@ -129,9 +148,18 @@ def _ingest(
     )
     include, exclude, name = arguments["include"], arguments["exclude"], arguments["id"]
     sources = [_standard_input(name) if one == "-" else one for one in arguments["sources"]]
-    folder = target(path, sources=sources, include=include, exclude=exclude, document_id=name)
-    made = making_keywords(path)
-    with KnowledgeBase(folder, fetch=fetch, parse=parse, **made) as knowledge_base:
+    models = models_of(arguments)
+    made = made_of(arguments, models=models)
+    folder = target(
+        path,
+        sources=() if arguments["dry_run"] else sources,
+        include=include,
+        exclude=exclude,
+        document_id=None if arguments["dry_run"] else name,
+    )
+    with KnowledgeBase(
+        folder, fetch=fetch, parse=parse, models=models, listener=bar, **making_keywords(path)
+    ) as knowledge_base:
         return knowledge_base.add(
             *sources,
             document_id=name,
@@ -140,6 +168,7 @@ def _ingest(
             replace=arguments["replace"],
             metadata=fields or None,
             on_document=bar.on_document,
+            **made,
         )
 
 

@@ -29,6 +29,7 @@ _REPAIRABLE = ("manifest", "part", "orphans")
         ("is everything as it was stored?", "spanwise doctor"),
         ("make the index anew where it is damaged", "spanwise doctor --repair"),
         ("a backup, for a program", "spanwise doctor --kb copy.kb --json"),
+        ("forget what models answered", "spanwise doctor --forget-outputs"),
     ],
 )
 @click.option(
@@ -36,9 +37,15 @@ _REPAIRABLE = ("manifest", "part", "orphans")
     is_flag=True,
     help="Make anew what is derived. Documents are never changed: what to do is said.",
 )
+@click.option(
+    "--forget-outputs",
+    is_flag=True,
+    help="Delete the kept outputs of models: the same is asked for, and paid for, again. "
+    "Documents and conversations stay.",
+)
 @knowledge_base_option
 @json_option
-def doctor(*, repair: bool, kb: str | None, as_json: bool) -> ExitCode:
+def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool) -> ExitCode:
     """Check texts against their hashes, chunks against texts, and the index against both.
 
     Others may search and write meanwhile. It ends with code 0 if all is sound, or is again after
@@ -47,11 +54,16 @@ def doctor(*, repair: bool, kb: str | None, as_json: bool) -> ExitCode:
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+        forgotten = knowledge_base.forget_outputs() if forget_outputs else None
         report = knowledge_base.check(repair=repair)
     if as_json:
-        write_json({"sound": report.sound, "report": report}, sys.stdout)
+        said = {} if forgotten is None else {"forgotten_outputs": forgotten}
+        write_json({"sound": report.sound, "report": report, **said}, sys.stdout)
     else:
-        draw_check(report, Page())
+        page = Page()
+        if forgotten is not None:
+            page.line(f"{count(forgotten, 'kept output')} forgotten")
+        draw_check(report, page)
     return ExitCode.OK if report.sound else ExitCode.ERROR
 
 

@@ -221,6 +221,7 @@ def _draw_facts(document: Document, record: DocumentRecord, page: Page) -> None:
         [
             ("document", document.id),
             ("title", record.title),
+            *([("summary", record.summary)] if record.summary else []),
             *([("source", document.source)] if document.source else []),
             ("kind", document.media_type),
             ("version", record.version),
@@ -238,6 +239,8 @@ def _draw_sections(sections: Sequence[Section], page: Page) -> None:
     for section in sections:
         place = f"{section.start}-{section.end}".rjust(15)
         page.line(f"{page.paint(place, 'dim')}  {one_line(' > '.join(section.path))}")
+        if section.summary:
+            page.wrapped(section.summary, "dim", indent=" " * 17)
 
 
 def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:

@@ -10,8 +10,10 @@ from spanwise.cli.answers import answer_options, check_answer_options, write_ans
 from spanwise.cli.asking import QuestionArguments, asked_question, question_options
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.query_writing import Searched, draw_searched, searched_by
+from spanwise.cli.reranking import rerank_keywords
 from spanwise.cli.teaching import TeachingCommand
-from spanwise.config import knowledge_base_path
+from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import METHOD_PRESETS
 
 if TYPE_CHECKING:
@@ -89,19 +91,40 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
 def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     from spanwise.knowledge_base import KnowledgeBase
 
-    question = asked_question(arguments)
-    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
-        return knowledge_base.excerpts(
+    question = asked_question(arguments["question"])
+    documents = arguments["document"] or None
+    reranking = rerank_keywords(arguments)
+    models = model_options(max_cost=arguments["max_cost"])
+    path = knowledge_base_path(arguments["kb"])
+    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+
+        def find(searched: Searched) -> ExcerptResult:
+            return knowledge_base.excerpts(
+                question,
+                excerpts=arguments["excerpts"],
+                excerpt_tokens=arguments["excerpt_tokens"],
+                queries=searched.queries,
+                preset=arguments["preset"],
+                documents=documents,
+                where=searched.where,
+                tokenizer=arguments["tokenizer"],
+                abstain=not arguments["no_abstain"],
+                **reranking,
+            )
+
+        searched = searched_by(
+            knowledge_base,
             question,
-            excerpts=arguments["excerpts"],
-            excerpt_tokens=arguments["excerpt_tokens"],
             queries=arguments["query"],
-            preset=arguments["preset"],
-            documents=arguments["document"] or None,
+            documents=documents,
             where=arguments["where"],
-            tokenizer=arguments["tokenizer"],
-            abstain=not arguments["no_abstain"],
+            writing=arguments,
         )
+        result = find(searched)
+        if searched.wants_more(result):
+            searched = searched.widened(result)
+            result = find(searched)
+    return searched.completed(result)
 
 
 def draw_excerpts(result: ExcerptResult, page: Page) -> None:
@@ -123,6 +146,7 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
             _draw_excerpt(result.best_guess, result, page, place="guess")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
+    draw_searched(result, page)
     page.wrapped(
         page.joined(
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -13,9 +14,10 @@ from spanwise.cli.asking import AskingArguments, search_keywords, search_options
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
+from spanwise.cli.query_writing import draw_searched, searched_by
 from spanwise.cli.strips import mark_line, relevance_lines
 from spanwise.cli.teaching import TeachingCommand
-from spanwise.config import knowledge_base_path
+from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
     from spanwise.explanation import CandidateExplanation, DocumentExplanation, Explanation
@@ -109,8 +111,24 @@ def _explanation(arguments: _ExplainArguments) -> Explanation:
     from spanwise.knowledge_base import KnowledgeBase
 
     asked = search_keywords(arguments)
-    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
-        return knowledge_base.explain(**asked)
+    models = model_options(max_cost=arguments["max_cost"])
+    path = knowledge_base_path(arguments["kb"])
+    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+        searched = searched_by(
+            knowledge_base,
+            asked["question"],
+            queries=asked["queries"],
+            documents=asked["documents"],
+            where=asked["where"],
+            writing=arguments,
+        )
+        asked["queries"], asked["where"] = searched.queries, searched.where
+        explanation = knowledge_base.explain(**asked)
+        if searched.wants_more(explanation.result):
+            searched = searched.widened(explanation.result)
+            asked["where"] = searched.where
+            explanation = knowledge_base.explain(**asked)
+    return replace(explanation, result=searched.completed(explanation.result))
 
 
 def _write_page(explanation: Explanation, name: str | None, *, is_opened: bool) -> None:
@@ -155,6 +173,7 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
         page.wrapped("The evidence is weak: this may well be no answer.", "yellow")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
+    draw_searched(result, page)
     terms = explanation.terms
     page.wrapped(
         page.joined(

@@ -53,6 +53,11 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
             ("characters", f"{said.chars:,}"),
             ("tokens", f"{said.tokens:,}"),
             ("on disk", size(said.bytes_on_disk)),
+            *([("conversations", f"{said.threads:,}")] if said.threads else []),
+            *(
+                [("kept outputs", f"{said.outputs:,}, {size(said.output_bytes)}")]
+                * bool(said.outputs)
+            ),
             *((f"field {name}", ", ".join(kinds)) for name, kinds in sorted(said.fields.items())),
             *sorted(
                 (_LABELS.get(name, name), _plain(value)) for name, value in said.settings.items()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -10,16 +14,29 @@ from spanwise.cli.answers import answer_options, check_answer_options, write_ans
 from spanwise.cli.asking import AskingArguments, search_keywords, search_options
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.page_images import (
+    PageImageArguments,
+    WrittenImages,
+    page_images_option,
+    write_page_images,
+)
+from spanwise.cli.query_writing import draw_searched, searched_by
 from spanwise.cli.teaching import TeachingCommand
-from spanwise.config import knowledge_base_path
+from spanwise.config import (
+    fetch_options,
+    knowledge_base_path,
+    model_options,
+    parse_options,
+)
 
 if TYPE_CHECKING:
+    from spanwise.plain import Plain
     from spanwise.types import SearchResult, Segment
 
 __all__ = ["draw_result", "search"]
 
 
-class _SearchArguments(AskingArguments):
+class _SearchArguments(AskingArguments, PageImageArguments):
     context: bool
 
 
@@ -39,6 +56,10 @@ class _SearchArguments(AskingArguments):
             "as context for a language model, from documents that pass a filter",
             'spanwise search "main risks" --where "year >= 2018" --context',
         ),
+        (
+            "with pictures of the pages on which the segments stand",
+            'spanwise search "capital spending" --page-images pages/',
+        ),
     ],
     exit_codes=(
         ExitCode.OK,
@@ -48,6 +69,7 @@ class _SearchArguments(AskingArguments):
     ),
 )
 @search_options
+@page_images_option
 @answer_options
 def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     """Find the segments that answer a question, inside a token budget.
@@ -58,20 +80,59 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     """
     context, as_json = arguments["context"], arguments["as_json"]
     check_answer_options(context=context, as_json=as_json)
-    result = _search(arguments)
-    return write_answer(result, context=context, as_json=as_json, draw=draw_result)
+    result, images = _search(arguments)
+    beside: dict[str, Plain] = {}
+    if arguments["page_images"] is not None:
+        beside["page_images"] = [
+            list(images.paths.get(segment.rank, ())) for segment in result.segments
+        ]
+    return write_answer(
+        result,
+        context=context,
+        as_json=as_json,
+        draw=partial(draw_result, images=images.paths),
+        beside=beside,
+    )
 
 
-def _search(arguments: _SearchArguments) -> SearchResult:
+def _search(arguments: _SearchArguments) -> tuple[SearchResult, WrittenImages]:
     from spanwise.knowledge_base import KnowledgeBase
 
     asked = search_keywords(arguments)
-    with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
-        return knowledge_base.search(**asked)
+    models = model_options(max_cost=arguments["max_cost"])
+    path = knowledge_base_path(arguments["kb"])
+    with KnowledgeBase(
+        path, create=False, models=models, parse=parse_options(), fetch=fetch_options()
+    ) as knowledge_base:
+        searched = searched_by(
+            knowledge_base,
+            asked["question"],
+            queries=asked["queries"],
+            documents=asked["documents"],
+            where=asked["where"],
+            writing=arguments,
+        )
+        asked["queries"], asked["where"] = searched.queries, searched.where
+        result = knowledge_base.search(**asked)
+        if searched.wants_more(result):
+            searched = searched.widened(result)
+            asked["where"] = searched.where
+            result = knowledge_base.search(**asked)
+        result = searched.completed(result)
+        images = write_page_images(knowledge_base, result.segments, folder=arguments["page_images"])
+    return replace(result, warnings=(*result.warnings, *images.warnings)), images
 
 
-def draw_result(result: SearchResult, page: Page) -> None:
-    """Write the segments of a result for people, then what it cost."""
+def draw_result(
+    result: SearchResult, page: Page, *, images: Mapping[int, Sequence[str]] = MappingProxyType({})
+) -> None:
+    """Write the segments of a result for people, then what it cost.
+
+    Args:
+        result: The result.
+        page: Where it is written.
+        images: Files of the pages of segments, by their rank.
+    """
     if result.weak_evidence and result.segments:
         page.message(
             "weak evidence: ",
@@ -81,7 +142,7 @@ def draw_result(result: SearchResult, page: Page) -> None:
         page.line()
     for segment in result.segments:
         _draw_segment(segment, page, place=ordinal(segment.rank))
-        _draw_notes(segment, result, page)
+        _draw_notes(segment, result, page, images=images.get(segment.rank, ()))
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
@@ -90,6 +151,7 @@ def draw_result(result: SearchResult, page: Page) -> None:
             _draw_segment(result.best_guess, page, place="guess")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
+    draw_searched(result, page)
     seconds = sum(result.seconds.values())
     page.wrapped(
         page.joined(
@@ -133,8 +195,10 @@ def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
     page.line()
 
 
-def _draw_notes(segment: Segment, result: SearchResult, page: Page) -> None:
-    """Write which queries a segment serves, where there are several, and where its text recurs."""
+def _draw_notes(
+    segment: Segment, result: SearchResult, page: Page, *, images: Sequence[str]
+) -> None:
+    """Write which queries a segment serves, where its text recurs, and the files of its pages."""
     notes = []
     if len(result.queries) > 1:
         served = " · ".join(result.queries[number] for number in segment.queries)
@@ -142,6 +206,8 @@ def _draw_notes(segment: Segment, result: SearchResult, page: Page) -> None:
     if segment.also_in:
         others = count(len(segment.also_in), "other document")
         notes.append(f"nearly the same text in {others}: {', '.join(segment.also_in)}")
+    if images:
+        notes.append(f"its pages: {', '.join(images)}")
     for note in notes:
         page.wrapped(note, "dim")
     if notes:

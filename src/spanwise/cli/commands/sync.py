@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -17,7 +17,13 @@ from spanwise.cli.ingest import (
     target,
 )
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, one_line
+from spanwise.cli.making import (
+    MakingArguments,
+    draw_foreseen,
+    made_of,
+    making_options,
+    models_of,
+)
 from spanwise.cli.settings import making_keywords
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path, parse_options
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["sync"]
 
 
-class _SyncArguments(TypedDict):
+class _SyncArguments(MakingArguments):
     folder: str
     kb: str | None
     include: tuple[str, ...]
@@ -42,7 +48,6 @@ class _SyncArguments(TypedDict):
     parser: str
     ocr: str
     allow_empty: bool
-    dry_run: bool
     quiet: bool
     as_json: bool
 
@@ -71,9 +76,7 @@ class _SyncArguments(TypedDict):
     is_flag=True,
     help="Remove every document of the folder if nothing in it is taken; refused otherwise.",
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Change nothing, and say what would be added and removed."
-)
+@making_options
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
 @json_option
 def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
@@ -95,10 +98,9 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
     else:
         draw_failures(report)
         if arguments["dry_run"]:
-            _draw_foreseen(report)
+            draw_foreseen(report)
         if not quiet:
-            label = f"{path}, if it were done" if arguments["dry_run"] else str(path)
-            draw_report(report, label=label, nothing="nothing to do")
+            draw_report(report, path=path, nothing="nothing to do", foreseen=arguments["dry_run"])
     return ExitCode.SOME_FAILED if report.failed else ExitCode.OK
 
 
@@ -112,8 +114,12 @@ def _sync(
     )
     folder, include, exclude = arguments["folder"], arguments["include"], arguments["exclude"]
     sources = () if arguments["dry_run"] else (folder,)
+    models = models_of(arguments)
+    made = made_of(arguments, models=models)
     kept_in = target(path, sources=sources, include=include, exclude=exclude)
-    with KnowledgeBase(kept_in, parse=parse, **making_keywords(path)) as knowledge_base:
+    with KnowledgeBase(
+        kept_in, parse=parse, models=models, listener=bar, **making_keywords(path)
+    ) as knowledge_base:
         return knowledge_base.sync(
             folder,
             include=include,
@@ -121,18 +127,6 @@ def _sync(
             replace=arguments["replace"],
             metadata=fields or None,
             allow_empty=arguments["allow_empty"],
-            dry_run=arguments["dry_run"],
             on_document=bar.on_document,
+            **made,
         )
-
-
-def _draw_foreseen(report: IngestReport) -> None:
-    """Write a line for each document that would change."""
-    page = Page()
-    for verb, documents in (
-        ("add", report.added),
-        ("replace", report.replaced),
-        ("remove", report.removed),
-    ):
-        for document_id in documents:
-            page.line(f"would {verb} {one_line(document_id)}")

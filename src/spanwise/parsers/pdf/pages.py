@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pypdfium2.raw as pdfium
 
-from spanwise.parsers.parsed import Source, Step
+from spanwise.parsers.parsed import PagesToRead, Source, Step
 from spanwise.parsers.pdf.layout.page import PageContent
 from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.layout.rows import Line
 from spanwise.parsers.pdf.rules import read_rules
 from spanwise.parsers.pdf.words import FontTable, read_words
 
-__all__ = ["PageLines", "PagesRead", "is_garbled", "name_pages", "read_pages"]
+__all__ = ["PageLines", "PagesRead", "is_garbled", "read_pages"]
 
 _FEW_CHARS = 20
 """A page with less text, and with pictures, is taken for a scan."""
@@ -65,6 +64,19 @@ class PagesRead:
     def count_chars(self) -> int:
         """Return how many characters with a meaning stand on all pages."""
         return sum(page.count_chars() for page in self.pages)
+
+    def to_read(self) -> PagesToRead:
+        """Return the pages that a model which sees them reads better."""
+        others = {*self.scans, *self.garbled}
+        return PagesToRead(
+            scans=tuple(self.scans),
+            garbled=tuple(self.garbled),
+            tables=tuple(
+                number
+                for number, page in enumerate(self.pages, start=1)
+                if number not in others and any(line.has_merged_cells for line in page.lines)
+            ),
+        )
 
 
 def read_pages(document: pdfium.FPDF_DOCUMENT, count: int, source: Source) -> PagesRead:
@@ -155,15 +167,3 @@ def _area(item: pdfium.FPDF_PAGEOBJECT) -> float:
         return 0.0
     left, bottom, right, top = (side.value for side in sides)
     return (right - left) * (top - bottom)
-
-
-def name_pages(numbers: Sequence[int]) -> str:
-    """Return "page 3" or "pages 3-5, 9"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    places = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-    return f"{'page' if len(numbers) == 1 else 'pages'} {places}"

@@ -23,6 +23,8 @@ _PAGES_WORTH = 100
 """Drawing may take as long as reading so many pages."""
 _MAX_DOTS = 40_000_000
 """Larger pages (plans, posters) are drawn less finely."""
+_MAX_MODEL_DOTS = 1_800_000
+"""The same for models: some take a token for every 28 dots by 28, and shrink what is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,26 @@ class Picture:
 
 
 def draw_page(
-    document: pypdfium2.PdfDocument, number: int, *, dots_per_inch: float, colours: bool = False
+    document: pypdfium2.PdfDocument,
+    number: int,
+    *,
+    dots_per_inch: float,
+    colours: bool = False,
+    max_dots: int = _MAX_DOTS,
 ) -> Picture:
     """Return a picture of a page as people see it, turned and cropped as the file says.
 
     Args:
         document: The open document.
         number: Of the page, 1-based.
-        dots_per_inch: How finely; less where the page would have more than 40 million dots.
+        dots_per_inch: How finely; less where the page would have too many dots.
         colours: Whether it is drawn in colours; else in grey.
+        max_dots: Most dots of the page.
     """
     page = document[number - 1]
     width, height = page.get_size()
     scale = dots_per_inch / _POINTS_PER_INCH
-    scale = min(scale, (_MAX_DOTS / max(1.0, width * height)) ** 0.5)
+    scale = min(scale, (max_dots / max(1.0, width * height)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=not colours, rev_byteorder=colours)
     dots = bitmap.to_numpy().copy()
     bitmap.close()
@@ -56,13 +64,15 @@ def draw_page(
     return Picture(dots[:, :, :3] if colours else dots.reshape(dots.shape[:2]), 1 / scale)
 
 
-def draw_png(source: Source, *, page: int, dots_per_inch: float) -> bytes:
-    """Return a page of a PDF, in colours, as a PNG file.
+def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool = False) -> bytes:
+    """Return a page of a PDF as a PNG file.
 
     Args:
         source: The PDF.
         page: Its number, 1-based.
         dots_per_inch: How finely it is drawn.
+        for_model: Whether it is drawn in grey with at most 1.8 million dots; else in colours with
+            at most 40 million.
 
     Raises:
         ParseError: As `open_pdf`; "unsupported" where there is no such page, "corrupt" where it
@@ -73,20 +83,28 @@ def draw_png(source: Source, *, page: int, dots_per_inch: float) -> bytes:
     if not 1 <= page <= len(document):
         raise source.error("unsupported", f"it has {len(document)} pages, and no page {page}")
     try:
-        picture = draw_page(document, page, dots_per_inch=dots_per_inch, colours=True)
+        picture = draw_page(
+            document,
+            page,
+            dots_per_inch=dots_per_inch,
+            colours=not for_model,
+            max_dots=_MAX_MODEL_DOTS if for_model else _MAX_DOTS,
+        )
     except pypdfium2.PdfiumError as error:
         raise source.error("corrupt", f"its page {page} cannot be read: {error}") from error
     return _encode_png(picture.dots)
 
 
 def _encode_png(dots: NDArray[np.uint8]) -> bytes:
-    """Return a picture (height, width, 3) as a PNG file."""
+    """Return a picture, (height, width) or (height, width, 3), as a PNG file."""
     import numpy as np
 
-    height, width, _ = dots.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each begins with its filter: none
-    rows[:, 1:] = dots.reshape(height, 3 * width)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    height, width = dots.shape[:2]
+    flat = dots.reshape(height, -1)
+    rows = np.zeros((height, 1 + flat.shape[1]), dtype=np.uint8)  # begin with their filter: none
+    rows[:, 1:] = flat
+    colours = 2 if dots.ndim == 3 else 0  # red, green and blue; or grey
+    head = struct.pack(">IIBBBBB", width, height, 8, colours, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -4,7 +4,8 @@ Rules
     1. pdfium reads the words and where they stand (`words`); `layout` makes text of them.
     2. A file that pdfium refuses is salvaged before it is given up (`salvage`).
     3. What a page does not give (damaged, scanned, a font without characters) is said in a warning
-       and in the status; pages that are pictures of text are read by OCR, where there is an engine.
+       and in the status; pages that are pictures of text are read by OCR, where there is an engine,
+       or left to whoever asks for them.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from collections.abc import Sequence
 
 import pypdfium2
 
+from spanwise.core.page_names import name_pages
 from spanwise.errors import ParseError
 from spanwise.parsers.dates import iso_date
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import PagesToRead, Parsed, Source
 from spanwise.parsers.pdf.damage import find_damage
 from spanwise.parsers.pdf.layout.compose import Composition, compose
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
 from spanwise.parsers.pdf.opening import open_pdf, reopen_pdf
 from spanwise.parsers.pdf.outline import read_outline
-from spanwise.parsers.pdf.pages import PagesRead, is_garbled, name_pages, read_pages
+from spanwise.parsers.pdf.pages import PagesRead, is_garbled, read_pages
 from spanwise.parsers.pdf.salvage import without_wrong_types
 from spanwise.parsers.titles import read_author, read_title
 from spanwise.types import DocumentStatus, Page, Scalar
@@ -36,7 +38,7 @@ def parse_pdf(source: Source) -> Parsed:
     Raises:
         ParseError: "encrypted" where a password is needed to open it, "corrupt" where nothing can
             be saved, "too_large" with too many pages, "needs_ocr" where its pages are pictures of
-            text that nothing there reads, "no_text" where no page holds any.
+            text that nothing there reads, and nobody else does, "no_text" where no page holds any.
     """
     return read_pdf(source)[0]
 
@@ -55,7 +57,8 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
     read = _read_all(document, source)
     if not warnings:
         document, read = _read_damaged(document, read, source, warnings)
-    unread = _read_scans(document, read, source, notes, started=started)
+    to_read = read.to_read() if source.leaves_pictures else PagesToRead()
+    unread = () if to_read.numbers else _read_scans(document, read, source, notes, started=started)
     composed = compose(
         [page.lines for page in read.pages],
         heights=[page.height for page in read.pages],
@@ -64,7 +67,7 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
     )
     text = composed.text
     status = _judge(source, read, unread, text, warnings)
-    if not text:
+    if not text and not to_read.numbers:
         raise _no_text_error(source, read, unread, warnings[0] if warnings else "")
     properties = document.get_metadata_dict(skip_empty=True)
     parsed = Parsed(
@@ -77,6 +80,7 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
         metadata=_read_metadata(properties),
         status=status,
         warnings=(*warnings, *notes),
+        to_read=to_read,
     )
     return parsed, composed
 
@@ -168,7 +172,7 @@ def _judge(
     if scans:
         advice = ocr_advice(source.ocr)
         warnings.append(f"no text on {name_pages(scans)} of {count}, only pictures; {advice}")
-    if is_garbled(text):
+    if is_garbled(text) and not (source.leaves_pictures and read.garbled):
         warnings.append("more than 5 % of its characters have no meaning in their font")
         is_partial = True
     if is_partial:

@@ -13,7 +13,7 @@ from spanwise.options import ParseOptions
 from spanwise.parsers.adapters.plugins import check_parser
 from spanwise.parsers.containers import UnpackBudget, Unpacked
 from spanwise.parsers.formats import FormatName
-from spanwise.parsers.parsed import Parsed
+from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine
 from spanwise.parsers.process.child import ParserChild
 from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
@@ -91,17 +91,41 @@ class ParserPool:
         """
         header = self._header(task="parse", name=source)
         header |= {"media_type": media_type, "charset": charset}
-        parsed, content_hash = self._ask(header, os.fsencode(path.absolute()))
-        return _build(
-            parsed,
-            document_id=document_id,
-            source=source,
-            source_root=source_root,
-            content_hash=content_hash,
-        )
+        document, _ = self._parse(path, header, document_id=document_id, source_root=source_root)
+        return document
+
+    def parse_seen(
+        self,
+        path: Path,
+        *,
+        document_id: str,
+        source: str,
+        source_root: str,
+        media_type: str | None = None,
+        charset: str | None = None,
+    ) -> tuple[Document, PagesToRead]:
+        """Parse a file for somebody who reads pages that are to be seen.
+
+        Returns:
+            The document, which has no text where all its pages are such, and these pages. That
+            they are missing is in no warning, and not in the status.
+
+        Raises:
+            ParseError: As `parse`.
+            FetchError: As `parse`.
+        """
+        header = self._header(task="parse", name=source)
+        header |= {"media_type": media_type, "charset": charset, "leaves_pictures": True}
+        return self._parse(path, header, document_id=document_id, source_root=source_root)
 
     def draw_page(
-        self, origin: Path | bytes, *, page: int, dots_per_inch: float, source: str
+        self,
+        origin: Path | bytes,
+        *,
+        page: int,
+        dots_per_inch: float,
+        source: str,
+        for_model: bool = False,
     ) -> tuple[bytes, str]:
         """Return a page of a PDF as a PNG file, and the SHA-256 of the bytes it was drawn from.
 
@@ -110,6 +134,8 @@ class ParserPool:
             page: Number of the page, 1-based.
             dots_per_inch: How finely.
             source: What errors name.
+            for_model: Whether it is drawn as models take it, which pay by its size: in grey, and
+                less finely where it would be large.
 
         Raises:
             ParseError: "unsupported" where it is no PDF or has no such page; else as `parse`.
@@ -117,7 +143,7 @@ class ParserPool:
         """
         is_path = isinstance(origin, Path)
         header = self._header(task="draw", name=source)
-        header |= {"page": page, "dots_per_inch": dots_per_inch}
+        header |= {"page": page, "dots_per_inch": dots_per_inch, "for_model": for_model}
         header["kind"] = "path" if is_path else "bytes"
         payload = os.fsencode(origin.absolute()) if isinstance(origin, Path) else origin
         answer, png = self._exchange(header, payload)
@@ -137,6 +163,7 @@ class ParserPool:
             "max_text_bytes": options.max_text_bytes,
             "max_pages": options.max_pages,
             "ocr": options.ocr,
+            "leaves_pictures": False,
             "parser": options.parser,
         }
 
@@ -173,9 +200,27 @@ class ParserPool:
         answer, _ = self._exchange(header, os.fsencode(path.absolute()))
         return decode_unpacked(answer)
 
-    def _ask(self, header: Header, payload: bytes) -> tuple[Parsed, str]:
-        answer, text = self._exchange(header, payload)
-        return decode_parsed(answer, text.decode("utf-8")), answer["content_hash"]
+    def _parse(
+        self, path: Path, header: Header, *, document_id: str, source_root: str
+    ) -> tuple[Document, PagesToRead]:
+        answer, text = self._exchange(header, os.fsencode(path.absolute()))
+        parsed = decode_parsed(answer, text.decode("utf-8"))
+        document = Document(
+            id=document_id,
+            text=parsed.text,
+            title=parsed.title,
+            pages=parsed.pages,
+            headings=parsed.headings,
+            blocks=parsed.blocks,
+            metadata=parsed.metadata,
+            media_type=parsed.media_type,
+            source=header["name"],
+            source_root=source_root,
+            content_hash=answer["content_hash"],
+            status=parsed.status,
+            warnings=parsed.warnings,
+        )
+        return document, parsed.to_read
 
     def _exchange(self, header: Header, payload: bytes) -> tuple[Header, bytes]:
         if self._closed:
@@ -187,23 +232,3 @@ class ParserPool:
             if self._closed:
                 child.stop()
             self._idle.put(child)
-
-
-def _build(
-    parsed: Parsed, *, document_id: str, source: str, source_root: str, content_hash: str
-) -> Document:
-    return Document(
-        id=document_id,
-        text=parsed.text,
-        title=parsed.title,
-        pages=parsed.pages,
-        headings=parsed.headings,
-        blocks=parsed.blocks,
-        metadata=parsed.metadata,
-        media_type=parsed.media_type,
-        source=source,
-        source_root=source_root,
-        content_hash=content_hash,
-        status=parsed.status,
-        warnings=parsed.warnings,
-    )

@@ -11,7 +11,8 @@ tells the steps it is about to do, in frames whose header holds `step`. The answ
     parse     that of `encode_parsed`; the payload is the text
     look      `format`
     unpack    that of `encode_unpacked`; the request names the folder that members go `into`
-    draw      `content_hash`; the payload is the `page` as a PNG file, in so many `dots_per_inch`
+    draw      `content_hash`; the payload is the `page` as a PNG file, in so many `dots_per_inch`,
+              or `for_model`
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import IO, Any, cast
 
 from spanwise.errors import DocumentError, DocumentErrorCode, FetchError, ParseError
 from spanwise.parsers.containers import ContainerError, LostMember, Member, Unpacked
-from spanwise.parsers.parsed import Parsed
+from spanwise.parsers.parsed import PagesToRead, Parsed
 from spanwise.types import Block, Heading, Page
 
 __all__ = [
@@ -97,6 +98,7 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
         "metadata": dict(parsed.metadata),
         "status": parsed.status,
         "warnings": list(parsed.warnings),
+        "to_read": [parsed.to_read.scans, parsed.to_read.garbled, parsed.to_read.tables],
     }
 
 
@@ -115,7 +117,13 @@ def decode_parsed(header: Header, text: str) -> Parsed:
         metadata=header["metadata"],
         status=header["status"],
         warnings=tuple(header["warnings"]),
+        to_read=_decode_to_read(header["to_read"]),
     )
+
+
+def _decode_to_read(encoded: list[list[int]]) -> PagesToRead:
+    scans, garbled, tables = map(tuple, encoded)
+    return PagesToRead(scans=scans, garbled=garbled, tables=tables)
 
 
 def encode_unpacked(unpacked: Unpacked) -> Header:

@@ -124,6 +124,7 @@ def answer(
             skipped_pages=frozenset(header["skipped_pages"]),
             timeout_seconds=header["timeout_seconds"],
             ocr=header["ocr"],
+            leaves_pictures=header["leaves_pictures"],
             on_step=on_step,
         )
         on_step(Step.of_bytes(len(data)))
@@ -197,7 +198,12 @@ def _draw(source: Source, header: Header) -> bytes:
         raise source.error("unsupported", "it is no PDF, and only pages of PDFs can be drawn")
     from spanwise.parsers.pdf.picture import draw_png
 
-    return draw_png(source, page=header["page"], dots_per_inch=header["dots_per_inch"])
+    return draw_png(
+        source,
+        page=header["page"],
+        dots_per_inch=header["dots_per_inch"],
+        for_model=header["for_model"],
+    )
 
 
 def _parse(source: Source, parser: str) -> Parsed:

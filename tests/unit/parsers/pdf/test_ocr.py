@@ -67,6 +67,7 @@ def parse(data: bytes, *, steps: list[Step] | None = None) -> Parsed:
     return parse_pdf(Source(data=data, name="a.pdf", ocr="auto", on_step=heard.append))
 
 
+@pytest.mark.slow
 def test_pages_without_text_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """In their places among the others; rows of a table stay rows."""
     use(monkeypatch, StandIn())

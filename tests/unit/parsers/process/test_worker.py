@@ -21,6 +21,7 @@ LIMITS = {
     "timeout_seconds": 60,
     "parser": "spanwise",
     "ocr": "off",
+    "leaves_pictures": False,
 }
 
 

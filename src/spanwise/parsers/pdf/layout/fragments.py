@@ -44,6 +44,8 @@ class Fragment:
     """Lines of a ruled table; empty for words."""
     bottom: float = 0.0
     """Lower edge of a ruled table."""
+    has_merged_cells: bool = False
+    """Whether a ruled table has cells over several rows, or over some of its columns."""
 
 
 def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[Fragment]:

@@ -8,12 +8,15 @@ Rules
     4. Rules around a table that has none between its columns make no grid: its rows are told by
        their gaps (`tables`).
     5. A row without text is left out; a row of the grid is one line.
+    6. A cell over several rows, or beside others over several columns, is merged: the lines of text
+       do not say any more what belongs to it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,6 +37,8 @@ _MAX_CELL_CHARS = 1500
 
 
 _Span = tuple[float, float]
+_Field = tuple[int, int]
+"""Row and column."""
 
 
 @dataclass(slots=True)
@@ -61,14 +66,17 @@ def find_grids(words: Words, rules: Sequence[Rule]) -> tuple[list[Fragment], fro
         grid = _grid(group)
         if grid is None:
             continue
-        cells = _fill(grid, words, taken)
+        first_of = _first_fields(grid)
+        cells = _fill(grid, words, taken, first_of)
         if any(_holds_columns(words, indices) for indices in cells.values()):
             continue
         rows = _rows(grid, words, cells)
         if len(rows) >= 2 and max(map(len, rows)) <= _MAX_CELL_CHARS:
             members = [index for indices in cells.values() for index in indices]
             taken.update(members)
-            tables.append(_table(grid, words, members, rows))
+            table = _table(grid, words, members, rows)
+            table.has_merged_cells = _has_merged_cells(first_of, cells)
+            tables.append(table)
     return tables, frozenset(taken)
 
 
@@ -134,11 +142,12 @@ def _clusters(values: Sequence[float]) -> list[float]:
     return found
 
 
-def _fill(grid: _Grid, words: Words, taken: set[int]) -> dict[tuple[int, int], list[int]]:
-    """Return the words of each cell, by the row and column of its first field."""
-    first_of = _first_fields(grid)
+def _fill(
+    grid: _Grid, words: Words, taken: set[int], first_of: Mapping[_Field, _Field]
+) -> dict[_Field, list[int]]:
+    """Return the words of each cell, by its first field."""
     falling = [-y for y in grid.ys]
-    cells: dict[tuple[int, int], list[int]] = {}
+    cells: dict[_Field, list[int]] = {}
     left, right, top, bottom = grid.xs[0], grid.xs[-1], grid.ys[0], grid.ys[-1]
     for index in range(len(words)):
         y = words.baselines[index] + 0.3 * words.sizes[index]
@@ -151,11 +160,11 @@ def _fill(grid: _Grid, words: Words, taken: set[int]) -> dict[tuple[int, int], l
     return cells
 
 
-def _first_fields(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
+def _first_fields(grid: _Grid) -> dict[_Field, _Field]:
     """Return the first field of the cell that each field belongs to."""
     across = [(left + right) / 2 for left, right in pairwise(grid.xs)]
     down = [(top + bottom) / 2 for top, bottom in pairwise(grid.ys)]
-    first: dict[tuple[int, int], tuple[int, int]] = {}
+    first: dict[_Field, _Field] = {}
     for row, y in enumerate(down):
         for column, x in enumerate(across):
             field = (row, column)
@@ -168,12 +177,21 @@ def _first_fields(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
     return first
 
 
+def _has_merged_cells(first_of: Mapping[_Field, _Field], cells: Mapping[_Field, object]) -> bool:
+    """Return whether a cell with words is over several rows, or beside others over columns."""
+    in_row = Counter(row for row, _ in cells)
+    merged = [(field, first) for field, first in first_of.items() if field != first]
+    return any(
+        first in cells and (field[0] > first[0] or in_row[first[0]] > 1) for field, first in merged
+    )
+
+
 def _holds(spans: Sequence[_Span], place: float) -> bool:
     """Return whether one of some spans holds a place."""
     return any(low <= place <= high for low, high in spans)
 
 
-def _rows(grid: _Grid, words: Words, cells: dict[tuple[int, int], list[int]]) -> list[str]:
+def _rows(grid: _Grid, words: Words, cells: Mapping[_Field, list[int]]) -> list[str]:
     rows = []
     for row in range(len(grid.ys) - 1):
         texts = [

@@ -62,6 +62,8 @@ class Line:
     rows: list[str] = field(default_factory=list)
     """Lines of a ruled table; empty for others."""
     bottom: float = 0.0
+    has_merged_cells: bool = False
+    """As of its fragment."""
     region: int = 0
     """Number of its region on the page."""
     text: str = field(init=False)
@@ -136,6 +138,7 @@ def _line(fragments: Sequence[Fragment], region: Region, number: int) -> Line:
         region_right=region.right,
         rows=main.rows,
         bottom=main.bottom,
+        has_merged_cells=main.has_merged_cells,
         region=number,
     )
 

@@ -1,25 +1,20 @@
-"""One frozen class of options for each step, checked when it is made; presets are constants."""
+"""How a question is answered with segments and excerpts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar, Literal, Self
 
 from spanwise.errors import OptionError
+from spanwise.options.checks import check
 
 __all__ = [
     "METHOD_PRESETS",
-    "ChunkOptions",
     "ExcerptOptions",
-    "FetchOptions",
-    "HeaderOptions",
-    "ParseOptions",
     "PublishedOptions",
     "SearchOptions",
-    "SectionOptions",
     "SegmentOptions",
     "method_options",
 ]
@@ -33,166 +28,14 @@ METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
 
 _USUAL_PRESETS = {"exact": "balanced", "greedy": "dsrag-balanced"}
 
-_OCR_ENGINE = re.compile(r"auto|off|rapidocr|tesseract(:[A-Za-z_]+(\+[A-Za-z_]+)*)?")
-
-
-def _check(condition: object, name: str, value: object, wanted: str) -> None:
-    if not condition:
-        raise OptionError(f"{name} is {value!r}; it must be {wanted}")
-
 
 def _check_preset(name: object, *, method: str) -> None:
     wanted = f'one of {", ".join(METHOD_PRESETS[method])} with method "{method}"'
-    _check(name in METHOD_PRESETS[method], "preset", name, wanted)
+    check(name in METHOD_PRESETS[method], "preset", name, wanted)
 
 
 def _constant(preset: str) -> str:
     return preset.replace("-", "_").upper()
-
-
-_SIZES = (
-    "file_bytes",
-    "unpacked_bytes",
-    "memory_bytes",
-    "text_bytes",
-    "pages",
-    "members",
-    "container_bytes",
-    "nesting",
-)
-
-
-_MOST_SECONDS = 1_000_000
-"""Of a parse: the clocks of some systems take no more than a few weeks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseOptions:
-    """Limits under which a file is parsed, in a process of its own, and who reads its pictures."""
-
-    max_file_bytes: int = 1_000_000_000
-    max_unpacked_bytes: int = 1_000_000_000
-    """Of an archive format (DOCX), all members together."""
-    max_memory_bytes: int = 3_000_000_000
-    """Address space of the parsing process, where the platform can limit it."""
-    max_text_bytes: int = 500_000_000
-    """Of the text that comes out, in UTF-8."""
-    max_pages: int = 20_000
-    max_members: int = 100_000
-    """Of an archive, mailbox or e-mail, with those of the containers that are in it."""
-    max_container_bytes: int = 10_000_000_000
-    """Of the same together, unpacked in the folder for temporary files."""
-    max_nesting: int = 4
-    """Containers that are opened one inside another."""
-    base_seconds: float = 20.0
-    """For a page, and for a document beside what its pages may take."""
-    page_seconds: float = 0.2
-    """For each page, and for each 100,000 bytes of a document without pages."""
-    timeout_seconds: float = 3_600.0
-    """For a whole document, whatever its pages; at most 1,000,000."""
-    parser: str = "spanwise"
-    """Who reads documents: "spanwise", or a parser that an installed package registers as an entry
-    point of `spanwise.parsers`, such as "docling" and "unstructured" (extras)."""
-    ocr: str = "auto"
-    """Who reads pages that are pictures of text: "rapidocr" (the extra), "tesseract" (the program,
-    with its languages behind a colon: "tesseract:deu+eng"), "auto" for the first that is there, or
-    "off"."""
-
-    def __post_init__(self) -> None:
-        for name in _SIZES:
-            value = getattr(self, f"max_{name}")
-            _check(value >= 1, f"max_{name}", value, "at least 1")
-        for name in ("base_seconds", "page_seconds", "timeout_seconds"):
-            _check(getattr(self, name) > 0, name, getattr(self, name), "positive")
-        _check(
-            self.timeout_seconds <= _MOST_SECONDS,
-            "timeout_seconds",
-            self.timeout_seconds,
-            f"at most {_MOST_SECONDS:,}",
-        )
-        wanted = '"auto", "off", "rapidocr", "tesseract" or "tesseract:LANGUAGES"'
-        _check(_OCR_ENGINE.fullmatch(self.ocr), "ocr", self.ocr, wanted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOptions:
-    """Limits under which a URL is fetched."""
-
-    max_bytes: int = 100_000_000
-    timeout_seconds: float = 30.0
-    """For the whole fetch, redirects included."""
-    max_redirects: int = 5
-    allow_private: bool = False
-    """Whether addresses of private networks and of this machine may be fetched."""
-    robots: bool = True
-    """Whether what a server forbids programs in its robots.txt is left alone."""
-
-    def __post_init__(self) -> None:
-        _check(self.max_bytes >= 1, "max_bytes", self.max_bytes, "at least 1")
-        _check(self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds, "positive")
-        _check(self.max_redirects >= 0, "max_redirects", self.max_redirects, "at least 0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionOptions:
-    """How a document is cut into sections."""
-
-    min_chars: int = 600
-    """A cut by meaning leaves no section shorter than this, where the text allows."""
-    max_chars: int = 8_000
-    """A section longer than this is cut by the change of meaning between its sentences."""
-
-    def __post_init__(self) -> None:
-        _check(self.min_chars >= 1, "min_chars", self.min_chars, "at least 1")
-        _check(
-            self.max_chars >= 2 * self.min_chars,
-            "max_chars",
-            self.max_chars,
-            f"at least twice min_chars ({2 * self.min_chars})",
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkOptions:
-    """How a section is cut into chunks. Lengths are in characters unless `unit` is "tokens".
-
-    A character of a Chinese, Japanese or Korean document counts for two.
-    """
-
-    target: int = 400
-    max: int = 460
-    """No chunk is longer, but for a block (table, code) that is kept together."""
-    paragraph_min: int = 200
-    """A blank line ends a chunk that is at least this long."""
-    block_max: int = 800
-    """A table or a piece of code up to this length is kept in one chunk."""
-    unit: Literal["chars", "tokens"] = "chars"
-
-    def __post_init__(self) -> None:
-        _check(self.target >= 1, "target", self.target, "at least 1")
-        _check(self.max >= self.target, "max", self.max, f"at least target ({self.target})")
-        _check(
-            1 <= self.paragraph_min <= self.target,
-            "paragraph_min",
-            self.paragraph_min,
-            f"from 1 to target ({self.target})",
-        )
-        _check(
-            self.block_max >= self.max, "block_max", self.block_max, f"at least max ({self.max})"
-        )
-        _check(self.unit in ("chars", "tokens"), "unit", self.unit, '"chars" or "tokens"')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeaderOptions:
-    """What stands before a segment where it is read."""
-
-    max_chars: int = 400
-    """Longer headers lose the middle of the section path first, then the end of the summary."""
-    summary: bool = True
-
-    def __post_init__(self) -> None:
-        _check(self.max_chars >= 40, "max_chars", self.max_chars, "at least 40")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,24 +58,24 @@ class SegmentOptions:
     COMPREHENSIVE: ClassVar[Self]
 
     def __post_init__(self) -> None:
-        _check(
+        check(
             0 <= self.irrelevant_chunk_penalty < 1,
             "irrelevant_chunk_penalty",
             self.irrelevant_chunk_penalty,
             "in [0, 1)",
         )
-        _check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
-        _check(
+        check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
+        check(
             self.min_segment_value >= 0, "min_segment_value", self.min_segment_value, "at least 0"
         )
-        _check(
+        check(
             self.max_segment_tokens is None
             or (isinstance(self.max_segment_tokens, Integral) and self.max_segment_tokens >= 1),
             "max_segment_tokens",
             self.max_segment_tokens,
             "a whole number of at least 1, or None",
         )
-        _check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
+        check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
 
     @classmethod
     def preset(cls, name: str) -> SegmentOptions:
@@ -284,9 +127,9 @@ class PublishedOptions:
 
     def __post_init__(self) -> None:
         penalty = self.irrelevant_chunk_penalty
-        _check(0 <= penalty <= 1, "irrelevant_chunk_penalty", penalty, "in [0, 1]")
-        _check(self.rank_decay >= 0.001, "rank_decay", self.rank_decay, "at least 0.001")
-        _check(
+        check(0 <= penalty <= 1, "irrelevant_chunk_penalty", penalty, "in [0, 1]")
+        check(self.rank_decay >= 0.001, "rank_decay", self.rank_decay, "at least 0.001")
+        check(
             0 <= self.min_segment_value < 1_000_000,
             "min_segment_value",
             self.min_segment_value,
@@ -297,10 +140,10 @@ class PublishedOptions:
         for name, least in counts.items():
             value = getattr(self, name)
             whole = isinstance(value, Integral) and int(value) >= least
-            _check(whole, name, value, f"a whole number of at least {least}")
+            check(whole, name, value, f"a whole number of at least {least}")
         for name, wanted in _PUBLISHED_CHOICES.items():
             value = getattr(self, name)
-            _check(value in wanted, name, value, f"one of {', '.join(wanted)}")
+            check(value in wanted, name, value, f"one of {', '.join(wanted)}")
 
     @classmethod
     def preset(cls, name: str) -> PublishedOptions:
@@ -349,7 +192,7 @@ def method_options(
     Raises:
         OptionError: If there is no such method, or preset or options are of the other one.
     """
-    _check(method in METHOD_PRESETS, "method", method, f"one of {', '.join(METHOD_PRESETS)}")
+    check(method in METHOD_PRESETS, "method", method, f"one of {', '.join(METHOD_PRESETS)}")
     preset = _USUAL_PRESETS[method] if preset is None else preset
     if method == "exact":
         if isinstance(given, PublishedOptions):
@@ -377,7 +220,7 @@ class SearchOptions:
     """Whether nothing is found where there is hardly any evidence; never by method "greedy"."""
 
     def __post_init__(self) -> None:
-        _check(
+        check(
             isinstance(self.budget_tokens, Integral) and 1 <= self.budget_tokens <= 10_000_000,
             "budget_tokens",
             self.budget_tokens,
@@ -405,7 +248,7 @@ class ExcerptOptions:
     def __post_init__(self) -> None:
         for name, most in (("excerpts", 32), ("excerpt_tokens", 10_000_000)):
             value = getattr(self, name)
-            _check(
+            check(
                 isinstance(value, Integral) and 1 <= int(value) <= most,
                 name,
                 value,

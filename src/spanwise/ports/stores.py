@@ -1,4 +1,4 @@
-"""What Spanwise asks of the world: protocols, and the plain data that crosses them.
+"""What Spanwise asks of a store, and the plain data that crosses.
 
 A store gives counts and raw scores; all arithmetic on them lives in the core, so that the same
 question gives the same segments on one file or on a cluster.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.ports.models import OutputCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
         DocumentRecord,
         Page,
         Section,
+        Thread,
+        ThreadInfo,
+        Turn,
         WholeDocument,
     )
 
 __all__ = [
     "DocumentEntry",
-    "Embedder",
-    "Listener",
     "Moments",
     "PassageRange",
     "Passages",
@@ -42,45 +44,7 @@ __all__ = [
     "Searchable",
     "Snapshot",
     "Store",
-    "Tokenizer",
 ]
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors."""
-
-    @property
-    def name(self) -> str:
-        """Vendor and model, such as "wordllama:l2-supercat-256"."""
-
-    @property
-    def version(self) -> str:
-        """Changes when the same text would give another vector."""
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector a text, (n, dimension), of any length; zeros for an empty text."""
-
-
-class Tokenizer(Protocol):
-    """Counts the tokens of a reader."""
-
-    @property
-    def name(self) -> str:
-        """Name under which it is recorded, such as "o200k_base" or "chars:4"."""
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text, at least 1 for a text that is not empty."""
-
-
-class Listener(Protocol):
-    """Hears what a pipeline does; the command line draws it, the library never prints."""
-
-    def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
-        """Hear that a step ended, how long it took and what it counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,6 +66,8 @@ class DocumentEntry:
     """Where the landmarks of packs stand in it: by name, one number a chunk."""
     packs: str = ""
     """The packs that they were made with, as recorded."""
+    recipe: str = ""
+    """As `DocumentRecord.recipe`."""
 
 
 class Searchable(Protocol):
@@ -175,8 +141,8 @@ class Snapshot(Searchable, Protocol):
         """Return its chunks `[start, end)`."""
 
 
-class Store(Protocol):
-    """Keeps documents, whole or not at all, and searches them.
+class Store(OutputCache, Protocol):
+    """Keeps documents, whole or not at all, and searches them; conversations; outputs of models.
 
     Safe for use by several threads and, where it is on disk, several processes. A search sees
     every document whose `put_document` has returned, and none of a document that is not whole.
@@ -265,6 +231,33 @@ class Store(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open a snapshot; close it soon, it holds a read transaction."""
+
+    def count_outputs(self) -> tuple[int, int]:
+        """Return how many outputs of models are kept, and their bytes in UTF-8."""
+
+    def forget_outputs(self) -> int:
+        """Delete all outputs of models, and return how many there were."""
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        """Append a turn to a conversation, in one transaction; the first one makes it.
+
+        Raises:
+            OptionError: If the id or the question has half a surrogate pair.
+            StoreError: If it cannot be written.
+        """
+
+    def get_thread(self, thread_id: str) -> Thread | None:
+        """Return a conversation with its turns in order, or None.
+
+        Raises:
+            FormatError: If a turn is missing or damaged.
+        """
+
+    def list_threads(self) -> list[ThreadInfo]:
+        """Return all conversations, the one with the latest turn first; ties by id."""
+
+    def delete_thread(self, thread_id: str) -> bool:
+        """Delete a conversation, and return whether there was one."""
 
     def optimise(self) -> None:
         """Bring what is derived up to date and compact it."""

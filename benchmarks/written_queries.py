@@ -1,0 +1,226 @@
+"""What queries written for a question change: python -m benchmarks.written_queries DATASETS.
+
+Searches the quarterly reports of five companies by questions alone, and with queries beside them.
+No model is called: the queries are made by rule from the question and the titles of the documents,
+as a capable model would write them, so that the engine is measured and not a model.
+
+Comparisons: two companies and a topic, asked in two ways; one query for each company. Measured is
+how often both are shown, and the smaller share of the text. Questions of the set whose evidence is
+in several documents; one query for each report of the company that the question names. Measured is
+the share of the documents with evidence that is shown. Weights are the shipped ones. Prints a
+table in Markdown and writes it to the output folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.lib.datasets import Query, read_dataset
+from benchmarks.lib.scoring import interval
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.types import SearchResult
+
+Floats = NDArray[np.float64]
+BUDGETS = (1_000, 4_000)
+SET = "kgrag_sec10q"
+COMPANIES = {
+    "Amazon": "AMZN",
+    "Apple": "AAPL",
+    "Intel": "INTC",
+    "Microsoft": "MSFT",
+    "NVIDIA": "NVDA",
+}
+TOPICS = (
+    "net sales growth",
+    "gross margin",
+    "research and development expenses",
+    "operating expenses",
+    "effective tax rate",
+    "inventory levels",
+    "share repurchases",
+    "legal proceedings",
+    "debt and interest expense",
+    "foreign exchange risk",
+    "cash flow from operations",
+    "risk factors",
+)
+WAYS = ("Compare {one} and {other}: {topic}", "How does {one}'s {topic} compare with {other}'s?")
+MOST_QUERIES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question, queries for it, and the documents that should be shown."""
+
+    question: str
+    queries: tuple[str, ...]
+    groups: tuple[frozenset[str], ...]
+    """One document of each should be shown."""
+
+
+def comparisons(companies: Mapping[str, frozenset[str]]) -> Iterator[Asked]:
+    """Yield questions that compare two companies, given the documents of each."""
+    for one, other in combinations(companies, 2):
+        for number, topic in enumerate(TOPICS):
+            yield Asked(
+                question=WAYS[number % len(WAYS)].format(one=one, other=other, topic=topic),
+                queries=(f"{one} {topic}", f"{other} {topic}"),
+                groups=(companies[one], companies[other]),
+            )
+
+
+def of_several_documents(
+    queries: Sequence[Query],
+    companies: Mapping[str, frozenset[str]],
+    texts: Mapping[str, tuple[str, str]],
+) -> Iterator[Asked]:
+    """Yield the questions of a set whose evidence is in several documents of one company."""
+    for query in queries:
+        named = [name for name in companies if name.lower() in query.text.lower()]
+        if len(query.evidence) > 1 and len(named) == 1:
+            documents = sorted(companies[named[0]])[:MOST_QUERIES]
+            yield Asked(
+                question=query.text,
+                queries=tuple(f"{texts[name][0]} {query.text}" for name in documents),
+                groups=tuple(frozenset({name}) for name in sorted(query.evidence)),
+            )
+
+
+def shown(result: SearchResult, asked: Asked) -> list[float]:
+    """Return the share of the groups that are shown, whether all are, and the least text share."""
+    tokens = [
+        sum(one.end - one.start for one in result.segments if one.document_id in group)
+        for group in asked.groups
+    ]
+    total = sum(one.end - one.start for one in result.segments)
+    found = [count > 0 for count in tokens]
+    return [float(np.mean(found)), float(all(found)), min(tokens) / max(total, 1)]
+
+
+def measure(base: KnowledgeBase, asked: Sequence[Asked]) -> dict[str, Floats]:
+    """Return what is shown, (questions, budgets, 3), for questions alone and with queries."""
+    return {
+        how: np.array(
+            [
+                [
+                    shown(
+                        base.search(
+                            one.question,
+                            queries=one.queries if how == "with queries" else (),
+                            budget_tokens=budget,
+                            tokenizer="chars:4",
+                            headers=False,
+                        ),
+                        one,
+                    )
+                    for budget in BUDGETS
+                ]
+                for one in asked
+            ]
+        )
+        for how in ("alone", "with queries")
+    }
+
+
+def run(texts: Mapping[str, tuple[str, str]], queries: Sequence[Query], out: Path) -> str:
+    """Measure both kinds of questions, and return the table.
+
+    Args:
+        texts: Title and text of each document, by id; ids end with the symbol of the company.
+        queries: Questions of the set.
+        out: Folder for the knowledge base and the table.
+    """
+    companies = {
+        name: frozenset(document_id for document_id in texts if document_id.endswith(symbol))
+        for name, symbol in COMPANIES.items()
+    }
+    companies = {name: documents for name, documents in companies.items() if documents}
+    lines = [
+        "| questions | how | documents shown % at 1,000/4,000 | all of them % "
+        "| least share of the text % |",
+        "|---|---|---|---|---|",
+    ]
+    path = out / "written_queries.kb"
+    shutil.rmtree(path, ignore_errors=True)
+    with KnowledgeBase(path) as base:
+        for document_id, (title, text) in texts.items():
+            base.add_text(text, document_id=document_id, title=title)
+        base.optimise()
+        for name, asked in (
+            ("comparisons", list(comparisons(companies))),
+            ("of several documents", list(of_several_documents(queries, companies, texts))),
+        ):
+            lines += rows(f"{name} ({len(asked)})", measure(base, asked))
+    report = "\n".join(lines) + "\n"
+    (out / "written_queries.md").write_text(report, encoding="utf-8")
+    return report
+
+
+def rows(name: str, found: Mapping[str, Floats]) -> list[str]:
+    """Return the rows of a table for one kind of questions, their difference last."""
+    lines = []
+    for how, values in found.items():
+        cells = [
+            "/".join(f"{100 * mean:.1f}" for mean in values[:, :, measure].mean(axis=0))
+            for measure in range(values.shape[2])
+        ]
+        lines.append(f"| {name} | {how} | {' | '.join(cells)} |")
+    difference = 100 * (found["with queries"] - found["alone"])
+    cells = [
+        " / ".join(
+            f"{column.mean():+.1f} [{', '.join(f'{end:.1f}' for end in interval(column))}]"
+            for column in difference[:, :, measure].T
+        )
+        for measure in range(difference.shape[2])
+    ]
+    return [*lines, f"| {name} | difference | {' | '.join(cells)} |"]
+
+
+def sample() -> dict[str, tuple[str, str]]:
+    """Return small reports of two companies, for a run that only shows that the script works."""
+    made = {}
+    for name, symbol in (("Amazon", "AMZN"), ("Microsoft", "MSFT")):
+        for quarter in ("Q1", "Q2"):
+            text = f"# {name} {quarter}\n\n" + "\n\n".join(
+                f"In {quarter}, {topic} of {name} changed. " * 6 for topic in TOPICS
+            )
+            made[f"{quarter}_{symbol}"] = (f"{quarter} {symbol} report", text)
+    return made
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        asked = Query(
+            id="a",
+            text="How did the gross margin of Amazon change?",
+            evidence={"Q1_AMZN": [], "Q2_AMZN": []},
+            scope=None,
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            print(run(sample(), [asked], Path(folder)))
+    elif arguments.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        dataset = read_dataset(arguments.datasets / SET)
+        texts = {one.id: (one.title, one.text()) for one in dataset.documents}
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        print(run(texts, dataset.queries, arguments.out))
+
+
+if __name__ == "__main__":
+    main()

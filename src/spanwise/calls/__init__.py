@@ -1,0 +1,1 @@
+"""How models are called: from what is kept, several at once, within limits, counted."""

@@ -1,0 +1,1 @@
+"""Whether a quote stands in a text, and where: to the character."""

@@ -1,0 +1,294 @@
+"""What a language model makes of a document: sections, title, summaries, contexts of its chunks.
+
+Rules:
+    A document is whole without the model: what cannot be made stays as it is made without one, and
+    the warnings say so.
+    Where the model cannot be reached, no more is asked for the same document; after some documents
+    in a row of which nothing was answered, for no other one either: each would wait for all
+    retries.
+    What would cost too much, and a key that is refused, end the run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
+from spanwise.ingest.page_reading import PageReading, instead, read_pages
+from spanwise.tasks.chunk_contexts import make_chunk_contexts
+from spanwise.tasks.making import Making
+from spanwise.tasks.sections import make_sections
+from spanwise.tasks.summaries import make_section_summaries, make_summary
+from spanwise.tasks.titles import make_title
+from spanwise.types import GivenParts
+
+if TYPE_CHECKING:
+    from spanwise.calls.caller import Caller
+    from spanwise.calls.ledger import Ledger
+    from spanwise.ingest.prepare import Outline
+    from spanwise.options import ContextOptions, SectionOptions
+    from spanwise.parsers.parsed import PagesToRead
+    from spanwise.types import Chunk, Document, Section
+
+__all__ = ["Enricher", "Enrichment"]
+
+_Made = TypeVar("_Made")
+_TRIES = 3  # documents in a row for which the model could not be reached
+_SUMMARISED_CHARS = 400  # a shorter section is its own summary
+_NOT_FOUND = 404  # there is no such model
+
+
+@dataclass(slots=True, kw_only=True)
+class Enricher:
+    """Makes what is asked for of the documents of one ingest. Safe for use by several threads."""
+
+    caller: Caller
+    options: ContextOptions
+    stopped: threading.Event
+    """Set when nobody wants the rest any more; the caller's model makes no call then."""
+    documents_at_once: int
+    """How many documents are made at a time."""
+    _unreached: set[str] = field(default_factory=set)
+    """Documents in a row for which the model could not be reached."""
+    _unread: set[str] = field(default_factory=set)
+    """Documents with pages that another run is to ask for again."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def model(self) -> str:
+        """Vendor and model."""
+        return self.caller.model.name
+
+    @property
+    def ledger(self) -> Ledger:
+        """Counts what all calls took, by what they were for."""
+        return self.caller.ledger
+
+    def reads(self, document_id: str) -> bool:  # noqa: ARG002 - it reads those of all documents
+        """Return whether the model reads pages of a document."""
+        return self.options.read_pages
+
+    def read_pages(
+        self,
+        document: Document,
+        pages: PagesToRead,
+        *,
+        draw: Callable[[int], bytes],
+        parse: Callable[[], Document],
+    ) -> Document:
+        """Return a document with what the model reads on some of its pages.
+
+        Args:
+            document: The document, as it is parsed for somebody who reads these pages.
+            pages: Some of its pages.
+            draw: Returns a page as a PNG file, by its number from 1.
+            parse: Parses the document as it is without a model, where none of them is read.
+
+        Raises:
+            CostLimitError: If it would cost more than is allowed.
+            ModelKeyError: If the provider refuses the key.
+            ParseError: If the document cannot be read without a model either.
+        """
+        if self._is_reached(document.id):
+            reading = read_pages(document, pages, draw=draw, caller=self.caller)
+        else:
+            failure = f"no page read by {self.model}, which could not be reached"
+            reading = PageReading(failure=failure, is_reached=False, is_unfinished=True)
+        if reading.is_unfinished:
+            with self._lock:
+                self._unread.add(document.id)
+        self._tell(document.id, is_reached=reading.is_reached)
+        return reading.document or instead(parse, failure=reading.failure)
+
+    def begin(
+        self,
+        document: Document,
+        *,
+        given: GivenParts,
+        language: str,
+        count_tokens: Callable[[Sequence[str]], list[int]],
+    ) -> Enrichment:
+        """Return what makes the parts of one document.
+
+        Args:
+            document: The document, with a text that is not empty.
+            given: Parts that the caller gives, which are not made.
+            language: Of its text.
+            count_tokens: Counts the tokens of each text.
+        """
+        making = Making(
+            caller=self.caller, options=self.options, language=language, count_tokens=count_tokens
+        )
+        return Enrichment(
+            document=document,
+            given=given,
+            making=making,
+            is_reached=self._is_reached(document.id),
+            tell=partial(self._tell, document.id),
+            again={"pages"} if document.id in self._unread else set(),
+        )
+
+    def _is_reached(self, document_id: str) -> bool:
+        """Return whether the model is asked about a document."""
+        with self._lock:
+            return len(self._unreached) < _TRIES and document_id not in self._unreached
+
+    def _tell(self, document_id: str, *, is_reached: bool) -> None:
+        """Count documents for which the model could not be reached."""
+        with self._lock:
+            if is_reached:
+                self._unreached.clear()
+            else:
+                self._unreached.add(document_id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Enrichment:
+    """What a model makes of one document, and what it could not make."""
+
+    document: Document
+    given: GivenParts
+    making: Making
+    is_reached: bool
+    """Whether the model is asked; it is not any more once it could not be reached."""
+    tell: Callable[..., None]
+    warnings: list[str] = field(default_factory=list)
+    """For people."""
+    again: set[str] = field(default_factory=set)
+    """Parts that another run is to ask for again, because the model could not be reached."""
+    _is_answered: bool = False
+    """Whether the model answered at all."""
+
+    def outline(self, plain: Outline, *, limits: SectionOptions) -> Outline:
+        """Return title, summary and sections, made where they are asked for and not given.
+
+        Args:
+            plain: As they are made without a model, or given.
+            limits: Of the length of sections.
+
+        Raises:
+            CostLimitError: If it would cost more than is allowed.
+            ModelKeyError: If the provider refuses the key.
+        """
+        options, title, summary = self.making.options, plain.title, plain.summary
+        if options.headers and not self.given.title:
+            title = self._made("title", self._title, otherwise=title)
+        if options.headers and not self.given.summary:
+            summary = self._made("summary", lambda: self._summary(title), otherwise=summary)
+        sections = plain.sections
+        if options.sections and not self.given.sections:
+            sections = self._sections(sections, limits)
+        if options.headers:
+            sections = self._with_summaries(sections, title)
+        return plain._replace(title=title, summary=summary, sections=sections)
+
+    def with_contexts(
+        self, chunks: tuple[Chunk, ...], *, sections: Sequence[Section], title: str
+    ) -> tuple[Chunk, ...]:
+        """Return the chunks with their contexts, made where they are asked for and not given.
+
+        Raises:
+            CostLimitError: If it would cost more than is allowed.
+            ModelKeyError: If the provider refuses the key.
+        """
+        if not self.making.options.chunk_contexts or self.given.contexts:
+            return chunks
+        if not self._asks("chunk contexts"):
+            return chunks
+        made = make_chunk_contexts(chunks, sections=sections, title=title, making=self.making)
+        self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
+        return tuple(
+            chunk if isinstance(context, ModelError) else replace(chunk, context=context)
+            for chunk, context in zip(chunks, made, strict=True)
+        )
+
+    def end(self) -> None:
+        """Say what was not asked for because the model could not be reached."""
+        self.tell(is_reached=self.is_reached or self._is_answered)
+        if self.again and not self.is_reached:
+            missing = ", ".join(sorted(self.again))
+            self.warnings.append(
+                f"{self.making.caller.model.name} could not be asked for {missing}; the document "
+                "is in without, and the same command makes what is missing"
+            )
+
+    def _title(self) -> str:
+        return make_title(self.document, making=self.making)
+
+    def _summary(self, title: str) -> str:
+        return make_summary(self.document, title=title, making=self.making)
+
+    def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
+        if not self._asks("sections"):
+            return plain
+        made = make_sections(
+            self.document,
+            caller=self.making.caller,
+            options=self.making.options,
+            limits=limits,
+            count_tokens=self.making.count_tokens,
+            fallback=plain,
+        )
+        self.warnings += made.warnings
+        self._note_errors("sections", made.errors)
+        self._is_answered = self._is_answered or made.is_answered
+        return made.sections
+
+    def _with_summaries(self, sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
+        wanted = [
+            at
+            for at, section in enumerate(sections)
+            if not section.summary and section.end - section.start >= _SUMMARISED_CHARS
+        ]
+        if not wanted or not self._asks("section summaries"):
+            return sections
+        made = make_section_summaries(
+            self.document, [sections[at] for at in wanted], title=title, making=self.making
+        )
+        self._note_some("section summaries", made, "{lost} of {all} sections have no summary")
+        found = dict(zip(wanted, made, strict=True))
+        return tuple(
+            replace(section, summary=summary)
+            if isinstance(summary := found.get(at), str)
+            else section
+            for at, section in enumerate(sections)
+        )
+
+    def _asks(self, part: str) -> bool:
+        """Return whether the model is asked for a part; else note that it is missing."""
+        if not self.is_reached:
+            self.again.add(part)
+        return self.is_reached
+
+    def _made(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
+        if not self._asks(part):
+            return otherwise
+        try:
+            made = make()
+        except (CostLimitError, ModelKeyError):
+            raise
+        except ModelError as error:
+            self.warnings.append(f"its {part} is the one that is made without a model: {error}")
+            self._note_errors(part, [error])
+            return otherwise
+        self._is_answered = True
+        return made
+
+    def _note_some(self, part: str, made: Sequence[str | ModelError], said: str) -> None:
+        errors = [one for one in made if isinstance(one, ModelError)]
+        if errors:
+            self.warnings.append(f"{said.format(lost=len(errors), all=len(made))}: {errors[0]}")
+        self._note_errors(part, errors)
+        self._is_answered = self._is_answered or len(errors) < len(made)
+
+    def _note_errors(self, part: str, errors: Sequence[ModelError]) -> None:
+        """Note what is to be asked for again; an answer that was not usable would be again."""
+        unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
+        if unreached:
+            self.again.add(part)
+        if any(error.retryable or error.status == _NOT_FOUND for error in unreached):
+            self.is_reached = False

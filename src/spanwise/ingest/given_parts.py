@@ -1,0 +1,87 @@
+"""Parts of a document that the caller gives, or that were made before, put in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.ingest.recipes import plain_title
+from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
+
+if TYPE_CHECKING:
+    from spanwise.ports import Store
+    from spanwise.types import DocumentRecord
+
+__all__ = ["given_sections", "stored_parts", "with_contexts"]
+
+
+def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:
+    """Return the sections that are given.
+
+    Raises:
+        OptionError: If they do not partition the text, or contexts lie outside of it or overlap.
+    """
+    length = len(document.text)
+    ends = [0, *(section.end for section in given.sections)]
+    for section, end in zip(given.sections, ends, strict=False):
+        if section.start != end or section.end <= section.start:
+            raise OptionError(
+                f"{document.id}: the section {section.title!r} goes from {section.start} to "
+                f"{section.end}; it must begin at {end}, where the one before it ends, and not be "
+                "empty"
+            )
+    if given.sections and ends[-1] != length:
+        raise OptionError(
+            f"{document.id}: the sections end at {ends[-1]} and the text at {length}; sections "
+            "partition the text"
+        )
+    for context in given.contexts:
+        if not 0 <= context.start < context.end <= length:
+            raise OptionError(
+                f"{document.id}: a context is given for {context.start} to {context.end}; the text "
+                f"has {length} characters"
+            )
+    for before, context in pairwise(given.contexts):
+        if context.start < before.end:
+            raise OptionError(
+                f"{document.id}: the context that begins at {context.start} overlaps the one that "
+                f"ends at {before.end}; give them in order, disjoint"
+            )
+    return tuple(
+        section if section.path else replace(section, path=(section.title,))
+        for section in given.sections
+    )
+
+
+def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
+    """Return chunks with the contexts that are given for where they begin."""
+    contexts = iter(given.contexts)
+    current = next(contexts, None)
+    placed = []
+    for chunk in chunks:
+        while current is not None and current.end <= chunk.start:
+            current = next(contexts, None)
+        is_in = current is not None and current.start <= chunk.start
+        placed.append(replace(chunk, context=current.text) if current and is_in else chunk)
+    return tuple(placed)
+
+
+def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
+    """Return all parts of a document that is stored, to be kept with the same text.
+
+    A title that was neither made nor given is none of them: fields may change it.
+    """
+    chunks = store.get_chunks(record.id)
+    return GivenParts(
+        title="" if record.title == plain_title(record) else record.title,
+        summary=record.summary,
+        sections=store.get_sections(record.id),
+        contexts=tuple(
+            GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)
+            for chunk in chunks
+            if chunk.context
+        ),
+    )

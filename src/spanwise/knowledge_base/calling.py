@@ -1,0 +1,43 @@
+"""The language model of one operation, from its name or as an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwise.calls.caller import Caller
+    from spanwise.options import ModelOptions
+    from spanwise.ports import LanguageModel, Listener, OutputCache
+
+__all__ = ["make_caller"]
+
+
+def make_caller(
+    llm: str | LanguageModel,
+    *,
+    cache: OutputCache,
+    models: ModelOptions,
+    listener: Listener | None = None,
+) -> Caller:
+    """Return what calls a language model for one operation.
+
+    Args:
+        llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+        cache: Keeps what is answered.
+        models: How models are called.
+        listener: Hears each call.
+
+    Raises:
+        OptionError: If no installed package offers the model.
+        ModelKeyError: If there is no key for it.
+    """
+    from spanwise.calls.caller import Caller
+    from spanwise.registry import make_language_model
+
+    return Caller(
+        model=make_language_model(llm, options=models) if isinstance(llm, str) else llm,
+        cache=cache,
+        answer_retries=models.answer_retries,
+        max_cost=models.max_cost,
+        listener=listener,
+    )

@@ -1,0 +1,117 @@
+"""The language model of one ingest, made and checked before anything is read."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.knowledge_base.calling import make_caller
+
+if TYPE_CHECKING:
+    from spanwise.ingest.enrich import Enricher
+    from spanwise.options import ContextOptions, ModelOptions
+    from spanwise.ports import LanguageModel, Listener, OutputCache, Store
+
+__all__ = ["Enriching", "called_model"]
+
+_AT_ONCE = 8  # documents, whose texts are in memory; calls at once are limited by the model
+_AT_ONCE_IN_BATCHES = 32  # each waits for hours, with a thread for each of its calls
+
+
+class Enriching:
+    """How the language models of ingests are made for one knowledge base."""
+
+    def __init__(self, store: Store, *, models: ModelOptions, listener: Listener | None) -> None:
+        """Take what holds for every ingest.
+
+        Args:
+            store: Keeps what is answered.
+            models: How models are called.
+            listener: Hears each call.
+        """
+        self._store = store
+        self._models = models
+        self._listener = listener
+
+    def enricher(
+        self,
+        llm: str | LanguageModel | None,
+        context: ContextOptions | None,
+        *,
+        foresees: bool = False,
+    ) -> Enricher | None:
+        """Return what makes parts of documents; None where no model is named.
+
+        Args:
+            llm: Vendor and model, or an object.
+            context: What it makes.
+            foresees: Whether calls are only counted.
+
+        Raises:
+            OptionError: If a model is named and nothing is asked of it, or the other way round, no
+                installed package offers it, it has no batch interface and is to use it, or its
+                price is not known and there is a limit.
+            ModelKeyError: If there is no key for it.
+        """
+        asks = context is not None and (
+            context.read_pages or context.sections or context.headers or context.chunk_contexts
+        )
+        if llm is None and asks:
+            raise OptionError(
+                'context asks for what a language model makes; name one: llm="vendor:model"'
+            )
+        if llm is None:
+            return None
+        if context is None or not asks:
+            raise OptionError(
+                "llm is given, and context asks it for nothing; give ContextOptions with "
+                "read_pages, sections, headers or chunk_contexts, or no llm"
+            )
+        from spanwise.calls.foreseen import foreseeing_caller
+        from spanwise.ingest.enrich import Enricher
+        from spanwise.ingest.stopping import StoppableModel
+
+        stopped, models = threading.Event(), self._models
+        caller = make_caller(llm, cache=self._store, models=models, listener=self._listener)
+        model = called_model(caller.model, models=models, kept=self._store, foresees=foresees)
+        caller.model = StoppableModel(model=model, stopped=stopped)
+        if foresees:
+            caller = foreseeing_caller(caller.model, cache=self._store, listener=self._listener)
+        most = _AT_ONCE_IN_BATCHES if models.batch else _AT_ONCE
+        return Enricher(
+            caller=caller,
+            options=context,
+            stopped=stopped,
+            documents_at_once=min(model.concurrency, most),
+        )
+
+
+def called_model(
+    model: LanguageModel, *, models: ModelOptions, kept: OutputCache, foresees: bool
+) -> LanguageModel:
+    """Return a model as an ingest calls it, checked before anything is made or read.
+
+    Args:
+        model: The model.
+        models: How it is called.
+        kept: Where batches that were sent are noted.
+        foresees: Whether calls are only counted.
+
+    Raises:
+        OptionError: If it has no batch interface and is to use it, or its price is not known and
+            there is a limit.
+    """
+    from spanwise.ports import ModelRequest
+    from spanwise.registry import make_batch_model
+
+    if models.batch:
+        model = make_batch_model(model, kept=kept)
+    if foresees or models.max_cost is None:
+        return model
+    if model.estimate(ModelRequest(task="price", instructions="", prompt="")).cost is None:
+        raise OptionError(
+            f"the price of {model.name} is not known, so that no limit on the cost can be kept; "
+            "leave max_cost out, or use a model whose price is known"
+        )
+    return model

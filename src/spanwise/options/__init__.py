@@ -1,0 +1,38 @@
+"""One frozen class of options for each step, checked when it is made; presets are constants."""
+
+from spanwise.options.cutting import ChunkOptions, HeaderOptions, SectionOptions
+from spanwise.options.finding import (
+    METHOD_PRESETS,
+    ExcerptOptions,
+    PublishedOptions,
+    SearchOptions,
+    SegmentOptions,
+    method_options,
+)
+from spanwise.options.models import (
+    AnswerOptions,
+    ContextOptions,
+    ModelOptions,
+    QueryOptions,
+    RerankOptions,
+)
+from spanwise.options.parsing import FetchOptions, ParseOptions
+
+__all__ = [
+    "METHOD_PRESETS",
+    "AnswerOptions",
+    "ChunkOptions",
+    "ContextOptions",
+    "ExcerptOptions",
+    "FetchOptions",
+    "HeaderOptions",
+    "ModelOptions",
+    "ParseOptions",
+    "PublishedOptions",
+    "QueryOptions",
+    "RerankOptions",
+    "SearchOptions",
+    "SectionOptions",
+    "SegmentOptions",
+    "method_options",
+]

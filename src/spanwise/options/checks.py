@@ -1,0 +1,17 @@
+"""How options are checked when they are made."""
+
+from __future__ import annotations
+
+from spanwise.errors import OptionError
+
+__all__ = ["check"]
+
+
+def check(condition: object, name: str, value: object, wanted: str) -> None:
+    """Refuse a value.
+
+    Raises:
+        OptionError: If the condition does not hold.
+    """
+    if not condition:
+        raise OptionError(f"{name} is {value!r}; it must be {wanted}")

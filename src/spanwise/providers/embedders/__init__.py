@@ -1,0 +1,1 @@
+"""Embedders of vendors and of servers."""

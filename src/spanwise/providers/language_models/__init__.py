@@ -1,0 +1,1 @@
+"""Language models of all vendors, by pydantic-ai."""

@@ -1,0 +1,1 @@
+"""Embedders and rerankers that run in this process, one file for each library."""

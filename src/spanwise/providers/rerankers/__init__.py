@@ -1,0 +1,1 @@
+"""What rerankers are made of: one file for each library, one for all that speak HTTP."""

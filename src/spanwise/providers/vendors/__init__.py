@@ -1,0 +1,1 @@
+"""What all models of a vendor share: names, keys, connections, limits, further calls, prices."""

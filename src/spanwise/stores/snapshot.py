@@ -1,0 +1,128 @@
+"""One moment of an embedded store: searched, weighed and read in one read transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.filters import Filter
+from spanwise.stores import truth
+from spanwise.stores.columns import MetadataColumns
+from spanwise.stores.passages import find_positions, read_passages
+from spanwise.stores.scan import count_terms, scan_view
+from spanwise.stores.signals import read_packs, read_signals
+from spanwise.stores.view import View
+from spanwise.types import Chunk, DocumentRecord, Page, Section
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EmbeddedSnapshot"]
+
+
+class EmbeddedSnapshot:
+    """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        view: View,
+        *,
+        columns: MetadataColumns,
+        dimension: int,
+    ) -> None:
+        """Bind what a moment consists of; the connection is inside its read transaction."""
+        self._connection = connection
+        self._view = view
+        self._columns = columns
+        self._dimension = dimension
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of living documents, ascending; "" for what is not known."""
+        return truth.read_languages(self._connection)
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return how many living chunks hold each term, (T,), and how many there are."""
+        return count_terms(self._view, terms), self._view.all_chunks
+
+    def scan(
+        self,
+        query: ScanQuery,
+        *,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Scan:
+        """Search all chunks in scope, as `ports.Snapshot.scan` says."""
+        if query.vector is not None:
+            self._check_vectors(query.vector[None, :])
+        scope = None
+        numbers = self._view.living.numbers
+        if where is not None:
+            scope = self._columns.mask(self._connection, numbers, where)
+        if documents is not None:
+            named = np.isin(numbers, [self._find(document_id) for document_id in documents])
+            scope = named if scope is None else scope & named
+        return scan_view(self._view, query, scope=scope)
+
+    def _find(self, document_id: str) -> int:
+        found = truth.find_document(self._connection, document_id)
+        if found is None:
+            raise DocumentNotFoundError(
+                f"no document {document_id!r}; name documents that are in the knowledge base"
+            )
+        return found[0]
+
+    def _check_vectors(self, vectors: NDArray[np.float32]) -> None:
+        if vectors.ndim != 2 or vectors.shape[1] != self._dimension or not self._dimension:
+            raise OptionError(
+                f"vectors of shape {vectors.shape} are looked for, and the knowledge base has "
+                f"dimension {self._dimension}; embed the question as the documents were"
+            )
+
+    def passages(
+        self,
+        ranges: Sequence[PassageRange],
+        *,
+        terms: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Passages:
+        """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
+        if len(vectors):
+            self._check_vectors(vectors)
+        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
+
+    def packs(self) -> str:
+        """Return the packs that are recorded, "" for none."""
+        return read_packs(self._connection)
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
+        find_positions(self._view, [span.handle for span in ranges])
+        return read_signals(self._connection, ranges, landmarks)
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return what is known of a document."""
+        find_positions(self._view, [handle])
+        return truth.read_record(self._connection, handle)
+
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return its sections `[start, end)`, those that exist."""
+        find_positions(self._view, [handle])
+        return truth.read_sections(self._connection, handle, start, end)
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return its pages in order, none where the format has no pages."""
+        find_positions(self._view, [handle])
+        return truth.read_pages(self._connection, handle)
+
+    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
+        """Return its chunks `[start, end)`."""
+        find_positions(self._view, [handle])
+        return truth.read_chunks(self._connection, handle, start, end)

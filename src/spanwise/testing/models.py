@@ -1,0 +1,72 @@
+"""Language models and rerankers that answer by a function: deterministic, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from spanwise.ports import ModelReply, ModelRequest, RerankReply
+from spanwise.types import Usage
+
+__all__ = ["ScriptedModel", "ScriptedReranker"]
+
+_CHARS_A_TOKEN = 4
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """Answers each request by a function, and remembers what it was asked."""
+
+    answer: Callable[[ModelRequest], str]
+    """May raise a `ModelError`."""
+    name: str = "scripted:model"
+    concurrency: int = 4
+    dollars_a_token: float | None = 0.0
+    requests: list[ModelRequest] = field(default_factory=list)
+    """In the order in which they came."""
+
+    def estimate(self, request: ModelRequest) -> Usage:
+        """Return what a call takes: four characters are a token."""
+        return self._usage(request, request.max_output_tokens)
+
+    def generate(self, request: ModelRequest) -> ModelReply:
+        """Return the answer of the function."""
+        self.requests.append(request)
+        text = self.answer(request)
+        return ModelReply(text=text, usage=self._usage(request, _tokens(text)), model=self.name)
+
+    def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
+        """Yield the answer word by word, then the whole reply."""
+        reply = self.generate(request)
+        for number, word in enumerate(reply.text.split(" ")):
+            yield f" {word}" if number else word
+        yield reply
+
+    def _usage(self, request: ModelRequest, output_tokens: int) -> Usage:
+        count = _tokens(request.instructions + request.shared + request.prompt)
+        price = self.dollars_a_token
+        return Usage(
+            calls=1,
+            input_tokens=count,
+            output_tokens=output_tokens,
+            cost=None if price is None else price * (count + output_tokens),
+        )
+
+
+@dataclass(slots=True)
+class ScriptedReranker:
+    """Scores each text by a function of query and text, and remembers what it was asked."""
+
+    score: Callable[[str, str], float]
+    name: str = "scripted:reranker"
+    requests: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
+        """Return the scores of the function."""
+        self.requests.append((query, tuple(texts)))
+        scores = tuple(self.score(query, text) for text in texts)
+        return RerankReply(scores=scores, usage=Usage(calls=1))
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // _CHARS_A_TOKEN)

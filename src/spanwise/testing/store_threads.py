@@ -1,0 +1,169 @@
+"""Checks of a store: conversations are kept, turn by turn, in order, whoever writes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from spanwise.errors import OptionError
+from spanwise.ports import Store
+from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_suite import StoreSuite
+from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
+
+__all__ = ["ThreadChecks", "make_turn"]
+
+_ODD = "Zero \x00, CRLF\r\n, 収益 \U0010ffff, '; --"
+_WRITERS = 4
+_EACH = 12
+
+
+def make_turn(question: str, *, minute: int = 0) -> Turn:
+    """Return a turn with a citation of each kind.
+
+    Args:
+        question: What was asked.
+        minute: When, in minutes after a fixed time; at most 59.
+    """
+    place = Citation(
+        document_id="report/07",
+        title=_ODD,
+        start=3,
+        end=9,
+        pages=(1, 2),
+        page_labels=("F-1", "F-2"),
+        section_path=("Part 1", "Leases"),
+        source="reports/07",
+        version="0123456789ab",
+        quote="margin",
+        text_hash="ab" * 32,
+    )
+    answer = Answer(
+        question=question,
+        text=f"{_ODD} half \ud800 pair [1][2]",
+        citations=(
+            AnswerCitation(
+                number=1, quote="margin", status="near", similarity=0.96, citation=place
+            ),
+            AnswerCitation(number=2, quote="none", status="failed", similarity=0.0, citation=None),
+        ),
+        refused=False,
+        queries=(question, "lease"),
+        where="year = 2018",
+        conflicts=("Two say 3, one says 4 [1].",),
+        sources=(place, Citation(document_id="b", title="", start=0, end=1)),
+        data={"amounts": [1, 2.5, None, {"deep": [True, []]}], "name": _ODD},
+        model="scripted:model",
+        usage=Usage(calls=2, input_tokens=1_000, cost=None, seconds=0.25),
+        warnings=("one",),
+        seconds={"search": 0.5, "answer": 1.0},
+        thread="thread",
+    )
+    return Turn(
+        question=question,
+        standalone=f"{question} (of the mill)",
+        answer=answer,
+        asked_at=f"2026-01-01T00:{minute:02}:00Z",
+    )
+
+
+class ThreadChecks(StoreSuite):
+    """What conversations need of a store."""
+
+    def test_a_conversation_comes_back_as_it_was_had(self, store: Store) -> None:
+        """Every field of every turn, in order, with what is known of all."""
+        assert store.get_thread("a") is None
+        turns = (make_turn("Who?"), make_turn(_ODD, minute=2), make_turn("Why?", minute=5))
+        for turn in turns:
+            store.append_turn("a", turn)
+        info = ThreadInfo(
+            id="a",
+            title="Who?",
+            turns=3,
+            created_at="2026-01-01T00:00:00Z",
+            changed_at="2026-01-01T00:05:00Z",
+        )
+        assert store.get_thread("a") == Thread(info=info, turns=turns), "every field"
+        assert store.list_threads() == [info]
+
+    def test_conversations_are_listed_by_their_latest_turn(self, store: Store) -> None:
+        """The latest first; of the same moment, by id."""
+        for thread_id, minute in (("b", 1), ("ü '\x00", 7), ("a", 1), ("c", 3), ("b", 5)):
+            store.append_turn(thread_id, make_turn(f"Question {minute}?", minute=minute))
+        listed = [(info.id, info.turns, info.title) for info in store.list_threads()]
+        assert listed == [
+            ("ü '\x00", 1, "Question 7?"),
+            ("b", 2, "Question 1?"),
+            ("c", 1, "Question 3?"),
+            ("a", 1, "Question 1?"),
+        ], "the latest first"
+        store.append_turn("d", make_turn("Question 1?", minute=1))
+        assert [info.id for info in store.list_threads()][-2:] == ["a", "d"], "by id"
+
+    def test_a_deleted_conversation_is_gone(self, store: Store) -> None:
+        """With all its turns; one of the same name begins anew."""
+        for thread_id in ("a", "b"):
+            for minute in range(3):
+                store.append_turn(thread_id, make_turn(f"{thread_id} {minute}", minute=minute))
+        assert store.delete_thread("a")
+        assert not store.delete_thread("a")
+        assert store.get_thread("a") is None, "gone"
+        assert [info.id for info in store.list_threads()] == ["b"]
+        store.append_turn("a", make_turn("anew"))
+        thread = store.get_thread("a")
+        assert thread is not None
+        assert [turn.question for turn in thread.turns] == ["anew"], "begins anew"
+        assert store.check().findings == ()
+
+    def test_an_id_that_cannot_be_written_is_refused(self, store: Store) -> None:
+        """Half a surrogate pair; nothing of the turn is kept."""
+        with pytest.raises(OptionError, match="surrogate"):
+            store.append_turn("half \ud800 pair", make_turn("Who?"))
+        with pytest.raises(OptionError, match="surrogate"):
+            store.append_turn("a", make_turn("half \ud800 pair?"))
+        assert store.get_thread("half \ud800 pair") is None
+        assert not store.delete_thread("half \ud800 pair")
+        assert store.list_threads() == []
+
+    def test_threads_append_turns_at_once(self, store: Store) -> None:
+        """None is lost, and those of each writer are in their order."""
+
+        def write(writer: int) -> None:
+            for number in range(_EACH):
+                store.append_turn("shared", make_turn(f"{writer} {number}", minute=number))
+                thread = store.get_thread("shared")
+                assert thread is not None
+                questions = [turn.question for turn in thread.turns]
+                assert f"{writer} {number}" in questions, "its own turn"
+                assert thread.info.turns == len(questions), "as many as there are"
+
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            for future in [pool.submit(write, writer) for writer in range(_WRITERS)]:
+                future.result(timeout=60)
+        thread = store.get_thread("shared")
+        assert thread is not None
+        questions = [turn.question for turn in thread.turns]
+        for writer in range(_WRITERS):
+            own = [question for question in questions if question.startswith(f"{writer} ")]
+            assert own == [f"{writer} {number}" for number in range(_EACH)], "none is lost"
+        assert thread.info.turns == len(questions) == _WRITERS * _EACH
+
+    def test_conversations_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
+        """And in a copy; a store in memory begins empty."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        store.append_turn("a", make_turn("Who?"))
+        store.append_turn("a", make_turn("Why?", minute=1))
+        kept = store.get_thread("a")
+        if self.on_disk:
+            store.backup(tmp_path / "copy")
+        store.close()
+        again = self.open_store(tmp_path / "store")
+        assert again.get_thread("a") == (kept if self.on_disk else None), "opened again"
+        again.close()
+        if self.on_disk:
+            copy = self.open_store(tmp_path / "copy")
+            assert copy.get_thread("a") == kept, "in a copy"
+            copy.close()

@@ -1,0 +1,149 @@
+"""Stores that keep something wrongly, each in one way: of documents, outputs, conversations."""
+
+import time
+from dataclasses import replace
+from dataclasses import replace as changed
+from typing import Any, Literal
+
+from spanwise.filters import Filter
+from spanwise.ports import DocumentEntry
+from spanwise.stores.memory import MemoryStore
+from spanwise.types import (
+    Document,
+    DocumentRecord,
+    Section,
+    Thread,
+    ThreadInfo,
+    Turn,
+)
+
+
+class OutputsOverwritten(MemoryStore):
+    """The last output under a key stays."""
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        self._living()
+        self._outputs[key] = output
+
+
+class OutputsKept(MemoryStore):
+    """What is forgotten is only counted."""
+
+    def forget_outputs(self) -> int:
+        return len(self._outputs)
+
+
+class OutputsStripped(MemoryStore):
+    """Outputs lose the white space around them."""
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        super().put_output(key, output.strip(), task=task, model=model)
+
+
+class TurnsLost(MemoryStore):
+    """Two who append at once may overwrite each other."""
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        before = self._threads.get(thread_id)
+        time.sleep(0.001)
+        super().append_turn(thread_id, turn)
+        if before is not None:
+            info = replace(before.info, turns=before.info.turns + 1)
+            self._threads[thread_id] = Thread(info=info, turns=(*before.turns, turn))
+
+
+class TurnsKept(MemoryStore):
+    """A deleted conversation comes back with its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gone: dict[str, Thread] = {}
+
+    def delete_thread(self, thread_id: str) -> bool:
+        thread = self._threads.get(thread_id)
+        if thread is not None:
+            self._gone[thread_id] = thread
+        return super().delete_thread(thread_id)
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        if thread_id in self._gone:
+            self._threads[thread_id] = self._gone.pop(thread_id)
+        super().append_turn(thread_id, turn)
+
+
+class CostsForgotten(MemoryStore):
+    """What an answer cost is known as nothing, where it was not known."""
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        usage = replace(turn.answer.usage, cost=turn.answer.usage.cost or 0.0)
+        super().append_turn(thread_id, replace(turn, answer=replace(turn.answer, usage=usage)))
+
+
+class ThreadsByName(MemoryStore):
+    """Conversations are listed by their ids."""
+
+    def list_threads(self) -> list[ThreadInfo]:
+        return sorted(super().list_threads(), key=lambda info: info.id)
+
+
+class HeadingsDropped(MemoryStore):
+    """Headings are not kept."""
+
+    def get_document(self, document_id: str) -> Document | None:
+        document = super().get_document(document_id)
+        return None if document is None else replace(document, headings=())
+
+
+class RootsIgnored(MemoryStore):
+    """Any document replaces any other."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        return super().put_document(entry, replace=True)
+
+
+class StatusForgotten(MemoryStore):
+    """Every document counts as whole."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        return [replace(record, status="ok") for record in super().list_records(where)]
+
+
+class VersionOfTheBytes(MemoryStore):
+    """The version changes with the file, not with the text."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        records = super().list_records(where)
+        return [replace(record, version=record.title[:12]) for record in records]
+
+
+class SummariesDropped(MemoryStore):
+    """Sections lose what they are about."""
+
+    def get_sections(self, document_id: str) -> tuple[Section, ...]:
+        return tuple(replace(one, summary="") for one in super().get_sections(document_id))
+
+
+class RecipesDropped(MemoryStore):
+    """Nobody knows what a document was made by."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        return super().put_document(changed(entry, recipe=""), replace=replace)
+
+
+class SettingsOverwritten(MemoryStore):
+    """The last value of a setting stays."""
+
+    def ensure_settings(self, settings: Any) -> Any:
+        self._settings = {**self._settings, **settings}
+        return super().ensure_settings({})
+
+
+class SettingsKept(MemoryStore):
+    """A setting cannot be written again."""
+
+    def record_settings(self, settings: Any) -> None:
+        super().record_settings({k: v for k, v in settings.items() if k not in self._settings})

@@ -1,0 +1,112 @@
+"""Laws of calling models: order, money, what is kept."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.calls.bounded import map_bounded
+from spanwise.calls.caller import Caller
+from spanwise.calls.foreseen import foreseeing_caller
+from spanwise.calls.outputs import MemoryOutputs
+from spanwise.errors import CostLimitError, ModelError
+from spanwise.ports import ModelRequest
+from spanwise.testing.models import ScriptedModel
+
+WIDTHS = st.integers(1, 12)
+NUMBERS = st.lists(st.integers(0, 9), max_size=30)
+
+
+def ask(number: int) -> ModelRequest:
+    prompt = "question " * number
+    return ModelRequest(
+        task=f"task {number % 2}",
+        instructions="Answer.",
+        prompt=prompt,
+        max_output_tokens=20,
+        typical="words " * (number % 3),
+    )
+
+
+def answer(request: ModelRequest) -> str:
+    """Return one to twenty tokens."""
+    return "word" * (1 + len(request.prompt) * 7 % 20)
+
+
+@given(numbers=NUMBERS, limit=WIDTHS)
+def test_results_are_those_of_one_thread(numbers: list[int], limit: int) -> None:
+    assert map_bounded(str, numbers, limit=limit) == list(map(str, numbers))
+
+
+@settings(max_examples=60)
+@given(numbers=NUMBERS, limit=WIDTHS, max_cost=st.floats(0, 400))
+def test_the_limit_on_the_cost_is_never_crossed(
+    numbers: list[int], limit: int, max_cost: float
+) -> None:
+    model = ScriptedModel(answer, dollars_a_token=1.0, concurrency=limit)
+    caller = Caller(model=model, max_cost=max_cost)
+    try:
+        caller.call_all([ask(number) for number in numbers], read=lambda _, text: text)
+    except CostLimitError:
+        # what was left would not have done for the dearest call of those that were not made
+        spent = caller.usage.cost
+        assert spent is not None
+        assert spent + max(model.estimate(ask(number)).cost or 0.0 for number in numbers) > max_cost
+    assert (caller.usage.cost or 0.0) <= max_cost
+
+
+@settings(max_examples=60)
+@given(numbers=NUMBERS, limit=WIDTHS)
+def test_each_different_request_is_made_once_and_a_repeated_run_makes_none(
+    numbers: list[int], limit: int
+) -> None:
+    model = ScriptedModel(answer, concurrency=limit)
+    outputs = MemoryOutputs()
+    requests = [ask(number) for number in numbers]
+    first = Caller(model=model, cache=outputs)
+    answers = first.call_all(requests, read=lambda _, text: text)
+    assert answers == [answer(request) for request in requests]
+    assert first.usage.calls == len(set(numbers)) == len(model.requests)
+    again = Caller(model=model, cache=outputs)
+    assert again.call_all(requests, read=lambda _, text: text) == answers
+    assert (again.usage.calls, again.usage.cached_calls) == (0, len(numbers))
+    assert again.usage.cost == 0
+
+
+@settings(max_examples=60)
+@given(numbers=NUMBERS, limit=WIDTHS, failing=st.sets(st.integers(0, 9)))
+def test_a_call_that_fails_takes_no_other_with_it(
+    numbers: list[int], limit: int, failing: set[int]
+) -> None:
+    def fail(request: ModelRequest) -> str:
+        if request in [ask(number) for number in failing]:
+            raise ModelError("down", provider="scripted", model="model")
+        return answer(request)
+
+    caller = Caller(model=ScriptedModel(fail, concurrency=limit))
+    answers = caller.call_all([ask(number) for number in numbers], read=lambda _, text: text)
+    for number, given_answer in zip(numbers, answers, strict=True):
+        assert isinstance(given_answer, ModelError) == (number in failing)
+
+
+@settings(max_examples=60)
+@given(numbers=NUMBERS, kept=st.sets(st.integers(0, 9)))
+def test_what_is_foreseen_is_the_input_exactly_and_the_output_at_most(
+    numbers: list[int], kept: set[int]
+) -> None:
+    model = ScriptedModel(answer, dollars_a_token=1.0)
+    outputs = MemoryOutputs()
+    for number in kept:
+        Caller(model=model, cache=outputs).call(ask(number), read=str)
+    requests = [ask(number) for number in numbers]
+    foreseen = foreseeing_caller(model, cache=outputs)
+    foreseen.call_all(requests, read=lambda _, text: text)
+    real = Caller(model=model, cache=outputs)
+    real.call_all(requests, read=lambda _, text: text)
+    for task, usage in real.usage_by_task.items():
+        before = foreseen.usage_by_task[task]
+        assert before.calls == usage.calls
+        assert before.cached_calls == usage.cached_calls
+        assert before.input_tokens == usage.input_tokens
+        assert before.output_tokens >= usage.output_tokens
+    assert (foreseen.usage.cost or 0.0) >= (real.usage.cost or 0.0)

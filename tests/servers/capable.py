@@ -1,0 +1,151 @@
+"""What a capable model would answer about examples/reports: the pages of docs run against it.
+
+Sections, titles and summaries are read off the text; answers to the questions of the docs were
+written by hand. A quote is given for the segment in which it stands, as a model would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from tests.servers.scripted import Received, Reply, ScriptedServer, chat
+
+__all__ = ["capable_reply", "capable_server"]
+
+Form = Mapping[str, object]
+
+_LINE = re.compile(r"^\[(\d+)\] ?(.*)$", re.MULTILINE)
+_SEGMENT = re.compile(r'<segment number="(\d+)"(.*?)</segment>', re.DOTALL)
+_PASSAGE = re.compile(r"^Passage (\d+):\n<(passage\w*)>\n(.*?)\n</\2>", re.DOTALL | re.MULTILINE)
+_QUESTION = re.compile(r"<question>\n(.*?)\n</question>", re.DOTALL)
+_WORD = re.compile(r"\w{4,}")
+_FENCED = re.compile(r"<(document|section)>\n(.*?)\n</\1>", re.DOTALL)
+
+_QUERIES = {
+    "margin": ["gross margin 2023 causes energy pulp freight", "price increases packaging agreed"],
+    "terminate": ["termination for convenience notice fee"],
+}
+_STATEMENTS: dict[str, Sequence[tuple[str, Sequence[str]]]] = {
+    "margin": (
+        (
+            "The gross margin fell to 23.1 per cent in 2023, from 27.4 per cent in 2022.",
+            ["Gross margin fell to 23.1 per cent, from 27.4 per cent in 2022."],
+        ),
+        (
+            "Energy cost 3.2 million more, pulp 1.1 million and freight from Ostrava 0.6 million.",
+            [
+                "Energy cost 3.2 million more than in the year before.",
+                "Pulp cost 1.1 million more.",
+                "Freight from Ostrava cost 0.6 million more",
+            ],
+        ),
+        (
+            "Price increases agreed in October bring back about half of this in 2024.",
+            [
+                "Price increases for packaging, agreed in October, bring back about half of this "
+                "in 2024."
+            ],
+        ),
+    ),
+    "terminate": (
+        (
+            "The buyer may terminate for convenience with six months' notice.",
+            ["The Buyer may terminate for convenience with six months' notice."],
+        ),
+    ),
+}
+
+
+def capable_server() -> ScriptedServer:
+    """Return a server that is not started yet."""
+    return ScriptedServer(capable_reply)
+
+
+def capable_reply(received: Received) -> Reply:
+    """Return the answer to a request, in the form of a chat server."""
+    answered = next((make for told, make in _TASKS if received.instructions.startswith(told)), None)
+    if answered is None:
+        return chat("I do not know this task.")
+    text = json.dumps(answered(received.prompt))
+    return chat(text, input_tokens=1_200, output_tokens=len(text) // 4, model="gpt-5-mini")
+
+
+def _title(said: str) -> Form:
+    return {"title": _body(said).strip().partition("\n")[0].strip("# ")}
+
+
+def _summary(what: str) -> Callable[[str], Form]:
+    return lambda said: {"summary": f"This {what} is about: {_first_words(said)}"}
+
+
+def _queries(said: str) -> Form:
+    asked = _QUESTION.findall(said)[-1]
+    queries = next((_QUERIES[word] for word in _QUERIES if word in asked), [asked])
+    return {"standalone": "", "queries": queries, "conditions": []}
+
+
+def _body(said: str) -> str:
+    found = _FENCED.search(said)
+    return found.group(2) if found else said
+
+
+def _first_words(said: str) -> str:
+    lines = [line for line in _body(said).splitlines() if line and not line.startswith("#")]
+    return " ".join(" ".join(lines).split()[:20]) + "."
+
+
+def _sections(said: str) -> Form:
+    lines = [(int(number), line) for number, line in _LINE.findall(said)]
+    starts = [(number, line.strip("# ")) for number, line in lines if line.startswith("#")]
+    starts = starts or [(lines[0][0], lines[0][1][:60] or "Text")]
+    return {"sections": [{"first_line": number, "title": title} for number, title in starts]}
+
+
+def _ratings(said: str) -> Form:
+    passages = _PASSAGE.findall(said)
+    asked = set(_WORD.findall(_PASSAGE.sub("", said).lower()))
+    return {
+        "ratings": [
+            {
+                "passage": int(number),
+                "score": min(10, 2 * len(asked & set(_WORD.findall(text.lower())))),
+            }
+            for number, _, text in passages
+        ]
+    }
+
+
+def _answered(said: str) -> Form:
+    segments = [(int(number), text) for number, text in _SEGMENT.findall(said)]
+    asked = said.rpartition("The question is: ")[2]
+    known = next((_STATEMENTS[word] for word in _STATEMENTS if word in asked), ())
+    statements = [
+        {"text": text, "quotes": [_placed(quote, segments) for quote in quotes]}
+        for text, quotes in known
+    ]
+    return {
+        "answered": bool(statements),
+        "statements": statements,
+        "conflicts": [],
+        "missing": "",
+    }
+
+
+def _placed(quote: str, segments: Sequence[tuple[int, str]]) -> Form:
+    flat = " ".join(quote.split())
+    at = [number for number, text in segments if flat in " ".join(text.split())]
+    return {"segment": at[0] if at else 1, "quote": quote}
+
+
+_TASKS: Sequence[tuple[str, Callable[[str], Form]]] = (
+    ("You divide a document", _sections),
+    ("You give documents their titles", _title),
+    ("You write what stands before the parts of a document", _summary("document")),
+    ("You write what stands before the parts of a section", _summary("section")),
+    ("You write the queries", _queries),
+    ("You rate how well passages", _ratings),
+    ("You answer a question", _answered),
+)
+"""How the instructions of a task begin, and what makes the answer from its prompt."""

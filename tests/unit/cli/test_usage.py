@@ -1,0 +1,38 @@
+"""What calls of models took, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanwise.cli.usage import usage_words
+from spanwise.types import Usage
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (Usage(), []),
+        (Usage(cached_calls=3), ["no model call", "3 kept from before"]),
+        (
+            Usage(calls=1, input_tokens=1, output_tokens=2, cost=None, seconds=1.0),
+            ["1 model call", "1 token in", "2 out", "price not known", "1.0 s of model time"],
+        ),
+        (
+            Usage(
+                calls=2, retries=1, input_tokens=9, cached_input_tokens=4, cost=0.25, seconds=1.0
+            ),
+            [
+                "2 model calls",
+                "1 tried again",
+                "9 tokens in (4 from the provider's cache)",
+                "0 out",
+                "$0.2500",
+                "1.0 s of model time",
+            ],
+        ),
+    ],
+)
+def test_usage_is_told_in_parts_and_nothing_where_there_was_none(
+    usage: Usage, expected: list[str]
+) -> None:
+    assert usage_words(usage) == expected

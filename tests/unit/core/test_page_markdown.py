@@ -1,0 +1,105 @@
+"""What a model writes of a page becomes text, headings and tables."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.core.page_markdown import PageText, read_markdown
+
+PAGE = """
+# Results
+
+## Revenue by **region**
+
+The *north* grew by **4 per cent**.
+
+
+| Region | 2019 | 2020 |
+|:-------|-----:|-----:|
+| North  | 1,000 | 1,040 |
+| South  | 900 |  |
+Total above | not a row
+
+After the table. a \\| b
+"""
+
+
+def marked(page: PageText) -> list[str]:
+    return [page.text[one.start : one.end] for one in page.headings]
+
+
+def tables(page: PageText) -> list[str]:
+    return [page.text[one.start : one.end] for one in page.blocks]
+
+
+def test_headings_tables_and_paragraphs_are_found() -> None:
+    page = read_markdown(PAGE)
+    assert page.text == (
+        "Results\n\nRevenue by region\n\nThe *north* grew by 4 per cent.\n\n"
+        "Region | 2019 | 2020\nNorth | 1,000 | 1,040\nSouth | 900\nTotal above | not a row\n\n"
+        "After the table. a | b"
+    )
+    assert [(one.level, one.title) for one in page.headings] == [
+        (1, "Results"), (2, "Revenue by region")
+    ]  # fmt: skip
+    assert marked(page) == ["Results", "Revenue by region"]
+    assert tables(page) == ["Region | 2019 | 2020\nNorth | 1,000 | 1,040\nSouth | 900"]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("", ""),
+        ("\n \n", ""),
+        ("```markdown\nInside\n```", "Inside"),
+        ("| a |  | c |", "a |  | c"),
+        ("|---|---|", ""),
+        ("| | |", ""),
+        ("a\x0bb\r\nc", "a\nb\nc"),
+        ("#hashtag", "#hashtag"),
+        ("# ---", "---"),
+    ],
+)
+def test_odd_lines(markdown: str, text: str) -> None:
+    page = read_markdown(markdown)
+    assert (page.text, page.headings, page.blocks) == (text, (), ())
+
+
+def test_tables_are_apart_where_something_stands_between() -> None:
+    page = read_markdown("| a | b |\n| c | d |\n\n| e | f |\n| g | h |\n# H\n| alone |")
+    assert tables(page) == ["a | b\nc | d", "e | f\ng | h"]
+    assert marked(page) == ["H"]
+
+
+LINES = st.sampled_from(
+    [
+        "# A",
+        "## B b",
+        "",
+        " ",
+        "text",
+        "| a | b |",
+        "|---|",
+        "||",
+        "| |",
+        "```",
+        "**",
+        "# ",
+        "**x**",
+    ]
+)
+
+
+@given(st.lists(LINES | st.text(max_size=8), max_size=30))
+def test_what_points_into_the_text_is_in_order_and_inside(lines: list[str]) -> None:
+    page = read_markdown("\n".join(lines))
+    assert page.text == page.text.strip("\n")
+    for ranges in (page.headings, page.blocks):
+        last = 0
+        for one in ranges:
+            assert last <= one.start < one.end <= len(page.text)
+            last = one.end
+    for heading in page.headings:
+        assert page.text[heading.start : heading.end] == heading.title == heading.title.strip()
