@@ -17,7 +17,7 @@ from spanwise.options import (
 @pytest.mark.parametrize(
     ("options", "field", "value"),
     [
-        (ModelOptions, "concurrency", 0),
+        (ModelOptions, "concurrency", -1),
         (ModelOptions, "retries", -1),
         (ModelOptions, "answer_retries", 11),
         (ModelOptions, "requests_per_minute", 0),

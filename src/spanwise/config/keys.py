@@ -159,7 +159,7 @@ KEYS: tuple[Key, ...] = (
         "llm",
         ModelOptions,
         {
-            "concurrency": "Calls at once to one provider.",
+            "concurrency": "Calls at once to one provider; 0 for 16, or 4 to a server of yours.",
             "timeout_seconds": "Most time for one call, its answer included.",
             "retries": "Further calls where a provider is busy, fails or cannot be reached.",
         },

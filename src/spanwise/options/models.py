@@ -19,8 +19,8 @@ def _check_whole(name: str, value: object, least: int, most: int) -> None:
 class ModelOptions:
     """How models are called: how many at once, how long, how often again, and for how much."""
 
-    concurrency: int = 16
-    """Calls at once to one provider."""
+    concurrency: int = 0
+    """Calls at once to one provider; 0 for 16, and for 4 to a server of one's own."""
     requests_per_minute: int | None = None
     """Most calls to one provider in a minute; None for no limit but the provider's own."""
     tokens_per_minute: int | None = None
@@ -43,7 +43,7 @@ class ModelOptions:
     """Whether an ingest uses the batch interface of the provider: cheaper, within hours."""
 
     def __post_init__(self) -> None:
-        _check_whole("concurrency", self.concurrency, 1, 1_000)
+        _check_whole("concurrency", self.concurrency, 0, 1_000)
         _check_whole("retries", self.retries, 0, 100)
         _check_whole("answer_retries", self.answer_retries, 0, 10)
         for name in ("requests_per_minute", "tokens_per_minute"):

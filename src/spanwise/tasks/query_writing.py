@@ -228,7 +228,7 @@ def _standalone(text: str, asked: Asked) -> str:
     Raises:
         ValueError: If it is not usable, or is another question.
     """
-    if not asked.history:
+    if not asked.history or not text.strip():
         return asked.question
     line = model_line(text, max_chars=_MAX_STANDALONE_CHARS)
     numbers = {match.group() for match in NUMBER.finditer(asked.question)}

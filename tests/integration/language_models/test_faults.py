@@ -193,6 +193,22 @@ def test_a_key_that_is_refused_is_named_and_not_shown(
     assert caught.value.__context__ is None
 
 
+def test_a_call_that_is_not_answered_in_time_gets_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits as long; a server that is too slow for one is too slow for all of them."""
+    with (
+        ScriptedServer(chat("late"), latency_seconds=5) as server,
+        pytest.raises(ModelError, match=r"did not answer within 0\.2 seconds"),
+    ):
+        model_at(server, timeout_seconds=0.2, retries=4).generate(REQUEST)
+    assert len(server.received) == 2
+
+
+def test_a_server_of_ones_own_is_asked_few_things_at_once() -> None:
+    with ScriptedServer(chat("yes")) as server:
+        assert model_at(server).concurrency == 4
+        assert model_at(server, concurrency=16).concurrency == 16
+
+
 def test_a_key_is_shown_by_no_error_of_a_server(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

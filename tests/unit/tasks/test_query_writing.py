@@ -178,11 +178,16 @@ def test_a_follow_up_is_rewritten() -> None:
 
 @pytest.mark.parametrize(
     "standalone",
-    ["", "What did 3M spend on capital in 2019?", "Who is the king of Spain in 2018?", "2018?"],
+    ["What did 3M spend on capital in 2019?", "Who is the king of Spain in 2018?", "2018?"],
 )
 def test_another_question_is_no_follow_up(standalone: str) -> None:
     with pytest.raises(ModelAnswerError):
         written(as_answer(["capital"], standalone=standalone), asked("In 2018?", history=HISTORY))
+
+
+def test_nothing_for_it_leaves_the_question_as_it_is() -> None:
+    found, _ = written(as_answer(["capital"], standalone=""), asked("In 2018?", history=HISTORY))
+    assert (found.standalone, found.queries) == ("In 2018?", ("capital",))
 
 
 def test_values_of_earlier_questions_count_and_those_of_answers_do_not() -> None:

@@ -25,7 +25,7 @@ from spanwise.providers.vendors.attempts import Attempts, call_with_retries
 from spanwise.providers.vendors.catalog import ModelSpec, parse_model_spec
 from spanwise.providers.vendors.connections import Connection, connect
 from spanwise.providers.vendors.failures import Failure, translate
-from spanwise.providers.vendors.traffic import Sent
+from spanwise.providers.vendors.traffic import Sent, settled_options
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
     connection = connect(spec)
     return VendorModel(
         spec=spec,
-        options=options,
+        options=settled_options(options, is_own=spec.vendor.is_own),
         connection=connection,
         model=make_model(spec, connection),
     )

@@ -22,7 +22,7 @@ from spanwise.providers.vendors.attempts import Attempts, call_with_retries
 from spanwise.providers.vendors.catalog import ModelSpec, parse_model_spec
 from spanwise.providers.vendors.failures import Failure, key_advice, status_failure
 from spanwise.providers.vendors.loop import close_at_exit, run
-from spanwise.providers.vendors.traffic import Sent, Traffic
+from spanwise.providers.vendors.traffic import Sent, Traffic, settled_options
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class HttpReranker:
         self._form = form
         self._url = f"{address}/{form.path}"
         self._secret = secret
-        self._options = options
+        self._options = settled_options(options, is_own=spec.vendor.is_own)
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class HttpReranker:
         if isinstance(error, TimeoutError | httpx.TimeoutException):
             said = f"did not answer within {self._options.timeout_seconds:g} seconds"
             advice = "try later, allow more timeout_seconds, or lower concurrency"
-            return Failure(error=self._failed(f"{said}; {advice}"))
+            return Failure(error=self._failed(f"{said}; {advice}"), is_late=True)
         if isinstance(error, httpx.TransportError):
             words = str(error) if self._secret is None else self._secret.hide_in(str(error))
             said = f"cannot be reached at {self._url}, or broke off: {words}"

@@ -39,6 +39,8 @@ class Attempts:
     options: ModelOptions
     retries: int = 0
     """So far."""
+    was_late: bool = False
+    """Whether one of them was not answered in time."""
 
     async def wait_after(self, failure: Failure) -> None:
         """Wait until a further call may be made.
@@ -46,7 +48,8 @@ class Attempts:
         Raises:
             ModelError: The one of the failure, if there is to be no further call.
         """
-        spent = self.retries >= self.options.retries
+        spent = self.retries >= self.options.retries or (failure.is_late and self.was_late)
+        self.was_late |= failure.is_late
         if failure.is_final or spent or not failure.error.retryable:
             raise failure.error
         self.retries += 1

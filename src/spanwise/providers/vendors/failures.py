@@ -6,7 +6,7 @@ The key stands in no message and in no cause, whatever the provider sends back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spanwise.config import Secret
 from spanwise.errors import ModelAnswerError, ModelError, ModelKeyError
@@ -25,6 +25,8 @@ class Failure:
     error: ModelError
     asked_seconds: float | None = None
     """The wait that the provider asks for, before a further call."""
+    is_late: bool = False
+    """Whether no answer came in time: a further call waits as long, and it gets one at most."""
     is_final: bool = False
     """Whether there is no further call, though one may succeed: part of the answer was given."""
 
@@ -146,7 +148,7 @@ def _of_connection(
     if isinstance(error, late):
         said = f"{name} did not answer within {timeout_seconds:g} seconds"
         advice = "try later, allow more timeout_seconds, or lower concurrency"
-        return _plain(f"{said}; {advice}", spec, retryable=True)
+        return replace(_plain(f"{said}; {advice}", spec, retryable=True), is_late=True)
     if isinstance(error, known.ModelAPIError | OSError):
         said = f"{name} cannot be reached, or broke off: {words}"
         return _plain(f"{said}; check the address and the network", spec, retryable=True)

@@ -9,13 +9,27 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanwise.options import ModelOptions
 
-__all__ = ["Sent", "Traffic"]
+__all__ = ["Sent", "Traffic", "settled_options"]
 
 _WINDOW_SECONDS = 60.0
+
+
+_AT_ONCE, _AT_ONCE_OF_OWN = 16, 4  # a server of one's own answers few at once, and others wait
+
+
+def settled_options(options: ModelOptions, *, is_own: bool) -> ModelOptions:
+    """Return options that say how many calls go to a provider at once.
+
+    Args:
+        options: As given.
+        is_own: Whether the provider is a server of one's own.
+    """
+    usual = _AT_ONCE_OF_OWN if is_own else _AT_ONCE
+    return replace(options, concurrency=options.concurrency or usual)
 
 
 @dataclass(slots=True)
