@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
-from spanwise.cli.layout import Page, count
+from spanwise.cli.usage import usage_words
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
+    from spanwise.cli.layout import Page
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.types import Answer, ExcerptResult, SearchResult
 
@@ -150,16 +151,6 @@ def draw_searched(result: SearchResult | ExcerptResult | Answer, page: Page) -> 
         page.wrapped(f"also searched: {query}", "dim")
     if result.where:
         page.wrapped(f"only documents where {result.where}", "dim")
-    usage = result.usage
-    if usage.calls or usage.cached_calls:
-        page.wrapped(
-            page.joined(
-                [
-                    count(usage.calls, "model call") if usage.calls else "",
-                    f"{usage.cached_calls:,} kept" if usage.cached_calls else "",
-                    f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out",
-                    "price not known" if usage.cost is None else f"${usage.cost:.4f}",
-                ]
-            ),
-            "dim",
-        )
+    words = usage_words(result.usage)
+    if words:
+        page.wrapped(page.joined(words), "dim")

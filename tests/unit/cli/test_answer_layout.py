@@ -89,7 +89,7 @@ def test_citations_conflicts_warnings_and_cost_stand_below() -> None:
         "conflict: Two figures. [1][2]",
         "warning: 1 quote was not found in the text and marked so",
         "also searched: further",
-        "2 model calls | 1,000 tokens in, 50 out | $0.0012",
+        "2 model calls | 1,000 tokens in | 50 out | $0.0012 | 0 ms of model time",
         "openai:gpt-5-mini | 1.5 s",
         "",
     ]
