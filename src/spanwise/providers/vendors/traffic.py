@@ -60,7 +60,7 @@ class Traffic:
             options: The limits.
             tokens: About what it takes, input and output.
         """
-        while self._running >= options.concurrency:
+        while self._running >= (options.concurrency or _AT_ONCE):
             ended = asyncio.get_running_loop().create_future()
             self._waiting.append(ended)
             await ended
