@@ -41,6 +41,14 @@ class Key:
         return "SPANWISE_" + self.name.replace(".", "_").upper()
 
 
+_NO_LIMIT: Mapping[str, int | float] = {
+    "requests_per_minute": 0,
+    "tokens_per_minute": 0,
+    "max_cost": 0.0,
+}
+"""What stands in a file for no limit."""
+
+
 def _limits(
     name: str,
     options: type[ParseOptions | FetchOptions | ModelOptions | ContextOptions],
@@ -49,31 +57,13 @@ def _limits(
     """Return a key for each limit."""
 
     def check(field: str, value: Value) -> object:
-        # Its kind is that of the default, which was checked before.
-        return options(**{field: value})  # type: ignore[arg-type]
+        given: dict[str, Any] = {field: value}  # its kind is that of the default: checked before
+        return value == _NO_LIMIT.get(field) or options(**given)
 
     return [
         Key(
             name=f"{name}.{field}",
-            default=getattr(options(), field),
-            meaning=meaning,
-            check=partial(check, field),
-        )
-        for field, meaning in meanings.items()
-    ]
-
-
-def _ceilings(meanings: Mapping[str, str]) -> list[Key]:
-    """Return a key for each limit on what models may take; in a file, 0 stands for none."""
-
-    def check(field: str, value: Value) -> object:
-        # Its kind is that of the default, which was checked before.
-        return value == 0 or ModelOptions(**{field: value})  # type: ignore[arg-type]
-
-    return [
-        Key(
-            name=f"llm.{field}",
-            default=0.0 if field == "max_cost" else 0,
+            default=_NO_LIMIT[field] if field in _NO_LIMIT else getattr(options(), field),
             meaning=meaning,
             check=partial(check, field),
         )
@@ -162,14 +152,10 @@ KEYS: tuple[Key, ...] = (
             "concurrency": "Calls at once to one provider; 0 for 16, or 4 to a server of yours.",
             "timeout_seconds": "Most time for one call, its answer included.",
             "retries": "Further calls where a provider is busy, fails or cannot be reached.",
-        },
-    ),
-    *_ceilings(
-        {
             "requests_per_minute": "Most calls to one provider in a minute; 0 for no limit.",
             "tokens_per_minute": "Most tokens of input and output in a minute; 0 for no limit.",
             "max_cost": "US dollars that one operation may cost; 0.0 for no limit.",
-        }
+        },
     ),
     *_limits(
         "context",

@@ -21,7 +21,6 @@ from spanwise.providers.vendors.catalog import VENDORS, ModelSpec, Vendor, parse
 from spanwise.providers.vendors.connections import connect
 from spanwise.providers.vendors.failures import Failure, translate
 from spanwise.providers.vendors.prices import price
-from spanwise.providers.vendors.traffic import settled_options
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class RemoteEmbedder:
     def __init__(self, spec: ModelSpec, *, options: ModelOptions, connection: Connection) -> None:
         """Take what is asked, how and where."""
         self._spec = spec
-        self._options = settled_options(options, is_own=spec.vendor.is_own)
+        self._options = options
         self._connection = connection
         self._model = _make_model(spec, connection)
         self._dimension = _DIMENSIONS.get(spec.name)
@@ -105,7 +104,7 @@ class RemoteEmbedder:
     @property
     def concurrency(self) -> int:
         """Return how many calls at once go to the provider."""
-        return self._options.concurrency
+        return self._options.concurrency or self._connection.traffic.usual
 
     @property
     def dimension(self) -> int:

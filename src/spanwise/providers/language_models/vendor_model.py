@@ -25,7 +25,7 @@ from spanwise.providers.vendors.attempts import Attempts, call_with_retries
 from spanwise.providers.vendors.catalog import ModelSpec, parse_model_spec
 from spanwise.providers.vendors.connections import Connection, connect
 from spanwise.providers.vendors.failures import Failure, translate
-from spanwise.providers.vendors.traffic import Sent, settled_options
+from spanwise.providers.vendors.traffic import Sent
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
     connection = connect(spec)
     return VendorModel(
         spec=spec,
-        options=settled_options(options, is_own=spec.vendor.is_own),
+        options=options,
         connection=connection,
         model=make_model(spec, connection),
     )
@@ -73,7 +73,7 @@ class VendorModel:
     @property
     def concurrency(self) -> int:
         """Return how many calls at once go to the provider."""
-        return self.options.concurrency
+        return self.options.concurrency or self.connection.traffic.usual
 
     def estimate(self, request: ModelRequest) -> Usage:
         """Return about what a call takes: input as counted here, output at most."""

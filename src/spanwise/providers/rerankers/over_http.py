@@ -22,7 +22,7 @@ from spanwise.providers.vendors.attempts import Attempts, call_with_retries
 from spanwise.providers.vendors.catalog import ModelSpec, parse_model_spec
 from spanwise.providers.vendors.failures import Failure, key_advice, status_failure
 from spanwise.providers.vendors.loop import close_at_exit, run
-from spanwise.providers.vendors.traffic import Sent, Traffic, settled_options
+from spanwise.providers.vendors.traffic import Sent, Traffic, traffic_of
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class HttpReranker:
         self._form = form
         self._url = f"{address}/{form.path}"
         self._secret = secret
-        self._options = settled_options(options, is_own=spec.vendor.is_own)
+        self._options = options
 
     @property
     def name(self) -> str:
@@ -92,7 +92,7 @@ class HttpReranker:
 
     async def _rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         key = "" if self._secret is None else self._secret.reveal()
-        traffic = _traffic(os.getpid(), self._url, key)
+        traffic = _traffic(os.getpid(), self._url, key, own=self._spec.vendor.is_own)
         attempts = Attempts(traffic=traffic, options=self._options)
         chars = sum(map(len, texts)) + len(query) * len(texts)
         answer = await call_with_retries(
@@ -161,10 +161,10 @@ class HttpReranker:
 
 
 @cache
-def _traffic(process: int, url: str, key: str) -> Traffic:
+def _traffic(process: int, url: str, key: str, *, own: bool) -> Traffic:
     """Return what goes to one address with one key, whoever sends it."""
     del process, url, key
-    return Traffic()
+    return traffic_of(own=own)
 
 
 @cache

@@ -13,7 +13,7 @@ from spanwise.providers.vendors import loop
 from spanwise.providers.vendors.addresses import find_place
 from spanwise.providers.vendors.catalog import ModelSpec, Vendor
 from spanwise.providers.vendors.failures import key_advice
-from spanwise.providers.vendors.traffic import Traffic
+from spanwise.providers.vendors.traffic import Traffic, traffic_of
 
 if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
@@ -73,6 +73,7 @@ def connect(spec: ModelSpec) -> Connection:
                 provider=_make_provider(spec, address=address, key=key),
                 address=address,
                 secret=secret,
+                traffic=traffic_of(own=vendor.is_own),
             )
             _connections[which] = found
             loop.close_at_exit(found.close)

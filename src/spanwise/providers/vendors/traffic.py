@@ -9,27 +9,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from spanwise.options import ModelOptions
 
-__all__ = ["Sent", "Traffic", "settled_options"]
+__all__ = ["Sent", "Traffic", "traffic_of"]
 
 _WINDOW_SECONDS = 60.0
-
-
-_AT_ONCE, _AT_ONCE_OF_OWN = 16, 4  # a server of one's own answers few at once, and others wait
-
-
-def settled_options(options: ModelOptions, *, is_own: bool) -> ModelOptions:
-    """Return options that say how many calls go to a provider at once.
-
-    Args:
-        options: As given.
-        is_own: Whether the provider is a server of one's own.
-    """
-    usual = _AT_ONCE_OF_OWN if is_own else _AT_ONCE
-    return replace(options, concurrency=options.concurrency or usual)
 
 
 @dataclass(slots=True)
@@ -45,6 +31,8 @@ class Sent:
 class Traffic:
     """The calls to one provider. Limits come with each call; what runs counts for all."""
 
+    usual: int = 16
+    """Calls at once, where the options of a call name no number."""
     _running: int = 0
     _sent: deque[Sent] = field(default_factory=deque)
     """Those of the last minute."""
@@ -60,7 +48,7 @@ class Traffic:
             options: The limits.
             tokens: About what it takes, input and output.
         """
-        while self._running >= (options.concurrency or _AT_ONCE):
+        while self._running >= (options.concurrency or self.usual):
             ended = asyncio.get_running_loop().create_future()
             self._waiting.append(ended)
             await ended
@@ -105,3 +93,8 @@ class Traffic:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def traffic_of(*, own: bool) -> Traffic:
+    """Return the calls to a provider; a server of one's own answers few at once, others wait."""
+    return Traffic(usual=4) if own else Traffic()
