@@ -121,7 +121,8 @@ def _filter(answer: Form, words: str, _: str) -> Form:
     """Restrict the search: "company = Zenith"."""
     if "conditions" not in answer:
         return answer
-    name, operator, value = words.split()[:3]
+    # A document's name loses its figures on the way into a prompt: what is left is obeyed.
+    name, operator, value, *_rest = [*words.split(), "", "", ""]
     made = {"field": name, "operator": operator, "values": [value]}
     return {**answer, "conditions": [*answer["conditions"], made]}
 

@@ -18,6 +18,8 @@ __all__ = [
     "complete_document_ids",
     "json_option",
     "knowledge_base_option",
+    "llm_option",
+    "max_cost_option",
     "parse_metadata",
     "where_option",
 ]
@@ -51,6 +53,27 @@ def json_option(command: _Command) -> _Command:
         is_flag=True,
         help="Write one JSON document instead; errors too, with their code.",
     )(command)
+
+
+def llm_option(*, makes: str = "") -> Callable[[_Command], _Command]:
+    """Return what adds `--llm`.
+
+    Args:
+        makes: What it makes, for the help; empty where the command says it.
+    """
+    what = f", that makes {makes}" if makes else ""
+    return click.option(
+        "--llm",
+        metavar="MODEL",
+        default="",
+        help=f'Language model, such as "openai:gpt-5-mini" or "ollama:qwen3"{what}. Without it the '
+        "setting llm.model counts.",
+    )
+
+
+def max_cost_option(words: str) -> Callable[[_Command], _Command]:
+    """Return what adds `--max-cost`, with what it says in the help."""
+    return click.option("--max-cost", metavar="DOLLARS", type=click.FloatRange(min=0), help=words)
 
 
 def where_option(command: _Command) -> _Command:

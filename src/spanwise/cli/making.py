@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
+from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.layout import Page, one_line
 from spanwise.cli.usage import usage_words
 from spanwise.config import context_options, model_options
@@ -55,13 +56,7 @@ class Made(TypedDict):
 def making_options(command: _Command) -> _Command:
     """Add the options of what a language model makes, and `--dry-run`."""
     options: tuple[Callable[[Any], Any], ...] = (
-        click.option(
-            "--llm",
-            metavar="MODEL",
-            default="",
-            help=f'Language model, such as "openai:gpt-5-mini", that makes {_PARTS}. Without it '
-            "the setting llm.model counts.",
-        ),
+        llm_option(makes=_PARTS),
         click.option(
             "--sections",
             is_flag=True,
@@ -88,12 +83,9 @@ def making_options(command: _Command) -> _Command:
             metavar="MODEL",
             help="Language model that is asked where the first one fails.",
         ),
-        click.option(
-            "--max-cost",
-            metavar="DOLLARS",
-            type=click.FloatRange(min=0),
-            help="Most US dollars that it may cost; what is not taken in then is said, and the "
-            "same command goes on.",
+        max_cost_option(
+            "Most US dollars that it may cost; what is not taken in then is said, and the same "
+            "command goes on."
         ),
         click.option(
             "--batch",

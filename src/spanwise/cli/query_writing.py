@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
+from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.usage import usage_words
 from spanwise.types import Usage
 
@@ -74,25 +75,14 @@ def writing_options(command: _Command) -> _Command:
             help="Let a language model write further queries, and a filter where the question "
             "says values of metadata.",
         ),
-        click.option(
-            "--llm",
-            metavar="MODEL",
-            default="",
-            help='Language model, such as "openai:gpt-5-mini". Without it the setting llm.model '
-            "counts.",
-        ),
+        llm_option(),
         click.option(
             "--guidance",
             metavar="TEXT",
             default="",
             help="What the model should know of the documents or of what is asked.",
         ),
-        click.option(
-            "--max-cost",
-            metavar="DOLLARS",
-            type=click.FloatRange(min=0),
-            help="Most US dollars that models may cost.",
-        ),
+        max_cost_option("Most US dollars that models may cost."),
     )
     for option in reversed(options):
         command = option(command)

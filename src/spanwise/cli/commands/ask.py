@@ -13,6 +13,8 @@ from spanwise.cli.arguments import (
     complete_document_ids,
     json_option,
     knowledge_base_option,
+    llm_option,
+    max_cost_option,
     where_option,
 )
 from spanwise.cli.asking import asked_question
@@ -77,13 +79,7 @@ class _AskingArguments(TypedDict):
     ),
 )
 @click.argument("question", metavar="[QUESTION]", nargs=-1)
-@click.option(
-    "--llm",
-    metavar="MODEL",
-    default="",
-    help='Language model, such as "openai:gpt-5-mini" or "ollama:qwen3". Without it the setting '
-    "llm.model counts.",
-)
+@llm_option()
 @knowledge_base_option
 @click.option(
     "--budget",
@@ -139,12 +135,7 @@ class _AskingArguments(TypedDict):
     help="Answer from this document alone; repeat for more.",
 )
 @where_option
-@click.option(
-    "--max-cost",
-    metavar="DOLLARS",
-    type=click.FloatRange(min=0),
-    help="Most US dollars that the answer may cost.",
-)
+@max_cost_option("Most US dollars that the answer may cost.")
 @click.option(
     "--thread",
     metavar="ID",
