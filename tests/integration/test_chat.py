@@ -150,7 +150,9 @@ def test_a_conversation_on_a_terminal(path: Path, server: ScriptedServer) -> Non
         assert time.monotonic() - began < 2, "Ctrl-C ends the answer at once"
         terminal.type("And broken, of the lease?\n")
         assert "failed:" in terminal.read_until(PROMPT)
-        terminal.type("half a quest\x03")
+        terminal.type("half a quest")
+        terminal.read_until("half a quest")  # before that, the terminal would drop what is typed
+        terminal.type("\x03")
         terminal.read_until("> ")
         terminal.type("/threads\n")
         assert "1 turn" in terminal.read_until(PROMPT)
