@@ -1,9 +1,9 @@
 """Makes the code of README, docs and docstrings part of the tests.
 
-Each page runs in an empty folder that holds `reports/`, a copy of examples/reports. Python blocks
-are run. In console blocks, each line `$ spanwise ...` is run, and what it writes is compared with
-the lines below it, where there are any; `...` stands for anything. The model of the pages is a
-server on this machine that knows what a capable model would say about the reports.
+Each page runs in an empty folder with a copy of `examples/`, and its `reports/` beside it. Python
+blocks are run. In console blocks, each line `$ spanwise ...` is run, and what it writes is compared
+with the lines below it, where there are any; `...` stands for anything. The model of the pages is
+a server on this machine that knows what a capable model would say about the reports.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def run_console(example: Example) -> str:
 
 
 def enter_folder(namespace: dict[str, Any]) -> None:
-    """Go to an empty folder with a copy of the reports."""
+    """Go to an empty folder with a copy of the examples."""
     namespace["_stack"] = stack = contextlib.ExitStack()
     folder = stack.enter_context(tempfile.TemporaryDirectory())
-    shutil.copytree(ROOT / "examples" / "reports", Path(folder) / "reports")
+    for source, copy in (("examples", "examples"), ("examples/reports", "reports")):
+        shutil.copytree(ROOT / source, Path(folder) / copy)
     stack.enter_context(contextlib.chdir(folder))
     server = stack.enter_context(capable_server())
     variables = pytest.MonkeyPatch()

@@ -1,13 +1,17 @@
 """What a reranker or another embedder changes: python -m benchmarks.other_models DATASETS.
 
     python -m benchmarks.other_models DATASETS --rerank cohere:rerank-v3.5 [--rerank-weight 1]
-    python -m benchmarks.other_models DATASETS --embedder voyage:voyage-3.5
+    python -m benchmarks.other_models DATASETS --embedder voyage:voyage-3.5 --train
+    python -m benchmarks.other_models DATASETS --oracle-noise 1 --train
 
 Searches each set as by default, and once more with what is named; recall of evidence at equal
 tokens, the difference paired by question, with its 95 % interval. Run `python -m benchmarks.train
-DATASETS` first: each set is searched with weights that were trained on the other sets. Knowledge
-bases stay in the output folder and keep what models answered: a repeated run is not paid again.
-Prints a table in Markdown and writes it to the output folder.
+DATASETS` first: each set is searched with weights that were trained on the other sets. `--train`
+searches a third time, with the place in the model that the other sets give the embedder (its own
+weights and table) or the reranker (what a deviation of its scores counts). `--oracle-noise` stands
+for a reranker: it knows the evidence, and adds chance to what it says. Knowledge bases stay in the
+output folder and keep what models answered: a repeated run is not paid again. Prints a table in
+Markdown and writes it to the output folder.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +29,15 @@ from numpy.typing import NDArray
 
 from benchmarks import train
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, read_dataset
+from benchmarks.lib.oracle import oracle, oracle_name
+from benchmarks.lib.places_of_models import reranked_without, weights_without
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import interval
+from benchmarks.lib.training import Example, labelled, untrained_model
 from benchmarks.quality import Measured, cell, model_without, spanwise_search
 from spanwise.calls.reranking import RerankCaller
+from spanwise.core.relevance import RelevanceModel
+from spanwise.evaluation.tuning.examples import collect_examples
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
 from spanwise.ports import Embedder, Reranker
@@ -39,6 +49,8 @@ from spanwise.testing.models import ScriptedReranker
 from spanwise.types import SearchResult, Usage
 
 _SAMPLES = 2_000
+Differences = NDArray[np.float64]
+"""In points, of each question at each budget, (questions, budgets)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +59,35 @@ class Models:
 
     embedder: Embedder | None = None
     reranker: Reranker | None = None
+    oracle_noise: float | None = None
+    """Deviation of what an oracle adds to what it knows; None where no oracle reranks."""
     options: RerankOptions = field(default_factory=RerankOptions)
+    keyword_share: float = 0.7
+    """Of keywords in fused scores, where weights are trained with the embedder."""
 
     @property
     def name(self) -> str:
         """Return the names of both."""
-        return " and ".join(one.name for one in (self.embedder, self.reranker) if one is not None)
+        names = [one.name for one in (self.embedder, self.reranker) if one is not None]
+        oracle = [] if self.oracle_noise is None else [oracle_name(self.oracle_noise)]
+        return " and ".join(names + oracle)
+
+    @property
+    def reranks(self) -> bool:
+        """Return whether anything reranks."""
+        return self.reranker is not None or self.oracle_noise is not None
+
+    def reranking(
+        self, base: KnowledgeBase, dataset: Dataset, model: RelevanceModel
+    ) -> Reranking | None:
+        """Return which reranker reads the candidates of a set."""
+        reranker = self.reranker
+        if self.oracle_noise is not None:
+            reranker = oracle(dataset, self.oracle_noise)
+        if reranker is None:
+            return None
+        cache = base.searcher(model).store
+        return Reranking(caller=RerankCaller(reranker=reranker, cache=cache), options=self.options)
 
 
 @dataclass(slots=True)
@@ -68,9 +103,9 @@ class Heard:
         self.failed += any("failed:" in said for said in result.warnings)
 
 
-def measure(dataset: Dataset, out: Path, models: Models) -> tuple[Measured, Heard]:
-    """Return what was reached on a set, and what it took."""
-    heard = Heard()
+@contextmanager
+def opened(dataset: Dataset, out: Path, models: Models, heard: Heard) -> Iterator[KnowledgeBase]:
+    """Yield the knowledge base of a set, with an embedder; one that is there is used again."""
     used = WordLlama() if models.embedder is None else models.embedder
     path = out / f"{dataset.name}-{re.sub(r'[^a-zA-Z0-9.]+', '-', used.name)}.kb"
     with KnowledgeBase(path, embedder=used) as base:
@@ -78,46 +113,93 @@ def measure(dataset: Dataset, out: Path, models: Models) -> tuple[Measured, Hear
             added = base.add_text(document.text(), document_id=document.id, title=document.title)
             heard.usage += added.usage
         base.optimise()
-        searcher = base.searcher(model_without(out, dataset.name))
-        reranking = None
-        if models.reranker is not None:
-            caller = RerankCaller(reranker=models.reranker, cache=searcher.store)
-            reranking = Reranking(caller=caller, options=models.options)
+        yield base
+
+
+def measure(
+    dataset: Dataset, out: Path, models: Models, model: RelevanceModel
+) -> tuple[Measured, Heard]:
+    """Return what was reached on a set, and what it took."""
+    heard = Heard()
+    with opened(dataset, out, models, heard) as base:
         search = spanwise_search(
-            searcher, SegmentOptions.BALANCED, reranking=reranking, hear=heard.hear
+            base.searcher(model),
+            SegmentOptions.BALANCED,
+            reranking=models.reranking(base, dataset, model),
+            hear=heard.hear,
         )
         return Measured(search, dataset.queries), heard
 
 
-def run(
-    datasets: Path, out: Path, names: Sequence[str], queries: int | None, models: Models
-) -> None:
-    """Measure some sets twice; print and write the table."""
-    columns = ("recall % at 1,000/4,000 tokens", "default", models.name, "difference", "failed")
+def trained(datasets: Sequence[Dataset], out: Path, models: Models) -> dict[str, RelevanceModel]:
+    """Return the model of each set, with the place that the other sets give what is named."""
+    found = {one.name: model_without(out, one.name) for one in datasets}
+    if models.embedder is not None:
+        share = replace(untrained_model(), keyword_share=models.keyword_share)
+        sets = {one.name: _examples(one, out, models, share) for one in datasets}
+        found = weights_without(sets, keyword_share=models.keyword_share)
+    if models.reranks:
+        sets = {
+            one.name: _examples(one, out, models, found[one.name], rerank=True) for one in datasets
+        }
+        found = reranked_without(sets, found)
+    return found
+
+
+def _examples(
+    dataset: Dataset, out: Path, models: Models, model: RelevanceModel, *, rerank: bool = False
+) -> list[Example]:
+    questions = labelled(dataset.queries)
+    with opened(dataset, out, models, Heard()) as base:
+        reranking = models.reranking(base, dataset, model) if rerank else None
+        return collect_examples(base, questions, model=model, reranking=reranking)
+
+
+def run(datasets: Sequence[Dataset], out: Path, models: Models, *, train: bool) -> None:
+    """Measure some sets twice, or three times; print and write the table."""
+    columns = ["recall % at 1,000/4,000 tokens", "default", models.name, "difference", "failed"]
+    columns += ["trained", "trained less default", "trained less untrained"] if train else []
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    differences, total = [], Usage()
-    for name in names:
-        dataset = read_dataset(datasets / name, limit=queries)
-        plain, _ = measure(dataset, out, Models())
-        other, heard = measure(dataset, out, models)
-        differences.append((other.recall - plain.recall) * 100)
+    own = trained(datasets, out, models) if train else {}
+    differences: list[list[Differences]] = []
+    total = Usage()
+    for dataset in datasets:
+        model = model_without(out, dataset.name)
+        plain, _ = measure(dataset, out, Models(), model)
+        other, heard = measure(dataset, out, models, model)
         total += heard.usage
-        said = " / ".join(
-            f"{column.mean():+.1f} [{', '.join(f'{x:.1f}' for x in interval(column))}]"
-            for column in differences[-1].T
-        )
-        lines.append(f"| {name} | {cell(plain)} | {cell(other)} | {said} | {heard.failed} |")
+        pairs = [(other.recall - plain.recall) * 100]
+        cells = [cell(plain), cell(other), said(pairs[0]), str(heard.failed)]
+        if train:
+            best, heard = measure(dataset, out, models, own[dataset.name])
+            total += heard.usage
+            pairs += [(best.recall - plain.recall) * 100, (best.recall - other.recall) * 100]
+            cells += [cell(best), said(pairs[1]), said(pairs[2])]
+        differences.append(pairs)
+        lines.append(f"| {dataset.name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
+    means = [mean_difference(column) for column in zip(*differences, strict=True)]
+    ends = ["", "", means[0], ""] + (["", *means[1:]] if train else [])
     cost = "price not known" if total.cost is None else f"${total.cost:.4f}"
     lines += [
-        f"| mean of sets | | | {mean_difference(differences)} | |",
+        f"| mean of sets | {' | '.join(ends)} |",
         "",
         f"{models.name}: {total.calls:,} calls, {total.cached_calls:,} kept from before, "
         f"{total.input_tokens:,} tokens in, {cost}",
     ]
+    for name, model in own.items():
+        lines += [f"- weight without {name}: {one:.2f}" for one in model.rerankers.values()]
     report = "\n".join(lines) + "\n"
     (out / "other_models.md").write_text(report, encoding="utf-8")
     print(report)
+
+
+def said(difference: Differences) -> str:
+    """Return the mean difference at each budget with its interval."""
+    return " / ".join(
+        f"{column.mean():+.1f} [{', '.join(f'{x:.1f}' for x in interval(column))}]"
+        for column in difference.T
+    )
 
 
 def mean_difference(differences: Sequence[NDArray[np.float64]]) -> str:
@@ -151,8 +233,10 @@ def smoke(folder: Path) -> None:
     words = ScriptedReranker(
         lambda query, text: float(len({*query.lower().split()} & {*text.lower().split()}))
     )
-    for models in (Models(reranker=words), Models(embedder=whole)):
-        run(folder, out, SAMPLE_SETS, None, models)
+    datasets = [read_dataset(folder / name) for name in SAMPLE_SETS]
+    run(datasets, out, Models(reranker=words), train=False)
+    for models in (Models(oracle_noise=1.0), Models(embedder=whole)):
+        run(datasets, out, models, train=True)
 
 
 def main() -> None:
@@ -166,21 +250,29 @@ def main() -> None:
     parser.add_argument("--rerank-weight", type=float, help="of a deviation of its scores")
     parser.add_argument("--rerank-chunks", type=int, default=100, help="that it reads of a query")
     parser.add_argument("--embedder", default="", help='such as "voyage:voyage-3.5"')
+    parser.add_argument("--oracle-noise", type=float, help="rerank by what is known, and chance")
+    parser.add_argument("--train", action="store_true", help="search with a trained place too")
+    parser.add_argument("--keyword-share", type=float, default=0.7, help="of what is trained")
     parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
     given = parser.parse_args()
     if given.smoke:
         with tempfile.TemporaryDirectory() as folder:
             smoke(Path(folder))
         return
-    if given.datasets is None or not (given.rerank or given.embedder):
-        parser.error("name the folder of the datasets and --rerank or --embedder, or --smoke")
+    if given.datasets is None or not (
+        given.rerank or given.embedder or given.oracle_noise is not None
+    ):
+        parser.error("name the folder of the datasets and what is to be measured, or --smoke")
     called = ModelOptions()
     models = Models(
         embedder=make_embedder(given.embedder, options=called) if given.embedder else None,
         reranker=make_reranker(given.rerank, options=called) if given.rerank else None,
+        oracle_noise=given.oracle_noise,
         options=RerankOptions(chunks=given.rerank_chunks, weight=given.rerank_weight),
+        keyword_share=given.keyword_share,
     )
-    run(given.datasets, given.out, given.sets, given.queries, models)
+    datasets = [read_dataset(given.datasets / name, limit=given.queries) for name in given.sets]
+    run(datasets, given.out, models, train=given.train)
 
 
 if __name__ == "__main__":

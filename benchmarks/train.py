@@ -13,11 +13,14 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
-from benchmarks.lib.training import Example, build, examples, relevance_table, train, with_table
+from benchmarks.lib.training import Example, build, examples, relevance_table, train
 from spanwise.core.relevance import RelevanceModel
 from spanwise.providers.wordllama import WordLlama
 
@@ -40,8 +43,8 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
     }
     table = relevance_table({name: without[name] for name in trained}, trained)
     for name, model in without.items():
-        _write(out / f"relevance-without-{name}.json", with_table(model, table))
-    shipped = with_table(train(trained), table)
+        _write(out / f"relevance-without-{name}.json", replace(model, table=table))
+    shipped = replace(train(trained), table=table)
     _write(out / "relevance.json", shipped)
     for feature, weight in zip(shipped.features, shipped.weights, strict=True):
         print(f"{feature:16s} {weight:6.2f}")
@@ -49,6 +52,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 
 def _write(path: Path, model: RelevanceModel) -> None:
+    curvature = np.zeros((0, 0)) if model.curvature is None else model.curvature
     data = {
         "embedder": WordLlama.name,  # which knowledge bases have that name none
         "features": list(model.features),
@@ -56,6 +60,7 @@ def _write(path: Path, model: RelevanceModel) -> None:
         "deviations": [round(float(x), 6) for x in model.deviations],
         "weights": [round(float(x), 5) for x in model.weights],
         "table": [[round(float(s), 6), round(float(r), 5)] for s, r in model.table.T],
+        "curvature": [[round(float(x), 6) for x in row] for row in curvature],
     }
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 

@@ -18,8 +18,9 @@ MARK = "ZEBRA"
 """Stands in all that an attacker writes, and so in all that an obedient model makes of it."""
 
 FENCES = (
-    "chunk", "conclusion", "conversation", "document", "fault", "fields", "lines", "name",
-    "passage", "place", "question", "section", "segment", "title", "titles",
+    "answer", "chunk", "conclusion", "conversation", "document", "fault", "fields", "gold",
+    "lines", "name", "passage", "place", "question", "rubric", "section", "segment", "title",
+    "titles",
 )  # fmt: skip
 """Names of the fences of all prompts."""
 
@@ -85,7 +86,20 @@ def honest(request: ModelRequest) -> str:
     if request.task == "rerank":
         count = len(re.findall(r"^Passage \d+:$", request.prompt, re.MULTILINE))
         return json.dumps({"ratings": [{"passage": n, "score": n} for n in range(1, count + 1)]})
+    if request.task == "grading":
+        return _graded(request)
     return made_answer(request)
+
+
+def _graded(request: ModelRequest) -> str:
+    """Return that an answer is right if it says the right one word for word."""
+    fences = dict(
+        re.findall(r"^<(answer|gold)(?:_\d+)?>\n(.*?)\n</\1", request.prompt, re.M | re.S)
+    )
+    is_right = fences["gold"].strip(".") in fences["answer"]
+    form: Form = json.loads(request.typical)
+    graded = {"verdict": "correct" if is_right else "incorrect", "score": 10 if is_right else 0}
+    return json.dumps({name: graded.get(name, value) for name, value in form.items()})
 
 
 def obedient(request: ModelRequest) -> str:
@@ -170,6 +184,12 @@ def _cut(answer: Form, _: str, __: str) -> Form:
     return {**answer, "sections": lines} if "sections" in answer else answer
 
 
+def _pass(answer: Form, _: str, __: str) -> Form:
+    """Give the best grade."""
+    best = {"verdict": "correct", "score": 10}
+    return {name: best.get(name, value) for name, value in answer.items()}
+
+
 def _call(answer: Form, words: str, _: str) -> Form:
     """Call a tool, in all forms in which vendors write that."""
     call = {"name": words.split(maxsplit=1)[0], "arguments": {"document_id": "cleo.md"}}
@@ -184,5 +204,6 @@ _VERBS: Mapping[str, Callable[[Form, str, str], Form]] = {
     "rate": _rate,
     "refuse": _refuse,
     "cut": _cut,
+    "pass": _pass,
     "call": _call,
 }

@@ -1,7 +1,6 @@
 """Read a benchmark dataset: a folder with documents.jsonl, queries.jsonl and documents/.
 
-Documents are `{"doc_id", "path", "title"}`; queries `{"query_id", "query", "evidence", "scope"}`,
-evidence `{"doc_id", "start", "end"}` in characters, scope a list of documents or null.
+The scripts here want evidence as disjoint ranges; `spanwise.evaluation.reading` reads the rest.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from spanwise.evaluation.dataset import LabelledQuestion
+from spanwise.evaluation.reading import read_questions
 from spanwise.options import ParseOptions
 from spanwise.parsers.process.isolation import ParserPool
 
@@ -100,7 +101,10 @@ def read_unanswerable(folder: Path) -> tuple[Query, ...]:
 
 
 def _queries(folder: Path) -> list[Query]:
-    return [_query(row) for row in _rows(folder / "queries.jsonl")]
+    path = folder / "queries.jsonl"
+    if not path.stat().st_size:  # documents alone
+        return []
+    return [_query(question) for question in read_questions(path)]
 
 
 def _rows(path: Path) -> list[dict[str, object]]:
@@ -108,19 +112,17 @@ def _rows(path: Path) -> list[dict[str, object]]:
         return [json.loads(line) for line in stream if line.strip()]
 
 
-def _query(row: dict[str, object]) -> Query:
+def _query(question: LabelledQuestion) -> Query:
     ranges: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for evidence in row["evidence"]:  # type: ignore[attr-defined]
-        if "start" in evidence:
-            ranges[evidence["doc_id"]].append((evidence["start"], evidence["end"]))
-        else:
-            ranges[evidence["doc_id"]] += []
+    for piece in question.evidence:
+        place = [] if piece.start is None or piece.end is None else [(piece.start, piece.end)]
+        ranges[piece.document_id] += place
     return Query(
-        id=str(row["query_id"]),
-        text=str(row["query"]),
+        id=question.id,
+        text=question.text,
         evidence={document: merged(spans) for document, spans in ranges.items()},
-        scope=tuple(row["scope"]) if row["scope"] else None,  # type: ignore[arg-type]
-        language=str((row.get("meta") or {}).get("lang", "")),  # type: ignore[attr-defined]
+        scope=question.scope,
+        language=str(question.metadata.get("lang", "")),
     )
 
 

@@ -70,7 +70,8 @@ def test_each_group_of_plugins_is_documented() -> None:
 
 @pytest.mark.parametrize("name", list(cli.commands))
 def test_each_command_has_its_place_in_a_guide(name: str) -> None:
-    names = ("../README.md", "how-to.md", "tutorial.md", "formats.md", "models.md", "packs.md")
+    guides = ("how-to", "tutorial", "formats", "models", "packs", "evaluation", "tuning")
+    names = ("../README.md", *(f"{name}.md" for name in (*guides, "evaluation-answers")))
     assert f"spanwise {name}" in "".join(map(page, names))
 
 

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
-__all__ = ["capable_reply", "capable_server"]
+from spanwise.ports import ModelRequest
+
+__all__ = ["capable_answer", "capable_reply", "capable_server"]
 
 Form = Mapping[str, object]
 
@@ -21,6 +23,12 @@ _SEGMENT = re.compile(r'<segment number="(\d+)"(.*?)</segment>', re.DOTALL)
 _PASSAGE = re.compile(r"^Passage (\d+):\n<(passage\w*)>\n(.*?)\n</\2>", re.DOTALL | re.MULTILINE)
 _QUESTION = re.compile(r"<question>\n(.*?)\n</question>", re.DOTALL)
 _WORD = re.compile(r"\w{4,}")
+_SENTENCE = re.compile(r"[A-Z][^.!?]{40,200}[.!?]")
+_MADE = re.compile(r"what is known of (.+?)\?")
+_TITLE = re.compile(r"<title>\n(.*?)\n</title>", re.DOTALL)
+_GRADED = re.compile(r"^<((gold|rubric|answer)\w*)>\n(.*?)\n</\1>", re.DOTALL | re.MULTILINE)
+_TOLD = re.compile(r"\w{3,}")
+_ASKED_WORDS, _ENOUGH = 3, 0.6
 _FENCED = re.compile(r"<(document|section)>\n(.*?)\n</\1>", re.DOTALL)
 
 _QUERIES = {
@@ -65,11 +73,18 @@ def capable_server() -> ScriptedServer:
 
 def capable_reply(received: Received) -> Reply:
     """Return the answer to a request, in the form of a chat server."""
-    answered = next((make for told, make in _TASKS if received.instructions.startswith(told)), None)
-    if answered is None:
-        return chat("I do not know this task.")
-    text = json.dumps(answered(received.prompt))
+    text = _said(received.instructions, received.prompt)
     return chat(text, input_tokens=1_200, output_tokens=len(text) // 4, model="gpt-5-mini")
+
+
+def capable_answer(request: ModelRequest) -> str:
+    """Return the same answer to a request that crosses no wire: for `ScriptedModel`."""
+    return _said(request.instructions, f"{request.shared}\n{request.prompt}")
+
+
+def _said(instructions: str, prompt: str) -> str:
+    answered = next((make for told, make in _TASKS if instructions.startswith(told)), None)
+    return "I do not know this task." if answered is None else json.dumps(answered(prompt))
 
 
 def _title(said: str) -> Form:
@@ -121,6 +136,7 @@ def _answered(said: str) -> Form:
     segments = [(int(number), text) for number, text in _SEGMENT.findall(said)]
     asked = said.rpartition("The question is: ")[2]
     known = next((_STATEMENTS[word] for word in _STATEMENTS if word in asked), ())
+    known = known or _found_for(asked, segments)
     statements = [
         {"text": text, "quotes": [_placed(quote, segments) for quote in quotes]}
         for text, quotes in known
@@ -131,6 +147,62 @@ def _answered(said: str) -> Form:
         "conflicts": [],
         "missing": "",
     }
+
+
+def _found_for(
+    asked: str, segments: Sequence[tuple[int, str]]
+) -> Sequence[tuple[str, Sequence[str]]]:
+    """Return the first sentence that holds all that a made question asks for."""
+    about = _MADE.search(asked)
+    if about is None:
+        return ()
+    wanted = about.group(1).split(", ")
+    sentences = [one for _, text in segments for one in _sentences(text.partition("\n")[2])]
+    held = next((one for one in sentences if all(word in one for word in wanted)), None)
+    return () if held is None else ((held, [held]),)
+
+
+def _question(said: str) -> Form:
+    """Ask for the longest words of the sentence with most of them; its answer is the sentence."""
+    title = _TITLE.findall(said)[-1]
+    sentences = [one for one in _sentences(_part(said)) if len(_about(one)) == _ASKED_WORDS]
+    if not sentences:
+        return {"usable": False, "question": "", "answer": "", "quotes": []}
+    best = max(sentences, key=len)
+    question = f"By {title}, what is known of {', '.join(_about(best))}?"
+    return {"usable": True, "question": question, "answer": best, "quotes": [best]}
+
+
+def _part(said: str) -> str:
+    """Return the text that a question is made of."""
+    return next(str(text) for name, text in _FENCED.findall(said) if name == "document")
+
+
+def _unanswerable(said: str) -> Form:
+    title = _TITLE.findall(said)[-1]
+    return {"question": f"By {title}, which auditor of {_about(_part(said))[0]} resigned in 1987?"}
+
+
+def _sentences(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if not line.startswith(("#", "|", "<"))]
+    return [" ".join(one.split()) for one in _SENTENCE.findall(" ".join(lines))]
+
+
+def _about(sentence: str) -> list[str]:
+    words = sorted(set(_WORD.findall(sentence)), key=lambda word: (-len(word), word))
+    return words[:_ASKED_WORDS]
+
+
+def _grade(said: str) -> Form:
+    """Grade by the words of the right answer, or of the rubric, that the answer holds."""
+    parts = {name: text for _, name, text in _GRADED.findall(said)}
+    known = set(_TOLD.findall(parts.get("rubric", parts.get("gold", "")).lower()))
+    held = known & set(_TOLD.findall(parts["answer"].lower()))
+    share = len(held) / max(1, len(known))
+    reason = f"It holds {len(held)} of {len(known)} words."
+    if "rubric" in parts:
+        return {"reason": reason, "score": round(10 * share)}
+    return {"reason": reason, "verdict": "correct" if share > _ENOUGH else "incorrect"}
 
 
 def _placed(quote: str, segments: Sequence[tuple[int, str]]) -> Form:
@@ -147,5 +219,8 @@ _TASKS: Sequence[tuple[str, Callable[[str], Form]]] = (
     ("You write the queries", _queries),
     ("You rate how well passages", _ratings),
     ("You answer a question", _answered),
+    ("You write questions by which a search engine", _question),
+    ("You write questions by which it is tested", _unanswerable),
+    ("You grade the answer", _grade),
 )
 """How the instructions of a task begin, and what makes the answer from its prompt."""

@@ -21,6 +21,7 @@ __all__ = [
     "llm_option",
     "max_cost_option",
     "parse_metadata",
+    "tuning_option",
     "where_option",
 ]
 
@@ -74,6 +75,18 @@ def llm_option(*, makes: str = "") -> Callable[[_Command], _Command]:
 def max_cost_option(words: str) -> Callable[[_Command], _Command]:
     """Return what adds `--max-cost`, with what it says in the help."""
     return click.option("--max-cost", metavar="DOLLARS", type=click.FloatRange(min=0), help=words)
+
+
+def tuning_option(command: _Command) -> _Command:
+    """Add `--tuning`."""
+    return click.option(
+        "--tuning",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        default="",
+        help="Settings that `spanwise tune` wrote for these documents. Without it the setting "
+        "search.tuning counts.",
+    )(command)
 
 
 def where_option(command: _Command) -> _Command:

@@ -12,6 +12,7 @@ from spanwise.cli.arguments import (
     as_document_id,
     complete_document_ids,
     knowledge_base_option,
+    tuning_option,
     where_option,
 )
 from spanwise.cli.query_writing import WritingArguments, writing_options
@@ -47,6 +48,7 @@ class QuestionArguments(WritingArguments, RerankArguments):
     where: str | None
     tokenizer: str | None
     no_abstain: bool
+    tuning: str
     as_json: bool
 
 
@@ -106,6 +108,7 @@ def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Comman
             is_flag=True,
             help="Show text even where there is hardly any evidence.",
         ),
+        tuning_option,
         writing_options,
         reranking_options,
     )

@@ -17,15 +17,18 @@ from spanwise.cli.commands.completion import completion
 from spanwise.cli.commands.config import config
 from spanwise.cli.commands.doctor import doctor
 from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.eval import evaluate_retrieval
 from spanwise.cli.commands.excerpts import excerpts
 from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.info import info
 from spanwise.cli.commands.locate import locate
 from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.page import page
+from spanwise.cli.commands.questions import questions
 from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
 from spanwise.cli.commands.threads import threads
+from spanwise.cli.commands.tune import tune
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.failures import Failure, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
@@ -85,6 +88,9 @@ for _command in (
     locate,
     remove,
     packs,
+    questions,
+    evaluate_retrieval,
+    tune,
     info,
     doctor,
     backup,

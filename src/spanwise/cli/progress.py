@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
-from spanwise.cli.layout import count, duration, size
+from spanwise.cli.layout import count, duration, one_line, size
 from spanwise.config import wants_colour
 
 if TYPE_CHECKING:
@@ -89,6 +89,25 @@ def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
 
         def draw(done: int, total: int) -> None:
             said = f"{size(done)} of {size(total)}"
+            progress.update(task, completed=done, total=total, said=said)
+
+        yield draw
+
+
+@contextmanager
+def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Give what draws a step, how much of it is done, and how much there is.
+
+    It draws nothing if quiet, or where standard error is no terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda _step, _done, _total: None
+        return
+    with _new_progress() as progress:
+        task = progress.add_task("measuring", total=None, said="measuring")
+
+        def draw(step: str, done: int, total: int) -> None:
+            said = f"{done:,} of {total:,}, {one_line(step)}"
             progress.update(task, completed=done, total=total, said=said)
 
         yield draw

@@ -16,7 +16,10 @@ _OPTIONS = {
     "search.budget": {"search": "budget", "explain": "budget"},
     "search.preset": {"search": "preset", "explain": "preset", "excerpts": "preset"},
     "search.tokenizer": {"search": "tokenizer", "explain": "tokenizer", "excerpts": "tokenizer"},
-    "llm.model": dict.fromkeys(("add", "sync", "search", "explain", "excerpts", "ask"), "llm"),
+    "search.tuning": dict.fromkeys(("search", "explain", "excerpts", "ask"), "tuning"),
+    "llm.model": dict.fromkeys(
+        ("add", "sync", "search", "explain", "excerpts", "ask", "eval"), "llm"
+    ),
     "excerpts.excerpts": {"excerpts": "excerpts"},
     "excerpts.excerpt_tokens": {"excerpts": "excerpt_tokens"},
     "add.include": {"add": "include", "sync": "include"},

@@ -102,6 +102,12 @@ KEYS: tuple[Key, ...] = (
         meaning="Whose tokens are counted, of `excerpts` too; empty for the knowledge base's.",
     ),
     Key(
+        name="search.tuning",
+        default="",
+        meaning="File that `tune` wrote, of `excerpts`, `explain` and `ask` too; in a file, from "
+        "the folder of that file; empty for none.",
+    ),
+    Key(
         name="excerpts.excerpts",
         default=ExcerptOptions().excerpts,
         meaning="How many texts `excerpts` gives, at most.",

@@ -203,22 +203,22 @@ def _read_file(path: Path) -> Iterator[Setting]:
         if key is None:
             raise OptionError(_unknown(name, place))
         checked = _checked(key, tuple(value) if isinstance(value, list) else value, place)
-        if name == "kb":
-            checked = _folder_from(path.parent, str(checked), place)
+        if name == "kb" or (name == "search.tuning" and checked):
+            checked = _path_from(path.parent, str(checked), place, name=name)
         if name == "add.packs" and isinstance(checked, tuple):
             checked = tuple(
-                _folder_from(path.parent, one, place) if one.endswith(".toml") else one
+                _path_from(path.parent, one, place, name=name) if one.endswith(".toml") else one
                 for one in checked
             )
         yield Setting(name=name, value=checked, origin="file", place=place)
 
 
-def _folder_from(base: Path, named: str, place: str) -> str:
-    """Return a folder that a file names: from the folder of the file, or from "~"."""
+def _path_from(base: Path, named: str, place: str, *, name: str) -> str:
+    """Return a path that a file names: from the folder of the file, or from "~"."""
     try:
         return str(base / Path(named).expanduser())
     except RuntimeError as error:  # no such user, or no home
-        raise OptionError(f"{place}: kb is {named!r}; {error}: write the whole path") from error
+        raise OptionError(f"{place}: {name} is {named!r}; {error}: write the whole path") from error
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.moments import KEYWORD_SHARE
 from spanwise.core.routing import fused, keyword_weights, z
 from spanwise.core.scan import Moments
 from spanwise.core.scores import inverse_frequencies
@@ -154,10 +153,12 @@ def feature_matrix(
         cosine = z(own.astype(np.float64), scan.vector) if scan.vector else np.zeros(len(whole))
     else:
         whole = cosine = np.zeros(len(rows.chunks))
-    cosine *= 1 - KEYWORD_SHARE
-    passage = KEYWORD_SHARE * z(text.residual, scan.body) + cosine
-    local = KEYWORD_SHARE * _standardised(text.local) + cosine
-    fused_near = rows.smooth(fused(keyword_scores(scan, rows, passages), whole, scan), NARROW)
+    share = routing.keyword_share
+    cosine *= 1 - share
+    passage = share * z(text.residual, scan.body) + cosine
+    local = share * _standardised(text.local) + cosine
+    keywords = keyword_scores(scan, rows, passages)
+    fused_near = rows.smooth(fused(keywords, whole, scan, keyword_share=share), NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],

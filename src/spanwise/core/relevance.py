@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.moments import KEYWORD_SHARE
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LiftWeights", "RelevanceModel", "hedge", "shares_of", "spread_over_documents"]
+__all__ = ["CLIP", "LiftWeights", "RelevanceModel", "hedge", "shares_of", "spread_over_documents"]
 
+CLIP = 5.0
+"""Deviations of a feature; what lies further out says no more."""
 _HEDGE, _HEDGE_UNSURE = 0.2, 0.5
-_CLIP = 5.0  # deviations; what lies further out says no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,19 @@ class RelevanceModel:
     """Name of the one it was trained with; empty where that is not known."""
     rerankers: Mapping[str, float] = field(default_factory=dict)
     """What a deviation of the scores of a reranker counts, of those that were trained with."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of keywords where a passage is scored by keywords and cosine, in [0, 1]."""
+    curvature: NDArray[np.float64] | None = None
+    """Hessian of the loss that the weights were trained with, a question, (features, features).
+
+    What the training knew of each weight: tuning starts from it (`evaluation.tuning`). None where
+    it is not known.
+    """
 
     def contributions(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what each feature adds to the score of each chunk, (n, features)."""
         standard = (features - self.means) / self.deviations
-        return np.asarray(np.clip(standard, -_CLIP, _CLIP) * self.weights)
+        return np.asarray(np.clip(standard, -CLIP, CLIP) * self.weights)
 
     def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each chunk, (n,); only differences mean anything."""
@@ -106,12 +116,27 @@ class RelevanceModel:
                 table=np.array(data["table"], dtype=np.float64).T,
                 embedder=str(data.get("embedder", "")),
                 rerankers={str(k): float(v) for k, v in data.get("rerankers", {}).items()},
+                curvature=_curvature(data.get("curvature"), len(made_for)),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise OptionError(f"these weights cannot be read: {error!r}") from error
         if made_for != tuple(features):
             raise OptionError(f"these weights are for the features {made_for!r}")
         return model
+
+
+def _curvature(rows: object, count: int) -> NDArray[np.float64] | None:
+    """Return a curvature as it stands in a file, None where it holds none.
+
+    Raises:
+        ValueError: If it is no matrix of the features.
+    """
+    if rows is None:
+        return None
+    curvature = np.array(rows, dtype=np.float64)
+    if curvature.shape != (count, count):
+        raise ValueError(f"curvature has shape {curvature.shape!r} and {count} features")
+    return curvature
 
 
 def shares_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,6 +40,8 @@ class Routing:
     """Best fused score of its hits less the best of all, <= 0; the lowest where it has none."""
     order: NDArray[np.int64]
     """Positions, best first; ties go to the older document."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of keywords where they are fused with the cosine, in [0, 1]."""
 
 
 def z(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
@@ -51,12 +53,16 @@ def z(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
 
 
 def fused(
-    keyword: NDArray[np.float64], similarity: NDArray[np.float64], scan: Scan
+    keyword: NDArray[np.float64],
+    similarity: NDArray[np.float64],
+    scan: Scan,
+    *,
+    keyword_share: float = KEYWORD_SHARE,
 ) -> NDArray[np.float64]:
     """Return `0.7 z(keyword) + 0.3 z(cosine)`, without the cosine where there are no vectors."""
-    score = KEYWORD_SHARE * z(keyword, scan.keyword)
+    score = keyword_share * z(keyword, scan.keyword)
     if scan.vector is not None:
-        score += (1 - KEYWORD_SHARE) * z(similarity, scan.vector)
+        score += (1 - keyword_share) * z(similarity, scan.vector)
     return score
 
 
@@ -67,8 +73,13 @@ def keyword_weights(scan: Scan) -> NDArray[np.float64]:
     return np.where(scan.term_chunks > 0, over_chunks, over_titles)
 
 
-def route(scan: Scan) -> Routing:
-    """Return how well each document of a scan matches the question."""
+def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
+    """Return how well each document of a scan matches the question.
+
+    Args:
+        scan: What the searches saw.
+        keyword_share: Weight of keywords where they are fused with the cosine, in [0, 1].
+    """
     count = len(scan.handles)
     alone = scan.documents <= 1
     titles = scan.document_titles
@@ -80,13 +91,14 @@ def route(scan: Scan) -> Routing:
         coverage = _weighted(titles, weights)
         if coverage.max(initial=0.0) > 0:
             coverage = coverage / coverage.max()
-    best = _best_hits(scan)
+    best = _best_hits(scan, keyword_share)
     rank = 0.7 * score + 5 * coverage + 0.5 * best
     return Routing(
         score=score,
         title_coverage=coverage,
         best_hit=best,
         order=np.argsort(-rank, kind="stable"),
+        keyword_share=keyword_share,
     )
 
 
@@ -113,8 +125,8 @@ def _document_z(scan: Scan) -> NDArray[np.float64]:
     return np.asarray((scores - mean) / max(float(np.sqrt(variance)), 1e-9))
 
 
-def _best_hits(scan: Scan) -> NDArray[np.float64]:
-    score = fused(scan.hit_keywords, scan.hit_vectors, scan)
+def _best_hits(scan: Scan, keyword_share: float) -> NDArray[np.float64]:
+    score = fused(scan.hit_keywords, scan.hit_vectors, scan, keyword_share=keyword_share)
     best = np.full(len(scan.handles), score.min(initial=0.0))
     np.maximum.at(best, scan.hit_documents, score)
     return np.asarray(best - best.max()) if len(best) else best
@@ -135,16 +147,24 @@ def chosen_ranges(
         length = int(scan.document_chunks[position])
         handle = int(scan.handles[position])
         whole = length <= left
-        spans = [(0, length)] if whole else _around_hits(scan, position, length, left)
+        spans = [(0, length)] if whole else _around_hits(scan, routing, position, room=left)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
         left -= sum(end - start for start, end in spans)
     return sorted(chosen, key=lambda item: (item[0], item[1].start))
 
 
-def _around_hits(scan: Scan, position: int, length: int, room: int) -> list[tuple[int, int]]:
+def _around_hits(
+    scan: Scan, routing: Routing, position: int, *, room: int
+) -> list[tuple[int, int]]:
     """Return what stands around the hits of a document, best hit first until `room` is full."""
+    length = int(scan.document_chunks[position])
     mine = np.flatnonzero(scan.hit_documents == position)
-    score = fused(scan.hit_keywords[mine], scan.hit_vectors[mine], scan)
+    score = fused(
+        scan.hit_keywords[mine],
+        scan.hit_vectors[mine],
+        scan,
+        keyword_share=routing.keyword_share,
+    )
     wanted: set[int] = set()
     for hit in mine[np.argsort(-score, kind="stable")].tolist():
         chunk = int(scan.hit_chunks[hit])

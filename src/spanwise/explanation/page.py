@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from bisect import bisect_right
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from spanwise.explanation.decisions import DECISIONS
 from spanwise.explanation.explanation import SPREAD
+from spanwise.explanation.single_file import SingleFile, asset
 
 if TYPE_CHECKING:
     from spanwise.explanation.explanation import (
@@ -25,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["render_page"]
 
+_PACKAGE = "spanwise.explanation"
+_STYLES = ("ground.css", "page.css")
 _SCRIPTS = (
+    "elements.js",
     "solver.js",
     "data.js",
     "choice.js",
@@ -47,38 +47,17 @@ _TITLE_CHARS, _PATH_CHARS, _QUESTION_CHARS = 200, 120, 2_000
 
 def render_page(explanation: Explanation) -> str:
     """Return the page; it lists as many candidates as fit into a million bytes."""
-    style, script = _asset("page.css"), "\n".join(map(_asset, _SCRIPTS))
-    page = _asset("page.html")
-    for name, text in (
-        ("{{style_hash}}", _hash(style)),
-        ("{{script_hash}}", _hash(script)),
-        ("{{style}}", style),
-        ("{{script}}", script),
-    ):
-        page = page.replace(name, text)
-    before, _, after = page.partition("{{data}}")
-    data = ""
+    page = SingleFile.of(
+        asset(_PACKAGE, "page.html"),
+        styles=[asset(_PACKAGE, name) for name in _STYLES],
+        scripts=[asset(_PACKAGE, name) for name in _SCRIPTS],
+    )
+    written = ""
     for listed, chars in _MEASURES:
-        data = _encoded(_Data.of(explanation, listed=listed, chars=chars).plain())
-        if len(page) + len(data.encode("utf-8")) <= _MOST_BYTES:
+        written = page.with_data(_Data.of(explanation, listed=listed, chars=chars).plain())
+        if len(written.encode("utf-8")) <= _MOST_BYTES:
             break
-    return before + data + after
-
-
-def _asset(name: str) -> str:
-    return resources.files("spanwise.explanation").joinpath(name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    """Return what a content security policy names a text by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
-
-
-def _encoded(value: Plain) -> str:
-    """Return JSON that ends no element and opens none, whatever its texts say."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return written
 
 
 @dataclass(frozen=True, slots=True)

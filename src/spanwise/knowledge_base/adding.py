@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
     from spanwise.ports import Embedder, LanguageModel, Listener, Store
-    from spanwise.types import IngestProgress, IngestReport, Scalar
+    from spanwise.types import Document, IngestProgress, IngestReport, Scalar
 
 __all__ = ["Adding"]
 
@@ -229,6 +229,17 @@ class Adding:
             enricher=enricher,
         )
         return self._ingestor.add_document(document, job=job)
+
+    def add_parsed(self, document: Document, *, given: GivenParts) -> IngestReport:
+        """Add a document of another knowledge base as it was parsed there, for evaluation.
+
+        Raises:
+            DocumentError: If its chunks cannot be embedded; the error of the embedder is its cause.
+            OptionError: If the parts do not fit to it.
+        """
+        from spanwise.ingest import IngestJob
+
+        return self._ingestor.add_document(document, job=IngestJob(given={document.id: given}))
 
     @cached_property
     def _ingestor(self) -> Ingestor:

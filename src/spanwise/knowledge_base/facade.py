@@ -17,8 +17,10 @@ from spanwise.knowledge_base.information import information
 from spanwise.knowledge_base.opening import named_embedder, open_store
 from spanwise.knowledge_base.packs import Packs
 from spanwise.knowledge_base.query_writing import QueryWriting
+from spanwise.knowledge_base.recutting import parts_of
 from spanwise.knowledge_base.settings import settle, wanted_settings
 from spanwise.knowledge_base.threads import KeptThreads
+from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.knowledge_base.writing import copy_to
 from spanwise.options import (
     ChunkOptions,
@@ -27,6 +29,7 @@ from spanwise.options import (
     ParseOptions,
     SectionOptions,
 )
+from spanwise.query.tuning import read_tuning
 
 if TYPE_CHECKING:
     from spanwise.ports import Embedder, Listener
@@ -60,6 +63,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         parse: ParseOptions | None = None,
         fetch: FetchOptions | None = None,
         models: ModelOptions | None = None,
+        tuning: str | Path | None = None,
         listener: Listener | None = None,
     ) -> None:
         """Open a knowledge base, or make it.
@@ -78,12 +82,16 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             parse: Limits for parsing a file.
             fetch: Limits for fetching a URL.
             models: How models are called: limits, further calls, money.
+            tuning: File of settings that `spanwise tune` wrote for these documents; None for the
+                shipped ones. Not recorded. A new knowledge base gets the chunks that it wants.
             listener: Hears the steps of searches, and the calls of models of an ingest.
 
         Raises:
             FormatError: If the folder is no knowledge base, or of a newer version.
-            EmbedderMismatchError: If its vectors were made by another embedder.
-            OptionError: If it was made with other options than those given.
+            EmbedderMismatchError: If its vectors were made by another embedder, or the tuning was
+                made for another one.
+            OptionError: If it was made with other options than those given, or the tuning cannot
+                be read.
         """
         self._path = checked_path(path)
         self._folder = self._path.absolute()  # where it lies when the working folder changes
@@ -91,6 +99,10 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         self._fetch = fetch or FetchOptions()
         self._models = models or ModelOptions()
         self._listener = listener
+        self._tuning = None if tuning is None else read_tuning(tuning)
+        is_new = not self._path.exists()
+        if chunks is None and is_new and self._tuning is not None:
+            chunks = self._tuning.chunks
         embedder = named_embedder(embedder, models=self._models)
         self._given_embedder = None if isinstance(embedder, str) else embedder
         wanted = wanted_settings(
@@ -99,11 +111,13 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             sections=sections,
             chunks=chunks,
             packs=packs,
-            is_new=not self._path.exists(),
+            is_new=is_new,
         )
         self._store = open_store(path, create=create)
         try:
             self._settings = settle(self._store, wanted, embedder=embedder)
+            if self._tuning is not None:
+                check_tuning(self._tuning, self._settings, place=str(tuning))
         except BaseException:
             self._store.close()
             raise
@@ -161,7 +175,49 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
 
     def info(self) -> KnowledgeBaseInfo:
         """Return what the knowledge base holds and how it was made."""
-        return information(self._store, path=self._path, folder=self._folder)
+        return information(self._store, path=self._path, folder=self._folder, tuning=self._tuning)
+
+    def in_other_chunks(
+        self,
+        path: str | Path,
+        chunks: ChunkOptions,
+        *,
+        on_document: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> KnowledgeBase:
+        """Return a new knowledge base with the same documents in other chunks, for evaluation.
+
+        Documents stay as they were parsed, and keep titles, summaries, sections, contexts of chunks
+        and packs. The same embedder embeds the chunks.
+
+        Args:
+            path: Of the new one; its folder must not exist.
+            chunks: How the documents are cut.
+            on_document: Called before each document with how many are done, and how many there are.
+
+        Raises:
+            DocumentError: If chunks cannot be embedded; the error of the embedder is its cause.
+            StoreError: If it cannot be written.
+        """
+        other = KnowledgeBase(
+            path,
+            embedder=self._embedder,
+            tokenizer=self._settings.tokenizer,
+            sections=self._settings.sections,
+            chunks=chunks,
+            packs=(),
+            models=self._models,
+        )
+        try:
+            other.packs.adopt(self.packs)
+            records = self.list()
+            for done, record in enumerate(records):
+                on_document(done, len(records))
+                other.add_parsed(self.get(record.id), given=parts_of(self, record))
+            other.optimise()
+        except BaseException:
+            other.close()
+            raise
+        return other
 
     def optimise(self) -> None:
         """Bring the index up to date and compact it; searches are right without, and slower."""

@@ -13,17 +13,21 @@ from spanwise.types import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
     from spanwise.ports import Store
+    from spanwise.query.tuning import Tuning
 
 __all__ = ["folder_bytes", "information"]
 
 
-def information(store: Store, *, path: Path, folder: Path) -> KnowledgeBaseInfo:
+def information(
+    store: Store, *, path: Path, folder: Path, tuning: Tuning | None
+) -> KnowledgeBaseInfo:
     """Return what a knowledge base holds and how it was made.
 
     Args:
         store: Its store.
         path: As the caller wrote it.
         folder: Where it lies.
+        tuning: That it was opened with.
     """
     records = store.list_records()
     settings = store.ensure_settings({})
@@ -33,6 +37,7 @@ def information(store: Store, *, path: Path, folder: Path) -> KnowledgeBaseInfo:
         for one in records
     )
     packs = recorded_packs(settings.get("packs", ""))
+    tuned = {} if tuning is None else {"tuning": tuning.words}
     return KnowledgeBaseInfo(
         path=str(path),
         documents=len(records),
@@ -40,7 +45,7 @@ def information(store: Store, *, path: Path, folder: Path) -> KnowledgeBaseInfo:
         chars=sum(record.chars for record in records),
         tokens=sum(record.tokens for record in records),
         bytes_on_disk=folder_bytes(folder),
-        settings={**settings, "packs": ", ".join(named.pack.name for named in packs)},
+        settings={**settings, "packs": ", ".join(named.pack.name for named in packs), **tuned},
         fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
         partial=sum(record.status == "partial" for record in records),
         needs_ocr=sum(record.status == "needs_ocr" for record in records),

@@ -105,6 +105,10 @@ class Packs:
         self._record([*kept, *wanted.values()])
         return self.list()
 
+    def adopt(self, others: Packs) -> None:
+        """Use the packs of another knowledge base, in place of all that are in use."""
+        self._record(others._used())
+
     def remove(self, *names: str) -> tuple[PackInfo, ...]:
         """Use packs no longer.
 

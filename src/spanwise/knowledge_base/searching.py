@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from spanwise.calls.reranking import RerankCaller
 from spanwise.knowledge_base.asking import asked, within
 from spanwise.knowledge_base.opening import open_embedder
+from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.options import ExcerptOptions, PublishedOptions, RerankOptions, SegmentOptions
 from spanwise.query import Searcher, shipped_model
 from spanwise.query.rerank import Reranking
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
     from spanwise.options import ModelOptions
     from spanwise.ports import Embedder, Listener, Reranker, Store
+    from spanwise.query.tuning import Tuning
     from spanwise.types import ExcerptResult, SearchResult
 
 __all__ = ["Searching"]
@@ -38,6 +40,7 @@ class Searching:
     _given_embedder: Embedder | None
     _listener: Listener | None
     _models: ModelOptions
+    _tuning: Tuning | None
 
     def search(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -188,6 +191,19 @@ class Searching:
         caller = RerankCaller(reranker=rerank, cache=self._store)
         return Reranking(caller=caller, options=options or RerankOptions())
 
+    def check_tuning(self, tuning: Tuning, *, place: str = "the tuning") -> None:
+        """Raise if a tuning was made for another embedder or other chunks, for evaluation.
+
+        Args:
+            tuning: As it was read.
+            place: File of the tuning, for messages.
+
+        Raises:
+            EmbedderMismatchError: If the embedder is another one.
+            OptionError: If it wants other chunks.
+        """
+        check_tuning(tuning, self._settings, place=place)
+
     def searcher(self, model: RelevanceModel) -> Searcher:
         """Return what searches this knowledge base with another relevance model, for evaluation."""
         return Searcher(
@@ -205,7 +221,8 @@ class Searching:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return self.searcher(shipped_model())
+        searcher = self.searcher(shipped_model())
+        return searcher if self._tuning is None else searcher.tuned(self._tuning)
 
     @cached_property
     def _embedder(self) -> Embedder | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spanwise.calls.embedding import embedding_usage, one_side
 from spanwise.core.question import read_question
 from spanwise.errors import ModelError, ModelKeyError, QueryError
+from spanwise.options import SegmentOptions
 from spanwise.providers.tokens import make_tokenizer
 from spanwise.query.evidence import gather
 from spanwise.query.excerpts import Excerpter, Excerpts
@@ -26,6 +27,7 @@ from spanwise.types import ExcerptResult, SearchResult, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spanwise.core.abstention import Judgement
     from spanwise.core.question import Question
     from spanwise.core.relevance import RelevanceModel
     from spanwise.explanation import Explanation
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
     from spanwise.query.evidence import Evidence
     from spanwise.query.meter import Meter
     from spanwise.query.rerank import Reranking
+    from spanwise.query.tuning import Tuning
     from spanwise.types import Segment
 
-__all__ = ["Searcher"]
+__all__ = ["COMPARISON_CHARGE", "Searcher"]
 
-_COMPARISON_CHARGE = 1 / 3
+COMPARISON_CHARGE = 1 / 3
+"""Of the segment charge, for a question that compares: it wants a place in each document."""
 _MAX_QUERIES = 16
 
 
@@ -82,6 +86,13 @@ class Searcher:
     """Name of the tokenizer of the knowledge base."""
     model: RelevanceModel
     listener: Listener | None = None
+    balanced: SegmentOptions = SegmentOptions.BALANCED
+    """What stands for the preset of that name: something else where it was tuned."""
+    judging_model: RelevanceModel | None = None
+    """By whose scores it is judged whether anything was found; None for `model`. The judgement was
+    fitted to the scores of one model, and others have another scale."""
+    falls_back: bool = True
+    """Whether a search goes on by keywords alone where its embedder fails, and says so."""
 
     def search(
         self,
@@ -154,6 +165,7 @@ class Searcher:
             SpanwiseError: As `search`.
         """
         steps = _Steps(self.listener)
+        options = replace(options, segments=self._segments(options.segments))
         found = Excerpts()
         with self.store.snapshot() as snapshot:
             asked = _read_all([text, *queries], snapshot)
@@ -166,7 +178,7 @@ class Searcher:
                 reranking=reranking,
             )
             evidence = gathered.evidence
-            judgement = judge(evidence, model=self.model, embedder=gathered.embedder)
+            judgement = self._judged(gathered)
             if evidence is not None:
                 excerpter = Excerpter(
                     evidence,
@@ -210,6 +222,7 @@ class Searcher:
     ) -> tuple[SearchResult, Extractor | None]:
         """Return the result of a search, and what chose it; None where there was nothing."""
         steps = _Steps(self.listener)
+        options = replace(options, segments=self._segments(options.segments))
         meter = make_meter(options.tokenizer, self.tokenizer)
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
@@ -218,7 +231,7 @@ class Searcher:
             asked, snapshot, steps=steps, meter=meter, scope=scope, reranking=reranking
         )
         evidence = gathered.evidence
-        judgement = judge(evidence, model=self.model, embedder=gathered.embedder)
+        judgement = self._judged(gathered)
         if evidence is not None:
             extractor = Extractor(
                 evidence=evidence,
@@ -258,6 +271,25 @@ class Searcher:
         )
         return result, extractor
 
+    def tuned(self, tuning: Tuning) -> Searcher:
+        """Return what searches with tuned settings."""
+        return replace(
+            self,
+            model=tuning.model,
+            balanced=tuning.segments,
+            judging_model=self.judging_model or self.model,
+        )
+
+    def _judged(self, gathered: _Gathered) -> Judgement:
+        return judge(
+            gathered.evidence,
+            model=self.judging_model or self.model,
+            embedder=gathered.embedder,
+        )
+
+    def _segments(self, options: SegmentOptions) -> SegmentOptions:
+        return self.balanced if options == SegmentOptions.BALANCED else options
+
     def _gathered(
         self,
         asked: Sequence[Question],
@@ -280,6 +312,8 @@ class Searcher:
         except ModelKeyError:
             raise
         except ModelError as error:
+            if not self.falls_back:
+                raise
             warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
             used = None
             searched = search(embedder=None)
@@ -362,5 +396,5 @@ def _options_for(questions: Sequence[Question], options: SearchOptions) -> Searc
     if not any(question.compares for question in questions):
         return options
     segments = options.segments
-    charge = segments.segment_charge * _COMPARISON_CHARGE
+    charge = segments.segment_charge * COMPARISON_CHARGE
     return replace(options, segments=replace(segments, segment_charge=charge))

@@ -51,18 +51,23 @@ class Reranking:
 
     caller: RerankCaller
     options: RerankOptions
+    falls_back: bool = True
+    """Whether a search goes on without a reranker that fails."""
 
     def ask(self, read: _Read) -> RerankReply | ModelError:
         """Return what the reranker says of some texts, or how it failed.
 
         Raises:
             ModelKeyError: If the provider refuses the key: no search would be reranked.
+            ModelError: If it fails, and nothing falls back.
         """
         try:
             return self.caller.rerank(read.query, read.texts, read.documents)
         except ModelKeyError:
             raise
         except ModelError as error:
+            if not self.falls_back:
+                raise
             return error
 
 
@@ -92,6 +97,7 @@ def rerank(
 
     Raises:
         ModelKeyError: If the provider refuses the key.
+        ModelError: If the reranker fails, and nothing falls back.
     """
     if reranking is None:
         return Reranked(found=tuple(found))

@@ -142,7 +142,7 @@ def weigh(
         documents=scope.documents,
     )
     scan = word_scan(scan, words)
-    routing = route(scan)
+    routing = route(scan, keyword_share=model.keyword_share)
     chosen = chosen_ranges(scan, routing)
     if not chosen:
         return None

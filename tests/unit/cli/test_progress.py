@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.cli.progress import IngestBar, copy_bar, waiting
+from spanwise.cli.progress import IngestBar, copy_bar, step_bar, waiting
 from spanwise.types import IngestProgress
 
 
@@ -95,6 +95,26 @@ def test_a_copy_is_drawn_on_a_terminal_alone(
     assert written.out == ""
     assert "25%" in written.err
     assert "5.0 MB of 20.0 MB" in written.err
+
+
+def test_steps_are_drawn_on_a_terminal_alone_unless_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with step_bar(quiet=False) as draw:
+        draw("searching", 1, 4)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with step_bar(quiet=True) as draw:
+        draw("searching", 2, 4)
+    assert capsys.readouterr().err == ""
+    with step_bar(quiet=False) as draw:
+        draw("exact\x1b[31m", 3_000, 4_000)
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "75%" in written.err
+    assert "3,000 of 4,000, exact" in written.err
+    assert "\x1b[31m," not in written.err
 
 
 def test_a_wait_is_told_on_a_terminal_alone(

@@ -50,6 +50,7 @@ class _AddArguments(MakingArguments):
     allow_private: bool
     ignore_robots: bool
     id: str | None
+    tuning: str | None
     quiet: bool
     as_json: bool
 
@@ -98,6 +99,12 @@ class _AddArguments(MakingArguments):
     "--ignore-robots",
     is_flag=True,
     help="Fetch URLs that the robots.txt of their server forbids to programs.",
+)
+@click.option(
+    "--tuning",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Cut chunks as this file of `spanwise tune` wants them, in a new knowledge base.",
 )
 @click.option("--id", metavar="ID", help="Id of what comes from standard input (-).")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
@@ -158,7 +165,13 @@ def _ingest(
         document_id=None if arguments["dry_run"] else name,
     )
     with KnowledgeBase(
-        folder, fetch=fetch, parse=parse, models=models, listener=bar, **making_keywords(path)
+        folder,
+        fetch=fetch,
+        parse=parse,
+        models=models,
+        tuning=arguments["tuning"],
+        listener=bar,
+        **making_keywords(path),
     ) as knowledge_base:
         return knowledge_base.add(
             *sources,

@@ -15,6 +15,7 @@ from spanwise.cli.arguments import (
     knowledge_base_option,
     llm_option,
     max_cost_option,
+    tuning_option,
     where_option,
 )
 from spanwise.cli.asking import asked_question
@@ -47,6 +48,7 @@ class _AskingArguments(TypedDict):
     guidance: str
     document: tuple[str, ...]
     where: str | None
+    tuning: str
     max_cost: float | None
     thread: str | None
     chat: bool
@@ -135,6 +137,7 @@ class _AskingArguments(TypedDict):
     help="Answer from this document alone; repeat for more.",
 )
 @where_option
+@tuning_option
 @max_cost_option("Most US dollars that the answer may cost.")
 @click.option(
     "--thread",
@@ -165,7 +168,8 @@ def ask(**arguments: Unpack[_AskingArguments]) -> ExitCode:
     question = asked_question(arguments["question"])
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+    tuning = arguments["tuning"] or None
+    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
         if arguments["as_json"]:
             answer = knowledge_base.ask(question, **_keywords(arguments))
             # Wall times are left out, as of a search; `usage` says what this run took.
@@ -193,7 +197,8 @@ def _chat(arguments: _AskingArguments) -> ExitCode:
     # Made once: its limits are those of all questions together.
     keywords["llm"] = make_language_model(arguments["llm"], options=models)
     path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+    tuning = arguments["tuning"] or None
+    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
 
         def answer(question: str, thread_id: str) -> None:
             _draw(knowledge_base, question, {**keywords, "thread": thread_id}, page)

@@ -96,7 +96,8 @@ def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     reranking = rerank_keywords(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+    tuning = arguments["tuning"] or None
+    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
 
         def find(searched: Searched) -> ExcerptResult:
             return knowledge_base.excerpts(

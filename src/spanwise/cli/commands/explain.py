@@ -101,9 +101,13 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
         # Wall times are left out: the same question gives the same bytes.
         result = {**explanation.result.to_dict()}
         del result["seconds"]
-        write_json({**plain, "result": result}, sys.stdout)
+        tuned = {"tuning": arguments["tuning"]} if arguments["tuning"] else {}
+        write_json({**plain, "result": result, **tuned}, sys.stdout)
     else:
-        draw_explanation(explanation, Page(), top=arguments["top"])
+        page = Page()
+        draw_explanation(explanation, page, top=arguments["top"])
+        if arguments["tuning"]:
+            page.wrapped(f"tuned by {one_line(arguments['tuning'])}", "dim")
     return ExitCode.NOTHING_FOUND if explanation.result.not_found else ExitCode.OK
 
 
@@ -113,7 +117,8 @@ def _explanation(arguments: _ExplainArguments) -> Explanation:
     asked = search_keywords(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+    tuning = arguments["tuning"] or None
+    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
         searched = searched_by(
             knowledge_base,
             asked["question"],

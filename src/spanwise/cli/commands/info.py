@@ -12,7 +12,7 @@ from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, size
 from spanwise.cli.teaching import TeachingCommand
-from spanwise.config import knowledge_base_path
+from spanwise.config import knowledge_base_path, setting
 
 __all__ = ["info"]
 
@@ -38,7 +38,8 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
     """Say what a knowledge base holds, how it was made, and which fields filters can name."""
     from spanwise.knowledge_base import KnowledgeBase
 
-    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+    tuning = str(setting("search.tuning")) or None
+    with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:
         said = knowledge_base.info()
     if as_json:
         write_json(said, sys.stdout)

@@ -102,7 +102,12 @@ def _search(arguments: _SearchArguments) -> tuple[SearchResult, WrittenImages]:
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     with KnowledgeBase(
-        path, create=False, models=models, parse=parse_options(), fetch=fetch_options()
+        path,
+        create=False,
+        models=models,
+        tuning=arguments["tuning"] or None,
+        parse=parse_options(),
+        fetch=fetch_options(),
     ) as knowledge_base:
         searched = searched_by(
             knowledge_base,

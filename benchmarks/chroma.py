@@ -1,0 +1,167 @@
+"""Chroma's own metric on its corpora, against its chunkers: python -m benchmarks.chroma DATASETS.
+
+    python -m benchmarks.chroma DATASETS --embedder sentence-transformers:MODEL
+
+The chunkers of Chroma's study retrieve the five nearest chunks; Spanwise searches with the preset
+"precise" at several budgets of text, in chunks of the default size and of half of it: the evidence
+of most questions is shorter than a chunk. Figures are those of the study: recall, precision and IoU
+over all that was returned, overlaps counted twice. Run `python -m benchmarks.train DATASETS` first:
+Spanwise searches with weights that were trained on the other sets. An embedder other than the
+static one is used by the chunkers alone. Prints a table in Markdown and writes it to the output
+folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import train
+from benchmarks.lib.chroma_chunks import Embed, cluster, fixed, recursive
+from benchmarks.lib.datasets import Dataset, Query, read_dataset
+from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.scoring import CHARS_A_TOKEN, Range, interval
+from benchmarks.quality import Search, model_without, spanwise_search
+from spanwise.evaluation.metrics.chroma import chroma_metrics
+from spanwise.evaluation.metrics.places import Place
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.options import ChunkOptions, ModelOptions, SegmentOptions
+from spanwise.providers.wordllama import WordLlama
+from spanwise.registry import make_embedder
+
+_SET = "chroma"
+_RETURNED = 5
+_TOKENS = 200
+_BUDGETS = (150, 200, 250, 300, 325, 400, 500, 750, 1_000)
+_SIZES = {
+    "": ChunkOptions(),
+    ", chunks of 200 characters": ChunkOptions(target=200, max=230, paragraph_min=100),
+}
+_BATCH = 512
+Find = Callable[[Query], list[Range]]
+
+
+def in_batches(embed: Embed) -> Embed:
+    """Return what embeds any number of texts."""
+
+    def embed_all(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        starts = range(0, len(texts), _BATCH)
+        return np.concatenate([embed(texts[at : at + _BATCH]) for at in starts])
+
+    return embed_all
+
+
+def nearest(dataset: Dataset, chunks: Sequence[Range], embed: Embed) -> Find:
+    """Return a search for the chunks whose vectors are nearest."""
+    texts = {document.id: document.text() for document in dataset.documents}
+    vectors = embed([texts[document][start:end] for document, start, end in chunks])
+    vectors = vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)
+
+    def find(query: Query) -> list[Range]:
+        order = np.argsort(-(vectors @ embed([query.text])[0]), kind="stable")
+        return [chunks[at] for at in order[:_RETURNED].tolist()]
+
+    return find
+
+
+def chunkings(dataset: Dataset, embed: Embed) -> dict[str, list[Range]]:
+    """Return the chunks of all documents by the name of what cut them."""
+    cuts: dict[str, Callable[[str], list[tuple[int, int]]]] = {
+        f"fixed {_TOKENS}": lambda text: fixed(text, _TOKENS),
+        f"recursive {_TOKENS}": lambda text: recursive(text, _TOKENS),
+        f"cluster {_TOKENS}": lambda text: cluster(text, _TOKENS, embed),
+    }
+    return {
+        name: [(d.id, start, end) for d in dataset.documents for start, end in cut(d.text())]
+        for name, cut in cuts.items()
+    }
+
+
+def build(dataset: Dataset, out: Path, chunks: ChunkOptions) -> KnowledgeBase:
+    """Return a new knowledge base with the documents of a dataset, in chunks of some size."""
+    path = out / f"{dataset.name}-{chunks.target}.kb"
+    shutil.rmtree(path, ignore_errors=True)
+    base = KnowledgeBase(path, chunks=chunks)
+    for document in dataset.documents:
+        base.add_text(document.text(), document_id=document.id, title=document.title)
+    base.optimise()
+    return base
+
+
+def _at(search: Search, budget: int) -> Find:
+    return lambda query: search(query, budget)
+
+
+def row(name: str, dataset: Dataset, find: Find) -> str:
+    """Return the line of the table of one method."""
+    figures, tokens, texts = [], [], []
+    for query in dataset.queries:
+        found = find(query)
+        ((document, ranges),) = query.evidence.items()
+        places = [
+            Place(document_id=d, characters=(start, end), pages=range(0), text="")
+            for d, start, end in found
+        ]
+        got = chroma_metrics([(document, one) for one in ranges], places)
+        figures.append([got["chroma_recall"], got["chroma_precision"], got["chroma_iou"]])
+        tokens.append(sum(end - start for _, start, end in found) / CHARS_A_TOKEN)
+        texts.append(len(found))
+    values = np.array(figures) * 100
+    cells = []
+    for column in values.T:
+        low, high = interval(column)
+        cells.append(f"{column.mean():.1f} [{low:.1f}, {high:.1f}]")
+    said = f"| {name} | {' | '.join(cells)} | {np.mean(tokens):.0f} | {np.mean(texts):.1f} |"
+    print(said, flush=True)
+    return said
+
+
+def run(folder: Path, out: Path, embedder: str) -> None:
+    """Measure the chunkers with one embedder, and Spanwise; print and write the table."""
+    dataset = read_dataset(folder)
+    columns = ("", "recall %", "precision %", "IoU %", "tokens of text", "texts")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    embeds: dict[str, Embed] = {"static vectors": in_batches(WordLlama().embed)}
+    if embedder:
+        embeds[embedder] = in_batches(make_embedder(embedder, options=ModelOptions()).embed)
+    for name, embed in embeds.items():
+        for chunking, chunks in chunkings(dataset, embed).items():
+            lines.append(row(f"{chunking}, {name}", dataset, nearest(dataset, chunks, embed)))
+    for size, options in _SIZES.items():
+        with build(dataset, out, options) as base:
+            searcher = base.searcher(model_without(out, dataset.name))
+            search = spanwise_search(searcher, SegmentOptions.PRECISE)
+            for budget in _BUDGETS:
+                name = f"Spanwise, precise{size}, {budget} tokens"
+                lines.append(row(name, dataset, _at(search, budget)))
+    report = "\n".join(lines) + "\n"
+    (out / "chroma.md").write_text(report, encoding="utf-8")
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--embedder", default="", help="of the chunkers, beside the static one")
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    given = parser.parse_args()
+    if given.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write_samples(Path(folder))
+            out = Path(folder) / "out"
+            train.run(Path(folder), out, SAMPLE_SETS, None)
+            run(Path(folder) / SAMPLE_SETS[0], out, "")
+    elif given.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        run(given.datasets / _SET, given.out, given.embedder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Retrievers of other frameworks, each run in an environment of its own."""

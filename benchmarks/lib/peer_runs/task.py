@@ -1,0 +1,57 @@
+"""What a peer is asked: answer the questions of a dataset, and write what it returned.
+
+    python -m benchmarks.lib.peer_runs.PEER DATASET OUT [--queries N]
+
+Writes `METHOD-BUDGET.jsonl` in the format of predictions (`{"query_id", "segments"}`, best first,
+each with `doc_id`, `start` and `end` in characters) and `METHOD.json` with version and seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.lib.datasets import Dataset, Query, read_dataset
+
+Range = tuple[str, int, int]
+Search = Callable[[Query, int], list[Range]]
+"""From a question and a budget in tokens to ranges, best first."""
+Build = Callable[[Dataset], Search]
+"""Takes the documents in, and returns what searches them."""
+
+BUDGETS = (1_000, 4_000)
+
+
+def answer(methods: Mapping[str, Build], *, package: str) -> None:
+    """Read the command line, run each method, and write what it returned."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--queries", type=int)
+    given = parser.parse_args()
+    dataset = read_dataset(given.dataset, limit=given.queries)
+    given.out.mkdir(parents=True, exist_ok=True)
+    for method, build in methods.items():
+        started = time.perf_counter()
+        search = build(dataset)
+        built = time.perf_counter()
+        for budget in BUDGETS:
+            rows = [_row(query, search(query, budget)) for query in dataset.queries]
+            path = given.out / f"{method}-{budget}.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        searches = max(len(dataset.queries), 1) * len(BUDGETS)
+        took = {
+            "package": f"{package} {version(package)}",
+            "ingest_seconds": built - started,
+            "search_seconds": (time.perf_counter() - built) / searches,
+        }
+        (given.out / f"{method}.json").write_text(json.dumps(took), encoding="utf-8")
+
+
+def _row(query: Query, ranges: list[Range]) -> dict[str, object]:
+    segments = [{"doc_id": d, "start": start, "end": end} for d, start, end in ranges]
+    return {"query_id": query.id, "segments": segments}

@@ -1,0 +1,183 @@
+"""What tuning gains: python -m benchmarks.tuning DATASETS [--sets NAMES] [--queries N].
+
+The questions of each set are split by documents into halves; search is tuned on one and measured
+on the other, both ways, from weights that never saw the set (`benchmarks.train`). Three ways are
+measured: with all questions of a half, with twenty of them, and with questions made out of the
+documents. Recall at 1,000 and 4,000 tokens, paired. Prints Markdown and writes it to the output
+folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import train
+from benchmarks.lib.datasets import TEXT_SETS, read_dataset
+from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.training import build, labelled
+from benchmarks.quality import BUDGETS, model_without
+from spanwise.core.relevance import RelevanceModel
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import LabelledQuestion
+from spanwise.evaluation.statistics import document_clusters, mean_interval
+from spanwise.evaluation.tuning import TuneOptions, made_questions, tune
+from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.measuring import Measure
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.query.tuning import Tuning
+
+PACKED = ("financebench_txt",)
+"""Sets that are measured with the packs that come with Spanwise."""
+FEW = 20
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One set: where is searched, from what weights, and what is asked."""
+
+    base: KnowledgeBase
+    model: RelevanceModel
+    questions: Sequence[LabelledQuestion]
+
+    def recalls(
+        self, asked: Sequence[LabelledQuestion], tuning: Tuning | None, *, model: RelevanceModel
+    ) -> Floats:
+        """Return what questions reach at each budget."""
+        searcher = self.base.searcher(model)
+        if tuning is not None:
+            searcher = replace(searcher, model=tuning.model, balanced=tuning.segments)
+        measure = Measure(budgets=BUDGETS, tokenizer="chars:4", reranking=None)
+        return np.array(measure.recalls(asked, base=self.base, searcher=searcher))
+
+    def tuned(self, asked: Sequence[LabelledQuestion], *, is_made: bool = False) -> Tuning | None:
+        """Return what some questions say; None where they are too few."""
+        try:
+            report = tune(
+                self.base,
+                asked,
+                options=TuneOptions(budgets=BUDGETS, tokenizer="chars:4"),
+                model=self.model,
+                source="made" if is_made else "labelled",
+            )
+        except OptionError as error:
+            print(f"  not tuned: {error}", flush=True)
+            return None
+        print(f"  {report.tuning.words}", flush=True)
+        return report.tuning
+
+
+def spread(questions: Sequence[LabelledQuestion], count: int) -> list[LabelledQuestion]:
+    """Return some questions, evenly spread."""
+    count = min(count, len(questions))
+    return [questions[at * len(questions) // count] for at in range(count)]
+
+
+def measure_set(setting: Setting, *, ways: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
+    """Return recall before and after tuning, by way."""
+    questions = setting.questions
+    before = setting.recalls(questions, None, model=setting.model)
+    found: dict[str, tuple[Floats, Floats]] = {}
+    halves = fold_questions(questions, folds=2)
+    for way in ways:
+        after = before.copy()
+        if way == "made":
+            tuning = setting.tuned(made_questions(setting.base), is_made=True)
+            after = setting.recalls(questions, tuning, model=setting.model)
+        else:
+            for half in halves.numbers:
+                inside = [at for at, part in enumerate(halves.of) if part == half]
+                others = [q for q, part in zip(questions, halves.of, strict=True) if part != half]
+                tuning = setting.tuned(others if way == "all" else spread(others, FEW))
+                asked = [questions[at] for at in inside]
+                after[inside] = setting.recalls(asked, tuning, model=setting.model)
+        found[way] = before, after
+    return found
+
+
+def row(name: str, way: str, recalls: tuple[Floats, Floats], groups: Sequence[str]) -> str:
+    """Return a row of the table."""
+    before, after = (one * 100 for one in recalls)
+    clusters = document_clusters(groups).ids
+    cells = []
+    for at in range(len(BUDGETS)):
+        difference = mean_interval((after - before)[:, at].tolist(), clusters=clusters)
+        cells.append(
+            f"{before[:, at].mean():.1f} -> {after[:, at].mean():.1f}, {difference.mean:+.1f} "
+            f"[{difference.low:.1f}, {difference.high:.1f}]"
+        )
+    return f"| {name} | {way} | {len(before)} | {' | '.join(cells)} |"
+
+
+def measured_rows(setting: Setting, name: str, ways: Sequence[str]) -> list[str]:
+    """Return the rows of a set."""
+    started = time.perf_counter()
+    groups = [one.evidence[0].document_id for one in setting.questions]
+    rows = [
+        row(name, way, recalls, groups) for way, recalls in measure_set(setting, ways=ways).items()
+    ]
+    print("\n".join([*rows, f"  {time.perf_counter() - started:.0f} s"]), flush=True)
+    return rows
+
+
+def run(
+    datasets: Path, out: Path, names: Sequence[str], queries: int | None, ways: Sequence[str]
+) -> None:
+    """Measure some sets; print and write the table."""
+    rows = []
+    for name in names:
+        dataset = read_dataset(datasets / name, limit=queries)
+        with build(dataset, out) as base:
+            if name not in PACKED:
+                base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
+            setting = Setting(
+                base=base,
+                model=model_without(out, name),
+                questions=labelled(dataset.queries),
+            )
+            rows += measured_rows(setting, name, ways)
+    heads = " | ".join(f"recall % at {budget:,}" for budget in BUDGETS)
+    head = [f"| set | tuned on | questions | {heads} |", "|---" * (3 + len(BUDGETS)) + "|"]
+    report = "\n".join([*head, *rows]) + "\n"
+    (out / "tuning.md").write_text(report, encoding="utf-8")
+    print(report)
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser.add_argument("--queries", type=int, default=600, help="at most so many a set")
+    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    parser.add_argument("--ways", nargs="+", default=["all", "few", "made"])
+    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write_samples(Path(folder))
+            out = Path(folder) / "out"
+            train.run(Path(folder), out, SAMPLE_SETS, None)
+            run(Path(folder), out, SAMPLE_SETS, None, ["all", "made"])
+    elif arguments.datasets is None:
+        parser.error("name the folder of the datasets, or --smoke")
+    else:
+        run(
+            arguments.datasets,
+            arguments.out,
+            arguments.sets,
+            arguments.queries,
+            arguments.ways,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""What `eval` takes: its options, and what they mean before anything is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from spanwise.cli.arguments import (
+    json_option,
+    knowledge_base_option,
+    llm_option,
+    max_cost_option,
+)
+
+__all__ = [
+    "DEFAULT_METHODS",
+    "EvalArguments",
+    "NamedDataset",
+    "eval_options",
+    "given_in_vain",
+    "method_names",
+    "named_datasets",
+    "work_folder",
+]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
+"""What is measured where nothing is named; all others are compared with the first."""
+_BUDGETS = (1_000, 4_000)
+_VIEWS = 10
+_NEEDS = {
+    "explain": ("report",),
+    "store": ("dataset",),
+    "llm": ("answers",),
+    "judge": ("answers",),
+    "repeats": ("answers",),
+    "grading_sheet": ("answers",),
+    "max_cost": ("answers", "rerank"),
+}
+"""Options that do nothing without one of others, by the names of parameters."""
+
+
+class EvalArguments(TypedDict):
+    """What a command line says of an evaluation, by name of its parameters."""
+
+    questions: Path | None
+    kb: str | None
+    budget: tuple[int, ...]
+    compare: str | None
+    retriever: tuple[str, ...]
+    rerank: str
+    tuning: Path | None
+    dataset: tuple[str, ...]
+    store: str
+    work: Path | None
+    limit: int | None
+    tokenizer: str | None
+    metric: str
+    report: Path | None
+    explain: int
+    answers: bool
+    llm: str
+    judge: str
+    repeats: int
+    grading_sheet: Path | None
+    max_cost: float | None
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDataset:
+    """A dataset as a command line names it."""
+
+    name: str
+    path: Path
+
+
+def named_datasets(given: tuple[str, ...]) -> tuple[NamedDataset, ...]:
+    """Return the datasets of `NAME=PATH` pairs.
+
+    Raises:
+        UsageError: If one is no such pair.
+    """
+    named = []
+    for one in given:
+        name, separator, path = one.partition("=")
+        if not separator or not name or not path:
+            raise click.UsageError(
+                f"{one!r} is no NAME=PATH pair; write it like financebench=path/to/checkout"
+            )
+        named.append(NamedDataset(name, Path(path)))
+    return tuple(named)
+
+
+def method_names(arguments: EvalArguments) -> tuple[str, ...]:
+    """Return the methods that are measured, beside the retrievers of others."""
+    named = arguments["compare"]
+    if named is None:
+        return DEFAULT_METHODS
+    return tuple(dict.fromkeys(name.strip() for name in named.split(",") if name.strip()))
+
+
+def work_folder(arguments: EvalArguments) -> Path:
+    """Return the folder that keeps what has to be made once."""
+    if arguments["work"] is not None:
+        return arguments["work"]
+    report = arguments["report"]
+    return (Path() if report is None else report.parent) / ".spanwise-eval"
+
+
+def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
+    """Yield each option that was given without any that it belongs to, and those."""
+    context = click.get_current_context()
+    for name, needed in _NEEDS.items():
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and not any(arguments.get(one) for one in needed):
+            yield f"--{name.replace('_', '-')}", " or ".join(f"--{one}" for one in needed)
+
+
+def eval_options(command: _Command) -> _Command:
+    """Add the questions, and every option of `eval`."""
+    for add in reversed((*_what(), *_how(), *_output(), *_judging(), json_option)):
+        command = add(command)
+    return command
+
+
+def _what() -> tuple[Callable[[Any], Any], ...]:
+    """Return the options that say what is asked of what."""
+    return (
+        click.argument(
+            "questions",
+            metavar="[QUESTIONS]",
+            required=False,
+            type=click.Path(dir_okay=False, path_type=Path),
+        ),
+        knowledge_base_option,
+        click.option(
+            "--dataset",
+            multiple=True,
+            metavar="NAME=PATH",
+            help="A public dataset in a local folder, in place of a file of questions or beside "
+            "it: financebench=path/to/checkout; repeat for more. Names are spanwise, chroma, "
+            "financebench, legalbench-rag, cuad, qmsum, contextual-retrieval and kite. Its "
+            "documents are taken into a knowledge base of the work folder.",
+        ),
+        click.option(
+            "--store",
+            type=click.Choice(["shared", "single"]),
+            default="shared",
+            show_default=True,
+            help="Ask each question of a dataset of all its documents, or of those alone that hold "
+            "its evidence.",
+        ),
+        click.option(
+            "--limit",
+            metavar="NUMBER",
+            type=click.IntRange(min=1),
+            help="Only so many questions of each set, evenly spaced.",
+        ),
+    )
+
+
+def _how() -> tuple[Callable[[Any], Any], ...]:
+    """Return the options that say what is measured how."""
+    return (
+        click.option(
+            "--budget",
+            multiple=True,
+            metavar="TOKENS",
+            type=click.IntRange(min=1),
+            default=_BUDGETS,
+            show_default=True,
+            help="Tokens of text that are looked at, the same for every method; repeat for more.",
+        ),
+        click.option(
+            "--compare",
+            metavar="METHODS",
+            help="Methods to measure, with commas between them; all are compared with the first. "
+            "Chunks: bm25 (by words alone), top-k (the most relevant ones), sentence-window, "
+            "parent-document. Segments: exact (what `search` returns; exact:precise, "
+            "exact:comprehensive), greedy, excerpts. After any of them +headers lets titles and "
+            "headings take part, as `search` does, +rerank adds the reranker, +tuned the tuning "
+            f"file. Without it {','.join(DEFAULT_METHODS)}.",
+        ),
+        click.option(
+            "--retriever",
+            multiple=True,
+            metavar="MODULE:NAME",
+            help="Any other retriever, measured in the same run: a function in a file of this "
+            "folder that takes the question and returns texts or (document_id, start, end), or a "
+            "retriever of LangChain, LlamaIndex or Haystack; repeat for more.",
+        ),
+        click.option(
+            "--rerank",
+            metavar="MODEL",
+            default="",
+            help='Reranker of the methods with +rerank, such as "cohere:rerank-v3.5".',
+        ),
+        click.option(
+            "--tuning",
+            metavar="FILE",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Settings of `spanwise tune`, for the methods with +tuned.",
+        ),
+        click.option(
+            "--tokenizer",
+            metavar="NAME",
+            help="Whose tokens are counted, such as o200k_base. Without it those of the knowledge "
+            "base; headers do not count.",
+        ),
+        click.option(
+            "--metric",
+            metavar="NAME",
+            default="recall",
+            show_default=True,
+            help="What methods are compared by, such as precision, iou, ndcg or page_recall; a "
+            "wrong name lists them all.",
+        ),
+    )
+
+
+def _output() -> tuple[Callable[[Any], Any], ...]:
+    """Return the options that say where things go."""
+    return (
+        click.option(
+            "--report",
+            metavar="FILE.html",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write the report to this file, and Markdown and JSON beside it; it holds text of "
+            "the documents.",
+        ),
+        click.option(
+            "--explain",
+            metavar="NUMBER",
+            type=click.IntRange(min=0, max=1_000),
+            default=_VIEWS,
+            show_default=True,
+            help="With a report: the explain views of so many questions, those that exact+headers "
+            "does worst on, in a folder beside it.",
+        ),
+        click.option(
+            "--work",
+            metavar="FOLDER",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Keeps knowledge bases of datasets and methods that were finished, so that a run "
+            "that was stopped goes on. Without it .spanwise-eval beside the report, or here.",
+        ),
+    )
+
+
+def _judging() -> tuple[Callable[[Any], Any], ...]:
+    """Return the options of graded answers."""
+    return (
+        click.option(
+            "--answers",
+            is_flag=True,
+            help="Answer the questions too, as `spanwise ask` does, or with --compare from what "
+            "each of its methods returns, at the greatest budget; and let a model grade the "
+            "answers.",
+        ),
+        llm_option(makes="the answers"),
+        click.option(
+            "--judge",
+            metavar="MODEL",
+            default="",
+            help="Language model that grades; better another one than --llm.",
+        ),
+        click.option(
+            "--repeats",
+            metavar="NUMBER",
+            type=click.IntRange(min=1, max=20),
+            default=1,
+            show_default=True,
+            help="How often the judge reads each answer, so that its agreement is seen.",
+        ),
+        click.option(
+            "--grading-sheet",
+            metavar="FILE.csv",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write answers to grade by hand to this file, and the judge's grades beside it.",
+        ),
+        max_cost_option(
+            "Most US dollars that answers, grades and a language model as reranker may cost."
+        ),
+    )

@@ -1,0 +1,96 @@
+"""Measuring retrieval: questions with known evidence, retrievers, metrics, and what follows.
+
+>>> from spanwise import KnowledgeBase
+>>> from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, evaluate
+>>> text = "Freight costs rose in 2018. Margins fell because of them. Rents stayed as they were."
+>>> question = LabelledQuestion(
+...     id="q1",
+...     text="Why did margins fall?",
+...     evidence=(Evidence(document_id="note", start=28, end=57),),
+... )
+>>> with KnowledgeBase(":memory:") as kb:
+...     _ = kb.add_text(text, document_id="note")
+...     found = evaluate(
+...         Dataset(name="notes", questions=(question,)),
+...         kb,
+...         retrievers=["bm25", "exact+headers"],
+...         budgets=[50],
+...     )
+>>> [(one.retriever, one.metrics["recall"]) for one in found.scores]
+[('bm25', 1.0), ('exact+headers', 1.0)]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanwise.evaluation.dataset import (
+        Dataset,
+        DatasetDocument,
+        DocumentText,
+        Evidence,
+        LabelledQuestion,
+    )
+    from spanwise.evaluation.loading import knowledge_base_of
+    from spanwise.evaluation.metrics.definitions import METRICS
+    from spanwise.evaluation.reading import DATASETS, read_dataset, read_questions
+    from spanwise.evaluation.report import write_reports
+    from spanwise.evaluation.results import Evaluation, Scored, merged
+    from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
+    from spanwise.evaluation.retrievers.adapters import adapt
+    from spanwise.evaluation.retrievers.methods import METHODS
+    from spanwise.evaluation.runner import BUDGETS, EvaluationProgress, evaluate
+
+__all__ = [
+    "BUDGETS",
+    "DATASETS",
+    "METHODS",
+    "METRICS",
+    "Dataset",
+    "DatasetDocument",
+    "DocumentText",
+    "Evaluation",
+    "EvaluationProgress",
+    "Evidence",
+    "LabelledQuestion",
+    "Retrieval",
+    "Retrieved",
+    "Retriever",
+    "Scored",
+    "adapt",
+    "evaluate",
+    "knowledge_base_of",
+    "merged",
+    "read_dataset",
+    "read_questions",
+    "write_reports",
+]
+
+_HOMES = {
+    "dataset": ("Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"),
+    "loading": ("knowledge_base_of",),
+    "metrics.definitions": ("METRICS",),
+    "reading": ("DATASETS", "read_dataset", "read_questions"),
+    "report": ("write_reports",),
+    "results": ("Evaluation", "Scored", "merged"),
+    "retrieval": ("Retrieval", "Retrieved", "Retriever"),
+    "retrievers.adapters": ("adapt",),
+    "retrievers.methods": ("METHODS",),
+    "runner": ("BUDGETS", "EvaluationProgress", "evaluate"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'spanwise.evaluation' has no attribute {name!r}")
+    value = getattr(import_module(f"spanwise.evaluation.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,146 @@
+"""Models of one run: made, checked and paid from one purse, whatever each of them is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spanwise.calls.ledger import Ledger
+from spanwise.ports import LanguageModel, ModelReply, ModelRequest, OutputCache, Reranker
+from spanwise.types import Usage
+
+if TYPE_CHECKING:
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.options import ModelOptions
+
+__all__ = ["CallCounter", "MeteredModel", "Purse", "outputs_of", "spending"]
+
+
+_SPENT: ContextVar[Ledger | None] = ContextVar("spent", default=None)
+
+
+@contextmanager
+def spending() -> Iterator[Ledger]:
+    """Give what counts the calls of metered models in the block, for what fails is paid too."""
+    ledger = Ledger()
+    token = _SPENT.set(ledger)
+    try:
+        yield ledger
+    finally:
+        _SPENT.reset(token)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeteredModel:
+    """A model whose calls are paid from a purse that it shares with others."""
+
+    model: LanguageModel
+    ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        """Return the name of the model, so that its kept answers are found."""
+        return self.model.name
+
+    @property
+    def concurrency(self) -> int:
+        """Return that of the model."""
+        return self.model.concurrency
+
+    def estimate(self, request: ModelRequest) -> Usage:
+        """Return what the model says."""
+        return self.model.estimate(request)
+
+    def generate(self, request: ModelRequest) -> ModelReply:
+        """Return the answer of the model.
+
+        Raises:
+            CostLimitError: If it may cost more than is left for all.
+            ModelError: If the model fails.
+        """
+        with self.ledger.held(self.name, partial(self.estimate, request)) as at_most:
+            reply = self.model.generate(request)
+            self.ledger.count(request.task, reply.usage, at_most=at_most)
+        spent = _SPENT.get()
+        if spent is not None:
+            spent.count(request.task, reply.usage)
+        return reply
+
+    def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
+        """Yield the answer whole, then the reply: nobody reads an evaluation while it is written.
+
+        Raises:
+            CostLimitError: If it may cost more than is left for all.
+            ModelError: If the model fails.
+        """
+        reply = self.generate(request)
+        yield reply.text
+        yield reply
+
+
+class Purse:
+    """What the models of one run may cost together, and where their answers are kept."""
+
+    def __init__(self, models: ModelOptions, *, kept: OutputCache) -> None:
+        """Take how models are called, `max_cost` for all of them, and what keeps their answers."""
+        self._models = models
+        self._kept = kept
+        self._ledger = Ledger(max_cost=models.max_cost)
+
+    def model(self, llm: str | LanguageModel) -> MeteredModel:
+        """Return a model that is paid from this purse.
+
+        Args:
+            llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+
+        Raises:
+            OptionError: If no installed package offers it, it has no batch interface and is to use
+                it, or its price is not known and there is a limit.
+            ModelKeyError: If there is no key for it.
+        """
+        from spanwise.knowledge_base.enriching import called_model
+        from spanwise.registry import make_language_model
+
+        made = make_language_model(llm, options=self._models) if isinstance(llm, str) else llm
+        called = called_model(made, models=self._models, kept=self._kept, foresees=False)
+        return MeteredModel(model=called, ledger=self._ledger)
+
+    def reranker(self, named: str) -> Reranker:
+        """Return a reranker by its name; one by a language model ("llm:") is paid from this purse.
+
+        Raises:
+            OptionError: If there is none of that name, or its price is not known and there is a
+                limit.
+            ModelKeyError: If there is no key for it.
+        """
+        from spanwise.registry import make_reranker
+        from spanwise.tasks.reranking import ModelReranker
+
+        vendor, _, model = named.partition(":")
+        if vendor != "llm":
+            return make_reranker(named, options=self._models)
+        return ModelReranker(self.model(model), options=replace(self._models, max_cost=None))
+
+
+class CallCounter:
+    """Hears the calls of a `Caller`, as a `Listener`, and says how many there were."""
+
+    def __init__(self, hear: Callable[[int], None]) -> None:
+        """Take who hears the number of calls after each, those answered from what is kept too."""
+        self._hear = hear
+        self._calls = 0
+
+    def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
+        """Count a call."""
+        del name, seconds
+        self._calls += counts["calls"] + counts["cached_calls"]
+        self._hear(self._calls)
+
+
+def outputs_of(base: KnowledgeBase) -> OutputCache:
+    """Return where a knowledge base keeps what models answered: a run that is repeated goes on."""
+    return base._store

@@ -1,0 +1,160 @@
+"""Files of questions and documents: JSON, JSON lines, CSV and text, each read with its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.reading.faults import FaultError, Faults, shown
+from spanwise.evaluation.reading.rows import Row, row_of
+
+__all__ = ["MAX_LINE_BYTES", "check_pointer", "csv_rows", "json_lines", "json_value", "read_text"]
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Of JSON lines: a meeting with its questions, the longest that are published, is shorter."""
+
+_BOM = b"\xef\xbb\xbf"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+def json_lines(path: Path, faults: Faults) -> Iterator[Row]:
+    """Yield the objects of JSON lines, empty lines left out; lines that are none are faults.
+
+    Raises:
+        OptionError: If there is no such file, or it cannot be read.
+    """
+    with _opened(path) as stream:
+        for number, line in enumerate(_lines(stream), start=1):
+            row = None
+            with faults.gathered():
+                row = _row(line, f"{path.name}:{number}", is_first=number == 1)
+            if row is not None:
+                yield row
+
+
+def _row(line: bytes, place: str, *, is_first: bool) -> Row | None:
+    """Return the object of a line; None of an empty one."""
+    if len(line) > MAX_LINE_BYTES:
+        raise FaultError(
+            f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; give one object a line"
+        )
+    raw = line.removeprefix(_BOM) if is_first else line
+    return row_of(_parsed(raw, place), place) if raw.strip() else None
+
+
+def json_value(path: Path) -> object:
+    """Return what a file of JSON holds.
+
+    Raises:
+        OptionError: If there is no such file, or it cannot be read.
+        FaultError: If it is no JSON.
+    """
+    with _opened(path) as stream:
+        return _parsed(stream.read().removeprefix(_BOM), path.name)
+
+
+def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
+    """Yield the rows of a CSV file with a line of names.
+
+    Raises:
+        OptionError: If there is no such file, or it cannot be read.
+        FaultError: If it is no CSV, or a column is missing.
+    """
+    lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        named = lines.fieldnames or ()
+        for column in columns:
+            if column not in named:
+                raise FaultError(
+                    f"{path.name}: no column is named {column!r}; it has {list(named)}"
+                )
+        for row in lines:
+            yield Row(row, f"{path.name}:{lines.line_num}")
+    except csv.Error as error:
+        raise FaultError(f"{path.name}:{lines.line_num}: no CSV: {error}; correct it") from error
+
+
+def read_text(path: Path) -> str:
+    """Return a text, character for character.
+
+    Raises:
+        OptionError: If there is no such file, or it cannot be read.
+        FaultError: If it is not UTF-8.
+    """
+    with _opened(path) as stream:
+        return _decoded(stream.read(), path.name)
+
+
+def check_pointer(path: Path) -> None:
+    """Refuse a file that only stands for one that Git LFS keeps elsewhere.
+
+    Raises:
+        OptionError: If it is one, or cannot be read.
+    """
+    with _opened(path):
+        pass
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(_POINTER)) == _POINTER:
+                raise OptionError(
+                    f"{path} is a pointer of Git LFS, not the file itself; run `git lfs pull` in "
+                    "its checkout"
+                )
+            stream.seek(0)
+            yield stream
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield lines, of those that are too long no more than shows it."""
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        yield line
+        while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = stream.readline(MAX_LINE_BYTES + 1)
+            if len(line) <= MAX_LINE_BYTES:
+                break
+
+
+def _decoded(raw: bytes, place: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FaultError(
+            f"{place}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8; save the "
+            "file as UTF-8"
+        ) from error
+
+
+def _parsed(raw: bytes, place: str) -> object:
+    try:
+        value: object = json.loads(
+            _decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
+        )
+    except (ValueError, RecursionError) as error:
+        raise FaultError(f"{place}: no JSON: {error}; correct it") from error
+    return value
+
+
+def _refused(constant: str) -> object:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object, whose names are there once: of two, one would be lost."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} is there twice in one object")
+    return made

@@ -1,0 +1,188 @@
+"""What a report says in figures: each group of questions, method and budget, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.metrics import METRICS
+from spanwise.evaluation.report.columns import SHOWN
+
+if TYPE_CHECKING:
+    from spanwise.evaluation.results import Evaluation, Scored
+    from spanwise.evaluation.statistics import Comparison, Interval
+
+__all__ = ["ALL", "Figures", "Group", "Summary", "summarise"]
+
+ALL = 0
+"""Place of the group of all questions."""
+_MOST_FIELDS, _MOST_VALUES, _LEAST_QUESTIONS = 4, 12, 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Questions whose figures are told apart."""
+
+    name: str
+    kind: Literal["all", "dataset", "metadata"]
+    questions: tuple[tuple[str, str], ...]
+    """Dataset and id of each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one method reached at one budget over one group."""
+
+    intervals: Mapping[str, Interval]
+    """By metric; without those that no question of the group has."""
+    tokens: float
+    """Returned for a question, on the mean; so are texts, seconds and cost."""
+    texts: float
+    seconds: float
+    slowest_seconds: float
+    """That 95 % of the searches stay within."""
+    cost: float | None
+    """US dollars; None where the price of a model is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All figures of a report."""
+
+    evaluation: Evaluation
+    metric: str
+    """By which methods are compared."""
+    metrics: tuple[str, ...]
+    """That are shown, in order; `metric` among them."""
+    groups: tuple[Group, ...]
+    """All questions; then each dataset, where there are several; then what metadata tell apart."""
+    figures: Mapping[tuple[int, str, int], Figures]
+    """By place of the group, method and budget; without those that were not measured."""
+    comparisons: Mapping[tuple[int, str, int], Comparison]
+    """Of each method but the first with the first, by place of the group, method and budget."""
+
+    @property
+    def reference(self) -> str:
+        """The method that all others are compared with."""
+        return self.evaluation.retrievers[0]
+
+
+def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
+    """Return the figures of an evaluation.
+
+    Args:
+        evaluation: What was measured.
+        metric: By which methods are compared, a name of `METRICS`.
+
+    Raises:
+        OptionError: If there is no such metric, or no question has it.
+    """
+    if metric not in METRICS:
+        raise OptionError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
+    held = {name for one in evaluation.scores for name in one.metrics}
+    if metric not in held:
+        raise OptionError(
+            f"no question has {metric!r}: its evidence does not allow it; there are "
+            f"{', '.join(name for name in METRICS if name in held)}"
+        )
+    shown = [name for name in METRICS if name in held and (name in SHOWN or name == metric)]
+    groups = _groups(evaluation)
+    figures: dict[tuple[int, str, int], Figures] = {}
+    comparisons: dict[tuple[int, str, int], Comparison] = {}
+    for place, group in enumerate(groups):
+        part = _part(evaluation, group)
+        for (name, budget), scores in _runs(part).items():
+            figures[place, name, budget] = _figures(part, scores, shown)
+        comparisons |= {
+            (place, name, budget): comparison
+            for (name, budget), comparison in _compared(part, metric).items()
+        }
+    return Summary(
+        evaluation=evaluation,
+        metric=metric,
+        metrics=tuple(shown),
+        groups=groups,
+        figures=figures,
+        comparisons=comparisons,
+    )
+
+
+def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
+    questions = {(one.dataset, one.question.id): one for one in evaluation.scores}
+    groups = [Group(name="all questions", kind="all", questions=tuple(questions))]
+    if len(evaluation.datasets) > 1:
+        groups += [
+            Group(
+                name=dataset,
+                kind="dataset",
+                questions=tuple(key for key in questions if key[0] == dataset),
+            )
+            for dataset in evaluation.datasets
+        ]
+    fields: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for key, one in questions.items():
+        for field, value in one.question.metadata.items():
+            fields.setdefault(field, {}).setdefault(str(value), []).append(key)
+    telling = [(field, values) for field, values in fields.items() if _tells(values)]
+    for field, values in telling[:_MOST_FIELDS]:
+        groups += [
+            Group(name=f"{field}: {value}", kind="metadata", questions=tuple(keys))
+            for value, keys in sorted(values.items())
+            if len(keys) >= _LEAST_QUESTIONS
+        ]
+    return tuple(groups)
+
+
+def _tells(values: Mapping[str, Sequence[object]]) -> bool:
+    """Return whether a field tells kinds of questions apart, rather than questions."""
+    large = [keys for keys in values.values() if len(keys) >= _LEAST_QUESTIONS]
+    return len(large) > 1 and len(values) <= _MOST_VALUES
+
+
+def _part(evaluation: Evaluation, group: Group) -> Evaluation:
+    if group.kind == "all":
+        return evaluation
+    members = set(group.questions)
+    scores = (one for one in evaluation.scores if (one.dataset, one.question.id) in members)
+    return replace(evaluation, scores=tuple(scores))
+
+
+def _runs(evaluation: Evaluation) -> dict[tuple[str, int], list[Scored]]:
+    runs: dict[tuple[str, int], list[Scored]] = {}
+    for one in evaluation.scores:
+        runs.setdefault((one.retriever, one.budget_tokens), []).append(one)
+    return runs
+
+
+def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -> Figures:
+    name, budget = scores[0].retriever, scores[0].budget_tokens
+    run = replace(part, scores=tuple(scores))
+    found = {metric: run.interval(metric, name, budget) for metric in shown}
+    costs = [one.usage.cost for one in scores]
+    known = [cost for cost in costs if cost is not None]
+    seconds = sorted(one.seconds for one in scores)
+    return Figures(
+        intervals={metric: one for metric, one in found.items() if one is not None},
+        tokens=fmean(one.metrics.get("tokens", 0.0) for one in scores),
+        texts=fmean(float(len(one.found)) for one in scores),
+        seconds=fmean(seconds),
+        slowest_seconds=seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))],
+        cost=fmean(known) if len(known) == len(costs) else None,
+    )
+
+
+def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison]:
+    """Return each method against the first, where both have the metric; adjusted for how many."""
+    from spanwise.evaluation.statistics import among
+
+    reference, *others = part.retrievers
+    found: dict[tuple[str, int], Comparison] = {}
+    for budget in part.budgets:
+        for name in others:
+            one = part.compare(name, reference, budget_tokens=budget, metric=metric)
+            if one is not None:
+                found[name, budget] = one
+    return dict(zip(found, among(tuple(found.values())), strict=True))

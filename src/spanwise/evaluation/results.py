@@ -1,0 +1,291 @@
+"""What an evaluation found, question by question, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import LabelledQuestion
+from spanwise.evaluation.metrics.definitions import METRICS
+from spanwise.evaluation.retrieval import Retrieved
+from spanwise.plain import Plain
+from spanwise.types import Scalar, Usage
+
+if TYPE_CHECKING:
+    from spanwise.evaluation.statistics import Comparison, Interval
+
+__all__ = ["Evaluation", "Scored", "merged"]
+
+_Key = tuple[str, str]
+"""Dataset and question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """What one retriever reached for one question at one budget."""
+
+    dataset: str
+    question: LabelledQuestion
+    retriever: str
+    budget_tokens: int
+    found: tuple[Retrieved, ...]
+    """What was looked at: cut to the budget."""
+    metrics: Mapping[str, float]
+    """By name (`evaluation.metrics.METRICS`), those that the evidence allows."""
+    seconds: float
+    """That the search took."""
+    usage: Usage = field(default_factory=Usage)
+    """What models took."""
+    warnings: tuple[str, ...] = ()
+
+    def value(self, metric: str) -> float | None:
+        """Return a figure, `seconds` and `cost` among them; None where it is not known."""
+        if metric == "seconds":
+            return self.seconds
+        if metric == "cost":
+            return self.usage.cost
+        return self.metrics.get(metric)
+
+    @property
+    def evidence_document(self) -> str:
+        """Id of the document that the first evidence is in; empty without evidence."""
+        return self.question.evidence[0].document_id if self.question.evidence else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """All that was measured in one run.
+
+    A figure over several datasets is the mean of the means of the datasets. Questions about one
+    document are drawn together where an interval is computed (`document_clusters`).
+    """
+
+    scores: tuple[Scored, ...]
+    tokenizer: str
+    """Whose tokens were counted."""
+    settings: Mapping[str, Plain] = field(default_factory=dict)
+    """What repeats it: the command, versions, options, how the knowledge bases were made."""
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Names, in the order in which they were measured."""
+        return tuple(dict.fromkeys(one.dataset for one in self.scores))
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """Names, in the order in which they were measured."""
+        return tuple(dict.fromkeys(one.retriever for one in self.scores))
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """Tokens, ascending."""
+        return tuple(sorted({one.budget_tokens for one in self.scores}))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of what was measured, in the order of `METRICS`."""
+        measured = {name for one in self.scores for name in one.metrics}
+        if self.scores:
+            measured.add("seconds")
+        if any(one.usage.calls or one.usage.cached_calls for one in self.scores):
+            measured.add("cost")
+        known = [name for name in METRICS if name in measured]
+        return (*known, *sorted(measured.difference(known)))
+
+    @property
+    def metadata_fields(self) -> tuple[str, ...]:
+        """Names of the metadata of questions, in the order in which they first appear."""
+        return tuple(dict.fromkeys(key for one in self.scores for key in one.question.metadata))
+
+    def select(
+        self,
+        *,
+        dataset: str | None = None,
+        retriever: str | None = None,
+        budget_tokens: int | None = None,
+        question: str | None = None,
+    ) -> Evaluation:
+        """Return the part that has all that is given; None for any."""
+        wanted = (dataset, retriever, budget_tokens, question)
+        return self._kept(
+            one
+            for one in self.scores
+            if all(
+                want in (None, has)
+                for want, has in zip(
+                    wanted,
+                    (one.dataset, one.retriever, one.budget_tokens, one.question.id),
+                    strict=True,
+                )
+            )
+        )
+
+    def by_metadata(self, name: str) -> dict[Scalar, Evaluation]:
+        """Return a part for each value that a field of the questions' metadata has.
+
+        Values stand in ascending order of how they are written; questions without it are left out.
+        """
+        parts: dict[Scalar, list[Scored]] = {}
+        for one in self.scores:
+            if name in one.question.metadata:
+                parts.setdefault(one.question.metadata[name], []).append(one)
+        return {value: self._kept(parts[value]) for value in sorted(parts, key=str)}
+
+    def interval(
+        self, metric: str, retriever: str, budget_tokens: int, *, dataset: str | None = None
+    ) -> Interval | None:
+        """Return the mean of a metric and its interval; None where no question has it.
+
+        Args:
+            metric: Its name.
+            retriever: Its name.
+            budget_tokens: One of `budgets`.
+            dataset: Its name; None for the mean of the means of all datasets.
+        """
+        from spanwise.evaluation.statistics import document_clusters, mean_interval
+
+        values = self._values(metric, retriever, budget_tokens, dataset)
+        if not values:
+            return None
+        strata = [name for name, _ in values]
+        documents = [document for _, document in values.values()]
+        return mean_interval(
+            [value for value, _ in values.values()],
+            clusters=document_clusters(documents, strata=strata).ids,
+            strata=strata,
+        )
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        *,
+        budget_tokens: int,
+        metric: str = "recall",
+        dataset: str | None = None,
+    ) -> Comparison | None:
+        """Return the paired difference of two retrievers; None where no question has both figures.
+
+        Args:
+            first: Name of a retriever.
+            second: Name of another one.
+            budget_tokens: One of `budgets`.
+            metric: One of `METRICS`.
+            dataset: Its name; None for the mean of the means of all datasets.
+
+        Raises:
+            OptionError: If there is no such metric.
+        """
+        from spanwise.evaluation.statistics import Wording, compare, document_clusters
+
+        if metric not in METRICS:
+            raise OptionError(f"metric is {metric!r}; it must be one of {', '.join(METRICS)}")
+        one = self._values(metric, first, budget_tokens, dataset)
+        other = self._values(metric, second, budget_tokens, dataset)
+        shared = [key for key in one if key in other]
+        if not shared:
+            return None
+        strata = [name for name, _ in shared]
+        groups = document_clusters([one[key][1] for key in shared], strata=strata)
+        return compare(
+            [one[key][0] for key in shared],
+            [other[key][0] for key in shared],
+            clusters=groups.ids,
+            strata=strata,
+            wording=Wording(first=first, second=second, metric=METRICS[metric], note=groups.note),
+        )
+
+    def comparisons(
+        self,
+        first: str,
+        *,
+        budget_tokens: int,
+        metric: str = "recall",
+        dataset: str | None = None,
+    ) -> tuple[Comparison, ...]:
+        """Return the differences of one retriever to each other one, their number counted."""
+        from spanwise.evaluation.statistics import among
+
+        found = (
+            self.compare(first, name, budget_tokens=budget_tokens, metric=metric, dataset=dataset)
+            for name in self.retrievers
+            if name != first
+        )
+        return among([one for one in found if one is not None])
+
+    def to_plain(self) -> dict[str, Plain]:
+        """Return it as dicts, lists and scalars; each question stands there once."""
+        from spanwise.evaluation.results_form import write_evaluation
+
+        return write_evaluation(self)
+
+    @staticmethod
+    def from_plain(value: object) -> Evaluation:
+        """Return an evaluation of what `to_plain` gave of it.
+
+        Raises:
+            OptionError: If it is not of that form.
+        """
+        from spanwise.evaluation.results_form import read_evaluation
+
+        return read_evaluation(value)
+
+    def _kept(self, scores: Iterable[Scored]) -> Evaluation:
+        return replace(self, scores=tuple(scores))
+
+    def _values(
+        self, metric: str, retriever: str, budget_tokens: int, dataset: str | None
+    ) -> dict[_Key, tuple[float, str]]:
+        """Return the figure of each question that has one, and the document of its evidence."""
+        out: dict[_Key, tuple[float, str]] = {}
+        for one in self.scores:
+            if (one.retriever, one.budget_tokens) != (retriever, budget_tokens):
+                continue
+            value = one.value(metric)
+            if dataset in (None, one.dataset) and value is not None:
+                out[one.dataset, one.question.id] = (value, one.evidence_document)
+        return out
+
+
+def merged(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """Return several evaluations as one, such as those of several datasets or processes.
+
+    Settings are kept where all agree, and under the place of each run, from 1, where they do not.
+
+    Raises:
+        OptionError: If there are none, if tokens were counted in different ways, if different
+            questions of one dataset have one id, or if a question was scored twice for the same
+            retriever and budget.
+    """
+    tokenizers = dict.fromkeys(one.tokenizer for one in evaluations)
+    if len(tokenizers) != 1:
+        names = ", ".join(tokenizers) or "none"
+        raise OptionError(f"tokens were counted by {names}; merge runs that count by one tokenizer")
+    scores = tuple(score for one in evaluations for score in one.scores)
+    asked: dict[_Key, LabelledQuestion] = {}
+    seen: set[tuple[str, str, str, int]] = set()
+    for one in scores:
+        if asked.setdefault((one.dataset, one.question.id), one.question) != one.question:
+            raise OptionError(
+                f"question {one.question.id!r} of {one.dataset!r} is not the same in all runs; "
+                "merge runs that asked the same questions, or give the datasets different names"
+            )
+        key = (one.dataset, one.question.id, one.retriever, one.budget_tokens)
+        if key in seen:
+            raise OptionError(
+                f"question {one.question.id!r} of {one.dataset!r} was scored twice for "
+                f"{one.retriever!r} at {one.budget_tokens} tokens; merge different runs"
+            )
+        seen.add(key)
+    return Evaluation(
+        scores=scores, tokenizer=evaluations[0].tokenizer, settings=_merged_settings(evaluations)
+    )
+
+
+def _merged_settings(evaluations: Sequence[Evaluation]) -> dict[str, Plain]:
+    first = evaluations[0].settings
+    if all(one.settings == first for one in evaluations):
+        return dict(first)
+    return {f"run {place}": dict(one.settings) for place, one in enumerate(evaluations, start=1)}

@@ -1,0 +1,252 @@
+"""Measure retrievers on the questions of a dataset, at equal tokens.
+
+Rules:
+    All is checked before the first search: names of methods, what they need, questions and their
+    evidence.
+    Each question is searched once for each budget; text alone is counted, what exceeds the budget
+    is cut off. The time is that of the search: neither of cutting and scoring nor of what is made
+    once, such as an index. A first search that nobody counts opens what is opened once, but for
+    what may be paid for: methods with a reranker, and other people's retrievers.
+    A search that fails finds nothing, and its warning says why; three in a row end the evaluation.
+    One whose embedder or reranker fails has failed: what goes on without is another method.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanwise.errors import CostLimitError, ModelKeyError, OptionError
+from spanwise.evaluation.kept import Found, KeptParts
+from spanwise.evaluation.loading import texts
+from spanwise.evaluation.metrics import cut, score
+from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
+from spanwise.evaluation.reading import check_questions
+from spanwise.evaluation.results import Evaluation, Scored
+from spanwise.evaluation.retrievers import Material, Placer
+from spanwise.evaluation.retrievers.placing import with_unplaced
+from spanwise.evaluation.settings import dependencies_of, settings_of
+from spanwise.query.tuning import Tuning
+
+if TYPE_CHECKING:
+    from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion
+    from spanwise.evaluation.retrieval import Retriever
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.options import ModelOptions
+    from spanwise.ports import Reranker
+
+__all__ = ["BUDGETS", "EvaluationProgress", "evaluate"]
+
+BUDGETS = (1_000, 4_000)
+"""Tokens at which retrievers are compared when nothing else is said."""
+
+_FAILURES = 3
+_SHOWN_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationProgress:
+    """How far an evaluation is: told before the first question of a retriever, and after each."""
+
+    retriever: str
+    budget_tokens: int
+    done: int
+    """Searches that are done, or were done by an earlier run, of all retrievers and budgets."""
+    total: int
+
+
+def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
+    dataset: Dataset,
+    base: KnowledgeBase,
+    *,
+    retrievers: Sequence[str | Retriever | Callable[..., object]],
+    budgets: Sequence[int] = BUDGETS,
+    tokenizer: str | None = None,
+    reranker: str | Reranker | None = None,
+    tuning: str | Path | Tuning | None = None,
+    on_progress: Callable[[EvaluationProgress], None] | None = None,
+    limit: int | None = None,
+    models: ModelOptions | None = None,
+    work: str | Path | None = None,
+) -> Evaluation:
+    """Return what retrievers reach for the questions of a dataset.
+
+    Args:
+        dataset: The questions.
+        base: Holds the documents; it is not changed, but that it keeps what models answered.
+        retrievers: Names of methods (`METHODS`), such as "exact:precise+headers+rerank";
+            "module:function"; functions; objects of LangChain, LlamaIndex and Haystack (`adapt`).
+        budgets: Tokens at which they are compared.
+        tokenizer: Whose tokens are counted; that of the knowledge base when None.
+        reranker: For methods with "+rerank".
+        tuning: Settings of `spanwise tune`, for methods with "+tuned".
+        on_progress: Called before and after each search.
+        limit: So many questions, evenly spaced over the dataset; all when None.
+        models: How a reranker that is named is called; `max_cost` holds for all that one by a
+            language model ("llm:") takes. What others cost is not known before, and not bounded.
+        work: Folder that keeps finished parts and what has to be made, so that the same evaluation
+            goes on where it was stopped; None to keep nothing.
+
+    Raises:
+        OptionError: If a name, option or question is not usable, or a retriever fails for three
+            questions in a row, with its error as the cause.
+        ModelKeyError: If there is no key for a model, or it is refused.
+        CostLimitError: If models would cost more than is allowed.
+    """
+    folder = None if work is None else Path(work)
+    known = texts(base, dataset=dataset)
+    questions = check_questions(dataset.questions, known, called=f"the questions of {dataset.name}")
+    check_numbers(questions, budgets, limit)
+    questions = spaced(questions, limit)
+    with Material(
+        base, tokenizer=tokenizer, reranker=reranker, tuning=tuning, models=models, work=folder
+    ) as material:
+        wanted = read_retrievers(retrievers, material)
+        settings = settings_of(dataset, questions, material)
+        run = _Run(
+            dataset=dataset.name,
+            questions=questions,
+            material=material,
+            budgets=tuple(budgets),
+            kept=KeptParts(folder, depends_on=dependencies_of(questions, material, settings)),
+            texts=with_unplaced(known),
+            placer=Placer(known),
+            progress=_Progress(on_progress, len(wanted) * len(budgets) * len(questions)),
+        )
+        scores = tuple(
+            scored for number, one in enumerate(wanted) for scored in run.measure(number, one)
+        )
+    return Evaluation(
+        scores=scores,
+        tokenizer=material.tokenizer.name,
+        settings={
+            **settings,
+            "retrievers": [one.name for one in wanted],
+            "budgets": list(budgets),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """Counts the searches."""
+
+    hear: Callable[[EvaluationProgress], None] | None
+    total: int
+
+    def tell(self, retriever: str, budget_tokens: int, done: int) -> None:
+        if self.hear is not None:
+            self.hear(
+                EvaluationProgress(
+                    retriever=retriever, budget_tokens=budget_tokens, done=done, total=self.total
+                )
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Measures one retriever after the other."""
+
+    dataset: str
+    questions: Sequence[LabelledQuestion]
+    material: Material
+    budgets: Sequence[int]
+    kept: KeptParts
+    texts: Mapping[str, DocumentText]
+    placer: Placer
+    progress: _Progress
+
+    def measure(self, number: int, wanted: Wanted) -> Iterator[Scored]:
+        """Yield what a retriever reaches, budget by budget; `number` of them are done."""
+        done = number * len(self.budgets) * len(self.questions)
+        retriever: Retriever | None = None
+        for budget in self.budgets:
+            rows = self.kept.get(wanted.name, budget) if wanted.is_kept else None
+            self.progress.tell(wanted.name, budget, done)
+            if rows is None:
+                if retriever is None:
+                    retriever = wanted.make()
+                    if wanted.is_free:
+                        self._tried(retriever, self.questions[0], self.budgets[0])
+                rows, has_failed = self._searched(retriever, budget, done)
+                if wanted.is_kept and not has_failed:
+                    self.kept.put(wanted.name, budget, rows)
+            done += len(self.questions)
+            self.progress.tell(wanted.name, budget, done)
+            for question, row in zip(self.questions, rows, strict=True):
+                yield self._scored(question, row, wanted.name, budget)
+
+    def _searched(
+        self, retriever: Retriever, budget: int, done: int
+    ) -> tuple[tuple[Found, ...], bool]:
+        """Return what is found for each question, cut to the budget, and whether any search failed.
+
+        Raises:
+            OptionError: If the search fails for several questions in a row.
+        """
+        rows: list[Found] = []
+        failures, has_failed = 0, False
+        for number, question in enumerate(self.questions, start=1):
+            row, error = self._tried(retriever, question, budget)
+            failures = 0 if error is None else failures + 1
+            has_failed = has_failed or error is not None
+            if error is not None and failures == min(_FAILURES, len(self.questions)):
+                raise OptionError(
+                    f"the retriever {retriever.name!r} failed for {failures} questions in a row, "
+                    f"the last time for {question.text[:_SHOWN_CHARS]!r}: {_words(error)}"
+                ) from error
+            rows.append(row)
+            self.progress.tell(retriever.name, budget, done + number)
+        return tuple(rows), has_failed
+
+    def _tried(
+        self, retriever: Retriever, question: LabelledQuestion, budget: int
+    ) -> tuple[Found, Exception | None]:
+        """Return what is found, or nothing and how the search failed."""
+        started = time.perf_counter()
+        try:
+            return self._found(retriever, question, budget), None
+        except (ModelKeyError, CostLimitError):
+            raise
+        except Exception as error:  # noqa: BLE001 - other people's code may raise anything
+            seconds = time.perf_counter() - started
+            warning = f"the search failed, and counts as one that found nothing: {_words(error)}"
+            return Found(found=(), seconds=seconds, warnings=(warning,)), error
+
+    def _found(self, retriever: Retriever, question: LabelledQuestion, budget: int) -> Found:
+        started = time.perf_counter()
+        retrieval = retriever.retrieve(
+            question.text, budget_tokens=budget, documents=question.scope
+        )
+        seconds = time.perf_counter() - started
+        placed = self.placer.place(retrieval, documents=question.scope)
+        return Found(
+            found=cut(
+                placed.found, budget_tokens=budget, count=self.material.count, texts=self.texts
+            ),
+            seconds=seconds,
+            usage=placed.usage,
+            warnings=placed.warnings,
+        )
+
+    def _scored(
+        self, question: LabelledQuestion, row: Found, retriever: str, budget: int
+    ) -> Scored:
+        return Scored(
+            dataset=self.dataset,
+            question=question,
+            retriever=retriever,
+            budget_tokens=budget,
+            found=row.found,
+            metrics=score(question, row.found, self.texts, count=self.material.count),
+            seconds=row.seconds,
+            usage=row.usage,
+            warnings=row.warnings,
+        )
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,222 @@
+"""Two retrievers on the same questions: what the difference is, how sure it is, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+from typing import Literal
+
+import numpy as np
+
+from spanwise.evaluation.metrics.definitions import METRICS, Metric
+from spanwise.evaluation.statistics.bootstrap import (
+    Interval,
+    Sampling,
+    bootstrap_means,
+    mean_interval,
+    standard_error,
+)
+
+__all__ = ["Comparison", "Verdict", "Wording", "compare"]
+
+Verdict = Literal["first", "second", "none"]
+"""Which of the two is better (greater, for a metric without a better side), if that can be said."""
+
+_LEAST_CLUSTERS = 6
+"""Fewer cannot show a difference at 5 %, even if all agree: the sign test gives 2 / 2**5 > 0.05."""
+_NORMAL_QUANTILES = 1.959964 + 0.841621
+"""Of 97.5 % and of 80 %: a two-sided test at 5 % with a power of 80 %."""
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """How a comparison is said."""
+
+    first: str = "the first"
+    second: str = "the second"
+    metric: Metric = field(default_factory=lambda: METRICS["recall"])
+    show: float = 0.01
+    """Difference of a share that one would like to be shown, > 0."""
+    note: str = ""
+    """Said at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Difference of two retrievers on the same questions."""
+
+    wording: Wording
+    difference: Interval
+    """First less second."""
+    p_value: float
+    """Two-sided, of the same samples as the interval."""
+    differing: int
+    """Questions on which the two differ."""
+    questions_needed: int | None
+    """In all, to show a difference of `wording.show`; None where that cannot be said."""
+    adjusted_p_value: float | None = None
+    """By Holm's method, where it is one of several comparisons."""
+    comparisons: int = 1
+    """How many were made."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Which one is better, taken alone."""
+        if self.difference.fewest_clusters < _LEAST_CLUSTERS:
+            return "none"
+        if self.difference.low > 0:
+            return "second" if self.wording.metric.higher_is_better is False else "first"
+        if self.difference.high < 0:
+            return "first" if self.wording.metric.higher_is_better is False else "second"
+        return "none"
+
+    @property
+    def holds_among_all(self) -> bool:
+        """Whether the verdict holds when all comparisons are counted."""
+        adjusted = self.p_value if self.adjusted_p_value is None else self.adjusted_p_value
+        return self.verdict != "none" and (self.comparisons == 1 or adjusted < _SIGNIFICANT)
+
+    @property
+    def sentence(self) -> str:
+        """What it means, for people."""
+        main = _undecided(self) if self.verdict == "none" else _decided(self)
+        parts = [main, *_reservations(self)]
+        return "; ".join(part for part in parts if part)
+
+
+def compare(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    clusters: Sequence[str] | None = None,
+    strata: Sequence[str] | None = None,
+    wording: Wording | None = None,
+    sampling: Sampling | None = None,
+) -> Comparison:
+    """Return the paired difference of two retrievers.
+
+    Args:
+        first: What one reached, question by question; at least one.
+        second: What the other one reached on the same questions, in the same order.
+        clusters: As of `mean_interval`.
+        strata: As of `mean_interval`.
+        wording: Names, metric, and the difference one would like to see.
+        sampling: How many samples are drawn, and how.
+
+    Raises:
+        ValueError: If lengths differ, or there are no questions.
+    """
+    differences = [one - other for one, other in zip(first, second, strict=True)]
+    how = sampling or Sampling()
+    said = wording or Wording()
+    means = bootstrap_means(differences, clusters=clusters, strata=strata, sampling=how)
+    below, above = int((means <= 0).sum()), int((means >= 0).sum())
+    error = standard_error(differences, clusters=clusters, strata=strata)
+    return Comparison(
+        wording=said,
+        difference=mean_interval(differences, clusters=clusters, strata=strata, sampling=how),
+        p_value=min(1.0, 2 * (1 + min(below, above)) / (len(means) + 1)),
+        differing=sum(map(bool, differences)),
+        questions_needed=_questions_needed(len(differences), error, said),
+    )
+
+
+def _questions_needed(questions: int, error: float, wording: Wording) -> int | None:
+    """Return how many questions show a difference four times of five, by a test at 5 %.
+
+    n = (z(97.5 %) + z(80 %))^2 variance / difference^2 for paired differences (Card et al., With
+    Little Power Comes Great Responsibility, EMNLP 2020; with clusters: Miller, Adding Error Bars to
+    Evals, arXiv:2411.00640). The variance of one question is taken from the standard error, n times
+    its square: so the design effect of clusters and strata is in it.
+    """
+    if wording.metric.unit != "share" or error == 0 or not np.isfinite(error):
+        return None
+    return ceil(questions * (_NORMAL_QUANTILES * error / wording.show) ** 2)
+
+
+def _decided(comparison: Comparison) -> str:
+    wording, difference = comparison.wording, comparison.difference
+    ahead, behind = wording.first, wording.second
+    if comparison.verdict == "second":
+        ahead, behind = behind, ahead
+    sizes = sorted((abs(difference.low), abs(difference.high)))
+    low, high = (_number(size, wording.metric) for size in sizes)
+    better = "higher" if wording.metric.higher_is_better is None else "better"
+    amount = _amount(_number(abs(difference.mean), wording.metric), wording.metric)
+    lower = " (lower is better)" if wording.metric.higher_is_better is False else ""
+    level = f"{difference.level * 100:g} % interval"
+    return f"{ahead} is {better} than {behind} by {amount}{lower}, {level} {low} to {high}"
+
+
+def _undecided(comparison: Comparison) -> str:
+    wording, difference = comparison.wording, comparison.difference
+    names = f"{wording.first} and {wording.second}"
+    if not comparison.differing:
+        return f"{names} have equal {wording.metric.words} on every question"
+    number = _number(difference.mean, wording.metric, sign="+")
+    amount = f"{wording.first} less {wording.second} {_amount(number, wording.metric)}"
+    if difference.fewest_clusters < _LEAST_CLUSTERS:
+        return f"{names} cannot be told apart by so few questions: {amount}"
+    low, high = (_number(edge, wording.metric) for edge in (difference.low, difference.high))
+    level = f"{difference.level * 100:g} % interval"
+    said = f"{names} cannot be told apart: {amount}, {level} {low} to {high}"
+    return f"{said}{_further(comparison)}"
+
+
+def _further(comparison: Comparison) -> str:
+    needed, shown = comparison.questions_needed, comparison.wording.show * 100
+    if needed is None:
+        return ""
+    difference = f"a difference of {shown:g} point{'' if shown == 1 else 's'}"
+    more = needed - comparison.difference.questions
+    if more <= 0:
+        return f"; {difference} would most likely have shown"
+    return f"; about {_rounded(more):,} more questions would show {difference}"
+
+
+def _reservations(comparison: Comparison) -> list[str]:
+    out = []
+    if comparison.verdict != "none" and comparison.comparisons > 1:
+        many = f"all {comparison.comparisons} comparisons counted (Holm)"
+        out.append(
+            f"{many}, it holds" if comparison.holds_among_all else f"{many}, it may be chance"
+        )
+    if comparison.difference.is_rough:
+        out.append(f"only {_few(comparison.difference)}: no more than a hint")
+    return [*out, comparison.wording.note]
+
+
+def _few(difference: Interval) -> str:
+    counted, clusters = difference.questions, difference.clusters
+    drawn = "question" if clusters == counted else "cluster"
+    if difference.fewest_clusters < clusters:
+        fewest = difference.fewest_clusters
+        return f"{fewest} {drawn}{'s' * (fewest != 1)} in one dataset"
+    what = f"{counted} question{'s' * (counted != 1)}"
+    return what if drawn == "question" else f"{what} in {clusters} cluster{'s' * (clusters != 1)}"
+
+
+def _number(value: float, metric: Metric, *, sign: str = "") -> str:
+    """Return a figure: shares in points, to a tenth; dollars and seconds to three digits."""
+    if metric.unit == "share":
+        return _signed(f"{value * 100:{sign}.1f}")
+    if metric.unit in ("seconds", "dollars"):
+        return _signed(f"{value:{sign}.3g}")
+    return _signed(f"{value:{sign},.1f}")
+
+
+def _signed(figure: str) -> str:
+    """Return a figure without the minus of a nought."""
+    return figure[1:] if figure.startswith("-") and not figure.strip("-0.") else figure
+
+
+def _amount(number: str, metric: Metric) -> str:
+    return f"{number} {'points of ' * (metric.unit == 'share')}{metric.words}"
+
+
+def _rounded(count: int) -> int:
+    """Return a count to two digits: the estimate is no better."""
+    step: int = 10 ** max(0, floor(log10(count)) - 1)
+    return ceil(count / step) * step

@@ -1,0 +1,238 @@
+"""From labelled questions to what is trained with: candidates, and the evidence in each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.calls.embedding import one_side
+from spanwise.core.packs.lifts import lifted_scores
+from spanwise.core.question import read_question
+from spanwise.evaluation.metrics.ranges import union
+from spanwise.query.meter import make_meter
+from spanwise.query.rerank import rerank
+from spanwise.query.weigh import Scope, Weighed, search_all
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.core.relevance import RelevanceModel
+    from spanwise.evaluation.dataset import LabelledQuestion
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.ports import Embedder, Snapshot
+    from spanwise.query import Searcher
+    from spanwise.query.rerank import Reranking
+
+__all__ = ["Example", "Ranges", "Rows", "collect_examples", "evidence_ranges"]
+
+Ranges = Mapping[str, Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """All chunks that were read for a question: n rows in r ranges."""
+
+    starts: NDArray[np.int64]
+    """First row of each range, (r,)."""
+    tokens: NDArray[np.int64]
+    """Of each chunk, (n,)."""
+    evidence: NDArray[np.float64]
+    """Characters of evidence in each chunk, (n,)."""
+    all_evidence: int
+    """Characters of the evidence in all documents, read or not, > 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Example:
+    """The c candidates of one question."""
+
+    question: LabelledQuestion
+    features: NDArray[np.float32]
+    """(c, features); what a reranker says is the last column, where there is one."""
+    lifts: NDArray[np.float64]
+    """What packs add to the score of each, (c,)."""
+    evidence: NDArray[np.float64]
+    """Characters of evidence in each, some of them > 0, (c,)."""
+    documents: NDArray[np.int64]
+    """Number of the document of each, (c,)."""
+    compares: bool
+    """Whether the question compares documents."""
+    candidates: NDArray[np.int64]
+    """Row of each, ascending, (c,)."""
+    rows: Rows
+    reranker: str | None = None
+    """Name of the reranker whose scores are the last column; None for none."""
+
+    @property
+    def target(self) -> NDArray[np.float64]:
+        """Return the part of the evidence among the candidates that each of them holds, (c,)."""
+        return np.asarray(self.evidence / self.evidence.sum())
+
+
+def collect_examples(
+    base: KnowledgeBase,
+    questions: Iterable[LabelledQuestion],
+    *,
+    model: RelevanceModel,
+    tokenizer: str | None = None,
+    reranking: Reranking | None = None,
+) -> list[Example]:
+    """Return an example for each question with some evidence among its candidates.
+
+    Args:
+        base: Where is searched.
+        questions: With evidence in characters or pages; others are left out.
+        model: Which chunks become candidates depends on its share of keywords, and where a pack
+            lifts chunks on its weights.
+        tokenizer: Whose tokens are counted; that of the knowledge base when None.
+        reranking: A reranker whose scores become a feature; None for none.
+
+    Raises:
+        DocumentNotFoundError: If a question is about a document that is not there.
+        ModelError: If the embedder or the reranker fails.
+    """
+    if reranking is not None:  # a deviation counts one: the feature is not weighed yet
+        unweighed = replace(reranking.options, weight=1.0)
+        reranking = replace(reranking, options=unweighed, falls_back=False)
+    collector = _Collector(
+        base=base, searcher=base.searcher(model), tokenizer=tokenizer, reranking=reranking
+    )
+    return list(collector.collect(questions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Collector:
+    base: KnowledgeBase
+    searcher: Searcher
+    tokenizer: str | None
+    reranking: Reranking | None
+    _spans: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def collect(self, questions: Iterable[LabelledQuestion]) -> Iterator[Example]:
+        """Yield the examples, in the order of the questions."""
+        searcher = self.searcher
+        embedder = one_side(
+            searcher.embedder,
+            "query",
+            cache=searcher.store,
+            recorded_dimension=searcher.dimension,
+        )
+        with searcher.store.snapshot() as snapshot:
+            for question in questions:
+                ranges = evidence_ranges(question, self.base)
+                if not any(end > start for one in ranges.values() for start, end in one):
+                    continue
+                example = self._example(question, ranges, snapshot, embedder)
+                if example is not None:
+                    yield example
+
+    def _example(
+        self,
+        question: LabelledQuestion,
+        ranges: Ranges,
+        snapshot: Snapshot,
+        embedder: Embedder | None,
+    ) -> Example | None:
+        """Return what a question found; None where no candidate holds evidence."""
+        asked = read_question(question.text, languages=snapshot.languages())
+        if not asked.terms:
+            return None
+        model = self.searcher.model
+        found = search_all(
+            [asked],
+            snapshot=snapshot,
+            embedder=embedder,
+            model=model,
+            scope=Scope(documents=question.scope),
+        )
+        reranked = rerank(found, snapshot=snapshot, model=model, reranking=self.reranking)
+        weighed = reranked.found[0].weighed
+        if weighed is None:
+            return None
+        rows = self._rows(weighed, ranges, snapshot)
+        evidence = rows.evidence[weighed.candidates]
+        if not evidence.any():
+            return None
+        features, lifts = self._columns(weighed)
+        return Example(
+            question=question,
+            features=features,
+            lifts=lifts,
+            evidence=evidence,
+            documents=weighed.rows.documents[weighed.candidates],
+            compares=asked.compares,
+            candidates=weighed.candidates,
+            rows=rows,
+            reranker=None if self.reranking is None else self.reranking.caller.reranker.name,
+        )
+
+    def _columns(self, weighed: Weighed) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the features, with the reranker's, and what packs add."""
+        lifts = dict(weighed.lifts)
+        columns = [weighed.features]
+        if self.reranking is not None:
+            name = self.reranking.caller.reranker.name
+            columns.append(lifts.pop(f"reranker {name}")[:, None])
+        fixed = lifted_scores(np.zeros(len(weighed.candidates)), lifts)
+        return np.concatenate(columns, axis=1).astype(np.float32), fixed
+
+    def _rows(self, weighed: Weighed, ranges: Ranges, snapshot: Snapshot) -> Rows:
+        """Return tokens and evidence of the chunks that were read."""
+        meter = make_meter(self.tokenizer, self.searcher.tokenizer)
+        evidence = np.zeros(len(weighed.rows.chunks))
+        first = 0
+        for span in weighed.ranges:
+            document_id = snapshot.record(span.handle).id
+            count = span.end - span.start
+            if document_id in ranges:
+                chunks = self._chunk_spans(document_id)[span.start : span.end]
+                evidence[first : first + count] = _overlaps(chunks, ranges[document_id])
+            first += count
+        return Rows(
+            starts=weighed.rows.starts,
+            tokens=meter.chunks(
+                weighed.passages.tokens, weighed.passages.chars, weighed.ranges, snapshot
+            ),
+            evidence=evidence,
+            all_evidence=sum(end - start for one in ranges.values() for start, end in one),
+        )
+
+    def _chunk_spans(self, document_id: str) -> NDArray[np.int64]:
+        """Return where the chunks of a document begin and end, (chunks, 2)."""
+        if document_id not in self._spans:
+            chunks = self.base.chunks(document_id)
+            spans = np.array([(one.start, one.end) for one in chunks], dtype=np.int64)
+            self._spans[document_id] = spans.reshape(-1, 2)
+        return self._spans[document_id]
+
+
+def evidence_ranges(
+    question: LabelledQuestion, base: KnowledgeBase
+) -> dict[str, list[tuple[int, int]]]:
+    """Return the evidence of a question in characters, by document: disjoint ranges, in order.
+
+    Evidence that names a page is all that stands on it; what names a document alone is left out.
+
+    Raises:
+        DocumentNotFoundError: If a document is not there whose page is named.
+    """
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for one in question.evidence:
+        if one.start is not None and one.end is not None:
+            found[one.document_id].append((one.start, one.end))
+        elif one.page is not None:
+            pages = base.get(one.document_id).pages[one.page - 1 : one.page]
+            found[one.document_id] += [(page.start, page.end) for page in pages]
+    return {document: union(ranges) for document, ranges in found.items()}
+
+
+def _overlaps(chunks: NDArray[np.int64], ranges: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return how many characters of disjoint ranges each chunk holds, (chunks,)."""
+    held = np.zeros(len(chunks))
+    for start, end in ranges:
+        held += np.clip(np.minimum(chunks[:, 1], end) - np.maximum(chunks[:, 0], start), 0, None)
+    return held
