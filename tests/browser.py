@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
-__all__ = ["chromium"]
+__all__ = ["chromium", "shade", "unnamed_controls"]
 
 REQUIRED = "SPANWISE_REQUIRE_BROWSER"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -43,3 +43,19 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def unnamed_controls(page: Page) -> list[str]:
+    """Return the controls of a page that a screen reader has no name for."""
+    found: list[str] = page.eval_on_selector_all(
+        "input, select, button",
+        "all => all.filter(one => !(one.labels?.length || one.ariaLabel || one.textContent.trim()))"
+        ".map(one => one.outerHTML)",
+    )
+    return found
+
+
+def shade(page: Page) -> int:
+    """Return how light the ground of a page is, from 0 to 765."""
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(map(int, colour.strip("rgb()").split(",")))

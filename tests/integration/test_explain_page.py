@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.browser import chromium
+from tests.browser import chromium, shade, unnamed_controls
 from tests.chunk_values import numbers, random_documents, share_documents
 from tests.explanations import QUESTION, chosen, chosen_again, filled_base
 
@@ -396,12 +396,7 @@ def test_the_plot_is_read_by_keyboard_and_as_a_table(
 
 
 def test_every_control_has_a_name(opened: Opened) -> None:
-    unnamed = opened.tab.eval_on_selector_all(
-        "input, select, button",
-        "all => all.filter(one => !(one.labels?.length || one.ariaLabel || one.textContent.trim()))"
-        ".map(one => one.outerHTML)",
-    )
-    assert unnamed == []
+    assert unnamed_controls(opened.tab) == []
 
 
 def test_it_is_dark_where_the_reader_wants_it(
@@ -410,8 +405,7 @@ def test_it_is_dark_where_the_reader_wants_it(
     shades = []
     for scheme in ("light", "dark"):
         page = Opened(browser, written(explanation, tmp_path), color_scheme=scheme)
-        colour = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        shades.append(sum(map(int, colour.strip("rgb()").split(","))))
+        shades.append(shade(page.tab))
         page.close()
     assert shades[0] > 600
     assert shades[1] < 150

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from spanwise.calls.caller import Caller
 from spanwise.calls.outputs import MemoryOutputs
+from spanwise.calls.wrapped import WrappedModel
 from spanwise.ports import LanguageModel, Listener, ModelReply, ModelRequest, OutputCache
-from spanwise.types import Usage
 
 __all__ = ["ForeseeingModel", "foreseeing_caller"]
 
@@ -32,27 +32,11 @@ def foreseeing_caller(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeseeingModel:
+class ForeseeingModel(WrappedModel):
     """Answers each request as is typical, and says what another model would have taken for it.
 
     Input is as that model counts it. Output is as much as a request allows: an upper bound.
     """
-
-    model: LanguageModel
-
-    @property
-    def name(self) -> str:
-        """Return the name of the other model, so that its kept answers are found."""
-        return self.model.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return that of the other model."""
-        return self.model.concurrency
-
-    def estimate(self, request: ModelRequest) -> Usage:
-        """Return what the other model says."""
-        return self.model.estimate(request)
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the typical answer of a request."""

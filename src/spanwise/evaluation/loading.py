@@ -222,7 +222,7 @@ def _added(
         failures.append(error)
         return IngestReport()
     failures += [
-        DocumentError(failure.message, source=document.id, code=failure.code)  # type: ignore[arg-type]  # a report has the codes as texts
+        DocumentError(failure.message, source=document.id, code=failure.code)
         for failure in report.failed
     ]
     return report

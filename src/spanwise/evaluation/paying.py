@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.calls.ledger import Ledger
+from spanwise.calls.wrapped import WrappedModel
 from spanwise.ports import LanguageModel, ModelReply, ModelRequest, OutputCache, Reranker
-from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -35,25 +35,10 @@ def spending() -> Iterator[Ledger]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeteredModel:
+class MeteredModel(WrappedModel):
     """A model whose calls are paid from a purse that it shares with others."""
 
-    model: LanguageModel
     ledger: Ledger
-
-    @property
-    def name(self) -> str:
-        """Return the name of the model, so that its kept answers are found."""
-        return self.model.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return that of the model."""
-        return self.model.concurrency
-
-    def estimate(self, request: ModelRequest) -> Usage:
-        """Return what the model says."""
-        return self.model.estimate(request)
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer of the model.

@@ -8,9 +8,10 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise.calls.wrapped import WrappedModel
+
 if TYPE_CHECKING:
-    from spanwise.ports import LanguageModel, ModelReply, ModelRequest
-    from spanwise.types import Usage
+    from spanwise.ports import ModelReply, ModelRequest
 
 __all__ = ["StoppableModel", "run_until_stopped"]
 
@@ -45,25 +46,10 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoppableModel:
+class StoppableModel(WrappedModel):
     """A language model that is not called any more once nobody wants its answers."""
 
-    model: LanguageModel
     stopped: threading.Event
-
-    @property
-    def name(self) -> str:
-        """Return the name of the model."""
-        return self.model.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return how many calls at once the model takes."""
-        return self.model.concurrency
-
-    def estimate(self, request: ModelRequest) -> Usage:
-        """Return what the model says."""
-        return self.model.estimate(request)
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer of the model.

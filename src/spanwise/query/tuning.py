@@ -316,12 +316,13 @@ class _Reader:
         return value
 
     def number(self, key: str, value: object) -> float:
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-        if not fits or (isinstance(value, float) and math.isnan(value)):
+        if not isinstance(value, int | float) or isinstance(value, bool):
             raise self.error(key, f"is {value!r}; it must be a number")
-        if not -_GREATEST <= value <= _GREATEST:  # type: ignore[operator] # sums are no numbers
+        if isinstance(value, float) and math.isnan(value):
+            raise self.error(key, "is nan; it must be a number")
+        if not -_GREATEST <= value <= _GREATEST:
             raise self.error(key, f"must be from {-_GREATEST:,.0f} to {_GREATEST:,.0f}")
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
 
     def numbers(self, key: str, values: object) -> NDArray[np.float64]:
         """Return a number for each feature."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from spanwise.errors import DocumentErrorCode
 from spanwise.plain import PlainForm
 from spanwise.types.usage import Usage
 
@@ -26,8 +27,7 @@ class IngestFailure(PlainForm):
     """Source that could not be taken in."""
 
     source: str
-    code: str
-    """As `errors.DocumentErrorCode`."""
+    code: DocumentErrorCode
     message: str
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.browser import chromium
+from tests.browser import chromium, shade, unnamed_controls
 from tests.evaluations import METHODS, made_evaluation, made_texts
 
 from spanwise.evaluation.dataset import DocumentText, Evidence
@@ -277,12 +277,7 @@ def test_a_method_that_was_not_measured_everywhere_leaves_gaps(
 
 
 def test_every_control_has_a_name(opened: Opened) -> None:
-    unnamed = opened.tab.eval_on_selector_all(
-        "input, select, button",
-        "all => all.filter(one => !(one.labels?.length || one.ariaLabel || one.textContent.trim()))"
-        ".map(one => one.outerHTML)",
-    )
-    assert unnamed == []
+    assert unnamed_controls(opened.tab) == []
 
 
 def test_it_is_dark_where_the_reader_wants_it(
@@ -291,8 +286,7 @@ def test_it_is_dark_where_the_reader_wants_it(
     shades = []
     for scheme in ("light", "dark"):
         page = Opened(browser, written(summary, tmp_path), color_scheme=scheme)
-        colour = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        shades.append(sum(map(int, colour.strip("rgb()").split(","))))
+        shades.append(shade(page.tab))
         page.close()
     assert shades[0] > 600
     assert shades[1] < 150

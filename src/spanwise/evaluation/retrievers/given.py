@@ -114,8 +114,9 @@ def _checked(
 
 def _whole(value: object) -> int | None:
     """Return a whole number, None for anything else."""
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return int(value) if is_whole else None  # type: ignore[call-overload]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return None
 
 
 def _shown(value: object) -> str:
