@@ -8,9 +8,7 @@ model that saw neither the set nor its questions, at the thresholds that are shi
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +30,7 @@ from benchmarks.lib.abstention import (
     thresholds,
     train,
 )
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import (
     DOCUMENT_SETS,
     LANGUAGE_SETS,
@@ -40,7 +39,6 @@ from benchmarks.lib.datasets import (
     read_dataset,
     read_unanswerable,
 )
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, document_recall, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
@@ -190,23 +188,11 @@ def _write(path: Path, models: Mapping[str, LogisticModel], embedder: str) -> No
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, default=400, help="at most so many a set; 0 for all")
-    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *DOCUMENT_SETS, *LANGUAGE_SETS])
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            relevance.run(Path(folder), out, SAMPLE_SETS, None)
-            run(Path(folder), out, SAMPLE_SETS, None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
-        run(arguments.datasets, arguments.out, arguments.sets, arguments.queries or None)
+    sets = [*TEXT_SETS, *DOCUMENT_SETS, *LANGUAGE_SETS]
+    with given(command_line(__doc__, sets=sets, queries=400)) as arguments:
+        if arguments.smoke:
+            relevance.run(arguments.datasets, arguments.out, arguments.sets, None)
+        run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
 
 
 if __name__ == "__main__":

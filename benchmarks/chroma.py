@@ -3,44 +3,43 @@
     python -m benchmarks.chroma DATASETS --embedder sentence-transformers:MODEL
 
 The chunkers of Chroma's study retrieve the five nearest chunks; Spanwise searches with the preset
-"precise" at several budgets of text, in chunks of the default size and of half of it: the evidence
-of most questions is shorter than a chunk. Figures are those of the study: recall, precision and IoU
-over all that was returned, overlaps counted twice. Run `python -m benchmarks.train DATASETS` first:
-Spanwise searches with weights that were trained on the other sets. An embedder other than the
-static one is used by the chunkers alone. Prints a table in Markdown and writes it to the output
-folder.
+"precise" at several budgets of text, with segments cut to sentences and in whole chunks, and with
+the default preset. Figures are those of the study: recall, precision and IoU over all that was
+returned, overlaps counted twice. Run `python -m benchmarks.train DATASETS` first: Spanwise searches
+with weights that were trained on the other sets. An embedder other than the static one is used by
+the chunkers alone. Prints a table in Markdown and writes it to the output folder.
 """
 
 from __future__ import annotations
 
-import argparse
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import train
 from benchmarks.lib.chroma_chunks import Embed, cluster, fixed, recursive
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import Dataset, Query, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import CHARS_A_TOKEN, Range, interval
+from benchmarks.lib.training import build
 from benchmarks.quality import Search, model_without, spanwise_search
 from spanwise.evaluation.metrics.chroma import chroma_metrics
 from spanwise.evaluation.metrics.places import Place
-from spanwise.knowledge_base import KnowledgeBase
-from spanwise.options import ChunkOptions, ModelOptions, SegmentOptions
+from spanwise.options import ModelOptions, SegmentOptions
 from spanwise.providers.wordllama import WordLlama
 from spanwise.registry import make_embedder
 
 _SET = "chroma"
 _RETURNED = 5
 _TOKENS = 200
-_BUDGETS = (150, 200, 250, 300, 325, 400, 500, 750, 1_000)
-_SIZES = {
-    "": ChunkOptions(),
-    ", chunks of 200 characters": ChunkOptions(target=200, max=230, paragraph_min=100),
+_BUDGETS = (200, 300, 400, 500, 600, 750, 1_000, 4_000)
+_WAYS = {
+    "precise": SegmentOptions.PRECISE,
+    "precise in whole chunks": replace(SegmentOptions.PRECISE, trim=False),
+    "balanced": SegmentOptions.BALANCED,
 }
 _BATCH = 512
 Find = Callable[[Query], list[Range]]
@@ -82,17 +81,6 @@ def chunkings(dataset: Dataset, embed: Embed) -> dict[str, list[Range]]:
     }
 
 
-def build(dataset: Dataset, out: Path, chunks: ChunkOptions) -> KnowledgeBase:
-    """Return a new knowledge base with the documents of a dataset, in chunks of some size."""
-    path = out / f"{dataset.name}-{chunks.target}.kb"
-    shutil.rmtree(path, ignore_errors=True)
-    base = KnowledgeBase(path, chunks=chunks)
-    for document in dataset.documents:
-        base.add_text(document.text(), document_id=document.id, title=document.title)
-    base.optimise()
-    return base
-
-
 def _at(search: Search, budget: int) -> Find:
     return lambda query: search(query, budget)
 
@@ -132,12 +120,12 @@ def run(folder: Path, out: Path, embedder: str) -> None:
     for name, embed in embeds.items():
         for chunking, chunks in chunkings(dataset, embed).items():
             lines.append(row(f"{chunking}, {name}", dataset, nearest(dataset, chunks, embed)))
-    for size, options in _SIZES.items():
-        with build(dataset, out, options) as base:
-            searcher = base.searcher(model_without(out, dataset.name))
-            search = spanwise_search(searcher, SegmentOptions.PRECISE)
+    with build(dataset, out) as base:
+        searcher = base.searcher(model_without(out, dataset.name))
+        for way, options in _WAYS.items():
+            search = spanwise_search(searcher, options)
             for budget in _BUDGETS:
-                name = f"Spanwise, precise{size}, {budget} tokens"
+                name = f"Spanwise, {way}, {budget} tokens"
                 lines.append(row(name, dataset, _at(search, budget)))
     report = "\n".join(lines) + "\n"
     (out / "chroma.md").write_text(report, encoding="utf-8")
@@ -145,22 +133,13 @@ def run(folder: Path, out: Path, embedder: str) -> None:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
+    parser = command_line(__doc__)
     parser.add_argument("--embedder", default="", help="of the chunkers, beside the static one")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    given = parser.parse_args()
-    if given.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            run(Path(folder) / SAMPLE_SETS[0], out, "")
-    elif given.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
-        run(given.datasets / _SET, given.out, given.embedder)
+    with given(parser) as arguments:
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
+        name = SAMPLE_SETS[0] if arguments.smoke else _SET
+        run(arguments.datasets / name, arguments.out, arguments.embedder)
 
 
 if __name__ == "__main__":

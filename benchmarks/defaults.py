@@ -11,8 +11,6 @@ their own. Prints Markdown and writes it to the output folder.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -23,8 +21,8 @@ from numpy.typing import NDArray
 
 from benchmarks import train
 from benchmarks.lib.baselines import Fusion, PlainBm25, Range
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, Query, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import BUDGETS, chunk_ranges, model_without
@@ -48,7 +46,8 @@ GRID = [
     for charge, penalty in product(CHARGES, PENALTIES)
 ]
 BEST_CHUNKS = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
-PRESETS = (SegmentOptions.PRECISE, SegmentOptions.BALANCED, SegmentOptions.COMPREHENSIVE)
+PRESETS = (SegmentOptions.BALANCED, SegmentOptions.COMPREHENSIVE)
+"""Those that fill a budget; `benchmarks.chroma` measures the one that does not."""
 SETTINGS = [*dict.fromkeys([BEST_CHUNKS, *GRID, *PRESETS])]
 """Each once, the presets too where the grid holds them."""
 HAIR = 1.0
@@ -200,7 +199,6 @@ def label(way: SegmentOptions | str) -> str:
         return way
     names = {
         BEST_CHUNKS: " (best chunks)",
-        SegmentOptions.PRECISE: " (precise)",
         SegmentOptions.BALANCED: " (balanced, the default)",
         SegmentOptions.COMPREHENSIVE: " (comprehensive)",
     }
@@ -278,22 +276,9 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, default=100, help="at most so many a set")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            print(run(Path(folder), out, SAMPLE_SETS, None))
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(command_line(__doc__, sets=TEXT_SETS, queries=100)) as arguments:
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
         print(run(arguments.datasets, arguments.out, arguments.sets, arguments.queries))
 
 

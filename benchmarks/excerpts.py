@@ -8,9 +8,7 @@ trained on the other sets. Prints a table in Markdown and writes it to the outpu
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,8 +19,8 @@ import numpy as np
 
 from benchmarks import train
 from benchmarks.lib.baselines import PlainBm25, Range
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Query, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
@@ -196,22 +194,9 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            holds = run(Path(folder), out, SAMPLE_SETS, None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(command_line(__doc__, sets=TEXT_SETS)) as arguments:
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
         holds = run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
     if not holds:
         sys.exit("a budget was exceeded, a text came twice, or a span is not its text")

@@ -7,7 +7,6 @@ place of forms of one term.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,8 +15,8 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import LANGUAGE_SETS, Dataset, Query, SourceDocument, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.training import build
 from benchmarks.quality import Measured, spanwise_search
 from spanwise.core.question import Question, read_question
@@ -84,19 +83,7 @@ def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument("--queries", type=int, help="at most so many a language")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            run(Path(folder), SAMPLE_SETS, None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(command_line(__doc__, sets=SETS, writes=False)) as arguments:
         run(arguments.datasets, arguments.sets, arguments.queries)
 
 

@@ -14,16 +14,15 @@ sets, with a stand-in for a model, that it runs: its figures mean nothing.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.model_server import running_model
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.sample import SAMPLE_SETS
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import SpanwiseError
@@ -180,15 +179,13 @@ def paid_model(name: str, options: ModelOptions) -> LanguageModel:
     return Purse(options, kept=MemoryOutputs()).model(name)
 
 
-def smoke() -> None:
+def smoke(folder: Path) -> None:
     """Run on tiny sets with stand-ins for a model and a reranker."""
 
     def shared_words(query: str, text: str) -> float:
         return len(set(query.lower().split()) & set(text.lower().split()))
 
-    with tempfile.TemporaryDirectory() as place, running_model(0.0) as server:
-        folder = Path(place)
-        write_samples(folder)
+    with running_model(0.0) as server:
         models = Models(
             llm=paid_model(f"compatible:stand-in@{server.url}/v1", ModelOptions()),
             reranker=ScriptedReranker(shared_words),
@@ -198,32 +195,30 @@ def smoke() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", nargs="?", type=Path, help="folder of the datasets")
+    """Read the command line and run."""
+    parser = command_line(__doc__, sets=SETS)
     parser.add_argument("--llm", help="vendor and model that makes sections, titles, summaries")
     parser.add_argument("--rerank", help="reranker that both knowledge bases are asked with too")
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--queries", type=int, help="at most so many a set")
     parser.add_argument("--max-cost", type=float, help="US dollars at most, without the reranker")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--smoke", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        smoke()
-        return
-    if arguments.datasets is None or not arguments.llm:
-        parser.error("give the folder of the datasets, and --llm")
-    options = ModelOptions(max_cost=arguments.max_cost)
-    try:
-        reranker = make_reranker(arguments.rerank, options=options) if arguments.rerank else None
-        run(
-            [read_dataset("spanwise", arguments.datasets / name) for name in arguments.sets],
-            arguments.out,
-            models=Models(llm=paid_model(arguments.llm, options), reranker=reranker),
-            queries=arguments.queries,
-        )
-    except SpanwiseError as error:
-        parser.exit(1, f"{error}\n")
+    with given(parser) as arguments:
+        if arguments.smoke:
+            smoke(arguments.datasets)
+            return
+        if not arguments.llm:
+            parser.error("give --llm")
+        options, named = ModelOptions(max_cost=arguments.max_cost), arguments.rerank
+        try:
+            run(
+                [read_dataset("spanwise", arguments.datasets / name) for name in arguments.sets],
+                arguments.out,
+                models=Models(
+                    llm=paid_model(arguments.llm, options),
+                    reranker=make_reranker(named, options=options) if named else None,
+                ),
+                queries=arguments.queries,
+            )
+        except SpanwiseError as error:
+            parser.exit(1, f"{error}\n")
 
 
 if __name__ == "__main__":

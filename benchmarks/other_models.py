@@ -16,9 +16,7 @@ Markdown and writes it to the output folder.
 
 from __future__ import annotations
 
-import argparse
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,10 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import train
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, read_dataset
 from benchmarks.lib.oracle import oracle, oracle_name
 from benchmarks.lib.places_of_models import reranked_without, weights_without
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.training import Example, labelled, untrained_model
 from benchmarks.quality import Measured, cell, model_without, spanwise_search
@@ -220,7 +219,6 @@ def mean_difference(differences: Sequence[NDArray[np.float64]]) -> str:
 
 def smoke(folder: Path) -> None:
     """Run both kinds of models on samples of our own, without a provider."""
-    write_samples(folder)
     out = folder / "out"
     train.run(folder, out, SAMPLE_SETS, None)
     static = WordLlama()
@@ -241,11 +239,7 @@ def smoke(folder: Path) -> None:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    parser = command_line(__doc__, sets=TEXT_SETS)
     parser.add_argument("--rerank", default="", help='such as "cohere:rerank-v3.5"')
     parser.add_argument("--rerank-weight", type=float, help="of a deviation of its scores")
     parser.add_argument("--rerank-chunks", type=int, default=100, help="that it reads of a query")
@@ -253,26 +247,24 @@ def main() -> None:
     parser.add_argument("--oracle-noise", type=float, help="rerank by what is known, and chance")
     parser.add_argument("--train", action="store_true", help="search with a trained place too")
     parser.add_argument("--keyword-share", type=float, default=0.7, help="of what is trained")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    given = parser.parse_args()
-    if given.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            smoke(Path(folder))
-        return
-    if given.datasets is None or not (
-        given.rerank or given.embedder or given.oracle_noise is not None
-    ):
-        parser.error("name the folder of the datasets and what is to be measured, or --smoke")
-    called = ModelOptions()
-    models = Models(
-        embedder=make_embedder(given.embedder, options=called) if given.embedder else None,
-        reranker=make_reranker(given.rerank, options=called) if given.rerank else None,
-        oracle_noise=given.oracle_noise,
-        options=RerankOptions(chunks=given.rerank_chunks, weight=given.rerank_weight),
-        keyword_share=given.keyword_share,
-    )
-    datasets = [read_dataset(given.datasets / name, limit=given.queries) for name in given.sets]
-    run(datasets, given.out, models, train=given.train)
+    with given(parser) as arguments:
+        if arguments.smoke:
+            smoke(arguments.datasets)
+            return
+        called, named = ModelOptions(), (arguments.embedder, arguments.rerank)
+        if not any(named) and arguments.oracle_noise is None:
+            parser.error("name what is to be measured, or --smoke")
+        embedder, reranker = named
+        models = Models(
+            embedder=make_embedder(embedder, options=called) if embedder else None,
+            reranker=make_reranker(reranker, options=called) if reranker else None,
+            oracle_noise=arguments.oracle_noise,
+            options=RerankOptions(chunks=arguments.rerank_chunks, weight=arguments.rerank_weight),
+            keyword_share=arguments.keyword_share,
+        )
+        folder, queries = arguments.datasets, arguments.queries
+        datasets = [read_dataset(folder / name, limit=queries) for name in arguments.sets]
+        run(datasets, arguments.out, models, train=arguments.train)
 
 
 if __name__ == "__main__":

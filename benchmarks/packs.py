@@ -9,9 +9,7 @@ shipped. Prints Markdown and writes it to the output folder.
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import DOCUMENT_SETS, TEXT_SETS, Dataset, Query, read_dataset
 from benchmarks.lib.sample_filings import SAMPLE_FILINGS, write_sample_filings
 from benchmarks.lib.scoring import interval
@@ -178,21 +177,9 @@ def run(
 def main() -> None:
     """Read the command line and run."""
     names = [named.pack.name for named in shipped_packs()]
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *DOCUMENT_SETS])
+    parser = command_line(__doc__, sets=[*TEXT_SETS, *DOCUMENT_SETS], queries=300)
     parser.add_argument("--packs", nargs="+", default=names, help="names or files")
-    parser.add_argument("--queries", type=int, default=300, help="at most so many a set")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on a sample of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_sample_filings(Path(folder))
-            run(Path(folder), Path(folder) / "out", [SAMPLE_FILINGS], packs=names, queries=None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(parser, write=write_sample_filings, sets=[SAMPLE_FILINGS]) as arguments:
         run(
             arguments.datasets,
             arguments.out,

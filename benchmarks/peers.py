@@ -13,11 +13,9 @@ folder.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import train
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, read_dataset
 from benchmarks.lib.peer_runs.task import BUDGETS
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import Range, cut, interval, recall
 from benchmarks.lib.training import build
 from benchmarks.other_models import mean_difference
@@ -179,27 +177,18 @@ def environments(given: Sequence[str]) -> dict[str, str]:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
+    parser = command_line(__doc__, sets=TEXT_SETS)
     parser.add_argument("--tokenizer", default="", help="folder of the one haiku.rag counts with")
     parser.add_argument("--env", action="append", default=[], help="PEER=PYTHON of its environment")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    given = parser.parse_args()
-    pythons = environments(given.env)
-    if given.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            run(Path(folder), out, SAMPLE_SETS, Peers(pythons=pythons, tokenizer=given.tokenizer))
-    elif given.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
-        peers = Peers(pythons=pythons, queries=given.queries, tokenizer=given.tokenizer)
-        run(given.datasets, given.out, given.sets, peers)
+    with given(parser) as arguments:
+        peers = Peers(
+            pythons=environments(arguments.env),
+            queries=arguments.queries,
+            tokenizer=arguments.tokenizer,
+        )
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
+        run(arguments.datasets, arguments.out, arguments.sets, peers)
 
 
 if __name__ == "__main__":

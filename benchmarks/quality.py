@@ -6,8 +6,6 @@ trained on the other sets. Prints a table in Markdown and writes it to the outpu
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks import train
 from benchmarks.lib.baselines import Fusion, PlainBm25, Range
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import (
     DOCUMENT_SETS,
     LANGUAGE_SETS,
@@ -25,7 +24,6 @@ from benchmarks.lib.datasets import (
     Query,
     read_dataset,
 )
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
 from spanwise.core.features import FEATURES
@@ -126,7 +124,7 @@ def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Searc
         "BM25 of our chunks, stemmed": lambda query, _: alone.search(query, dense=False),
         "+ embeddings": lambda query, _: alone.search(query),
         "+ neighbours (the fusion baseline)": lambda query, _: near.search(query),
-        "+ nine features, best chunks first": spanwise_search(
+        "+ all features, best chunks first": spanwise_search(
             searcher, SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
         ),
         "+ segments: precise": spanwise_search(searcher, SegmentOptions.PRECISE),
@@ -204,23 +202,11 @@ def render(table: dict[str, dict[str, Measured]]) -> str:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--sets", nargs="+", default=[*TEXT_SETS, *LANGUAGE_SETS, *DOCUMENT_SETS])
+    parser = command_line(__doc__, sets=[*TEXT_SETS, *LANGUAGE_SETS, *DOCUMENT_SETS])
     parser.add_argument("--only", default="", help="methods whose name holds this")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            run(Path(folder), out, SAMPLE_SETS, None, "")
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(parser) as arguments:
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
         run(
             arguments.datasets,
             arguments.out,

@@ -9,13 +9,11 @@ stands in that counts characters in sets.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import math
 import random
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +25,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.lib.baselines import PlainBm25, fixed_chunks
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import DOCUMENT_SETS, LANGUAGE_SETS, TEXT_SETS, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.metrics import METRICS, counter, cut, score
 from spanwise.evaluation.retrieval import Retrieved
@@ -395,22 +393,11 @@ def published_scorer(path: Path) -> PublishedScorer:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with score.py and the sets")
     sets = [*TEXT_SETS, *LANGUAGE_SETS, *PAGE_SETS, *DOCUMENT_SETS]
-    parser.add_argument("--sets", nargs="+", default=sets)
-    parser.add_argument("--queries", type=int, help="at most so many a set; all when not given")
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            equal = run(CharacterSets(), Path(folder), SAMPLE_SETS, None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
-        scorer = published_scorer(arguments.datasets / "score.py")
-        equal = run(scorer, arguments.datasets, arguments.sets, arguments.queries)
+    with given(command_line(__doc__, sets=sets, writes=False)) as arguments:
+        datasets = arguments.datasets
+        scorer = CharacterSets() if arguments.smoke else published_scorer(datasets / "score.py")
+        equal = run(scorer, datasets, arguments.sets, arguments.queries)
     if not equal:
         raise SystemExit("the metrics differ")
 

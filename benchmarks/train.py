@@ -8,9 +8,7 @@ evaluation alone.
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.training import Example, build, examples, relevance_table, train
 from spanwise.core.relevance import RelevanceModel
 from spanwise.providers.wordllama import WordLlama
@@ -67,20 +65,7 @@ def _write(path: Path, model: RelevanceModel) -> None:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, default=400, help="at most so many a set")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            run(Path(folder), Path(folder) / "out", SAMPLE_SETS, None)
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(command_line(__doc__, sets=TEXT_SETS, queries=400)) as arguments:
         run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
 
 

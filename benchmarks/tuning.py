@@ -1,16 +1,14 @@
 """What tuning gains: python -m benchmarks.tuning DATASETS [--sets NAMES] [--queries N].
 
 The questions of each set are split by documents into halves; search is tuned on one and measured
-on the other, both ways, from weights that never saw the set (`benchmarks.train`). Three ways are
-measured: with all questions of a half, with twenty of them, and with questions made out of the
-documents. Recall at 1,000 and 4,000 tokens, paired. Prints Markdown and writes it to the output
-folder.
+on the other, both ways, from weights that never saw the set (`benchmarks.train`). Four ways are
+measured: with all questions of a half, with these but without the words of their answers, with
+twenty of them, and with questions made out of the documents. Recall at 1,000 and 4,000 tokens,
+paired. Prints Markdown and writes it to the output folder.
 """
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import train
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, read_dataset
-from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.training import build, labelled
 from benchmarks.quality import BUDGETS, model_without
 from spanwise.core.relevance import RelevanceModel
@@ -36,6 +34,7 @@ from spanwise.query.tuning import Tuning
 
 PACKED = ("financebench_txt",)
 """Sets that are measured with the packs that come with Spanwise."""
+WAYS = ("all", "weights", "few", "made")
 FEW = 20
 Floats = NDArray[np.float64]
 
@@ -58,15 +57,17 @@ class Setting:
         measure = Measure(budgets=BUDGETS, tokenizer="chars:4", reranking=None)
         return np.array(measure.recalls(asked, base=self.base, searcher=searcher))
 
-    def tuned(self, asked: Sequence[LabelledQuestion], *, is_made: bool = False) -> Tuning | None:
-        """Return what some questions say; None where they are too few."""
+    def tuned(self, asked: Sequence[LabelledQuestion], *, way: str) -> Tuning | None:
+        """Return what some questions say in one of the `WAYS`; None where they are too few."""
         try:
             report = tune(
                 self.base,
                 asked,
-                options=TuneOptions(budgets=BUDGETS, tokenizer="chars:4"),
+                options=TuneOptions(
+                    budgets=BUDGETS, tokenizer="chars:4", known_answers=way != "weights"
+                ),
                 model=self.model,
-                source="made" if is_made else "labelled",
+                source="made" if way == "made" else "labelled",
             )
         except OptionError as error:
             print(f"  not tuned: {error}", flush=True)
@@ -90,13 +91,13 @@ def measure_set(setting: Setting, *, ways: Sequence[str]) -> dict[str, tuple[Flo
     for way in ways:
         after = before.copy()
         if way == "made":
-            tuning = setting.tuned(made_questions(setting.base), is_made=True)
+            tuning = setting.tuned(made_questions(setting.base), way=way)
             after = setting.recalls(questions, tuning, model=setting.model)
         else:
             for half in halves.numbers:
                 inside = [at for at, part in enumerate(halves.of) if part == half]
                 others = [q for q, part in zip(questions, halves.of, strict=True) if part != half]
-                tuning = setting.tuned(others if way == "all" else spread(others, FEW))
+                tuning = setting.tuned(spread(others, FEW) if way == "few" else others, way=way)
                 asked = [questions[at] for at in inside]
                 after[inside] = setting.recalls(asked, tuning, model=setting.model)
         found[way] = before, after
@@ -153,23 +154,12 @@ def run(
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--queries", type=int, default=600, help="at most so many a set")
-    parser.add_argument("--sets", nargs="+", default=list(TEXT_SETS))
-    parser.add_argument("--ways", nargs="+", default=["all", "few", "made"])
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            write_samples(Path(folder))
-            out = Path(folder) / "out"
-            train.run(Path(folder), out, SAMPLE_SETS, None)
-            run(Path(folder), out, SAMPLE_SETS, None, ["all", "made"])
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    parser = command_line(__doc__, sets=TEXT_SETS, queries=600)
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
+    with given(parser) as arguments:
+        if arguments.smoke:
+            train.run(arguments.datasets, arguments.out, arguments.sets, None)
+            arguments.ways = ["all", "made"]
         run(
             arguments.datasets,
             arguments.out,

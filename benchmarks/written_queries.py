@@ -13,9 +13,7 @@ table in Markdown and writes it to the output folder.
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -24,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import Query, read_dataset
 from benchmarks.lib.scoring import interval
 from spanwise.knowledge_base import KnowledgeBase
@@ -199,26 +198,19 @@ def sample() -> dict[str, tuple[str, str]]:
 
 def main() -> None:
     """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
-    parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
-    arguments = parser.parse_args()
-    if arguments.smoke:
-        asked = Query(
-            id="a",
-            text="How did the gross margin of Amazon change?",
-            evidence={"Q1_AMZN": [], "Q2_AMZN": []},
-            scope=None,
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            print(run(sample(), [asked], Path(folder)))
-    elif arguments.datasets is None:
-        parser.error("name the folder of the datasets, or --smoke")
-    else:
+    with given(command_line(__doc__)) as arguments:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        if arguments.smoke:
+            asked = Query(
+                id="a",
+                text="How did the gross margin of Amazon change?",
+                evidence={"Q1_AMZN": [], "Q2_AMZN": []},
+                scope=None,
+            )
+            print(run(sample(), [asked], arguments.out))
+            return
         dataset = read_dataset(arguments.datasets / SET)
         texts = {one.id: (one.title, one.text()) for one in dataset.documents}
-        arguments.out.mkdir(parents=True, exist_ok=True)
         print(run(texts, dataset.queries, arguments.out))
 
 

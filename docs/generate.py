@@ -15,7 +15,7 @@ import click
 
 from spanwise import errors, options
 from spanwise.cli.failures import error_code
-from spanwise.cli.main import PROGRAM, cli
+from spanwise.cli.program import PROGRAM, cli
 from spanwise.config import KEYS
 from spanwise.errors import SpanwiseError
 from spanwise.types import reports
@@ -145,7 +145,10 @@ def _field_rows(class_node: ast.ClassDef) -> list[str]:
 
 
 _PRESETS = {
-    "SegmentOptions": ("exact", ("segment_charge", "irrelevant_chunk_penalty")),
+    "SegmentOptions": (
+        "exact",
+        ("segment_charge", "irrelevant_chunk_penalty", "relative_penalty", "trim"),
+    ),
     "PublishedOptions": (
         "greedy",
         (

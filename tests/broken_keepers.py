@@ -5,9 +5,12 @@ from dataclasses import replace
 from dataclasses import replace as changed
 from typing import Any, Literal
 
+import numpy as np
+
 from spanwise.filters import Filter
 from spanwise.ports import DocumentEntry
 from spanwise.stores.memory import MemoryStore
+from spanwise.stores.memory_snapshot import StoredDocument
 from spanwise.types import (
     Document,
     DocumentRecord,
@@ -24,6 +27,14 @@ class OutputsOverwritten(MemoryStore):
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         self._living()
         self._outputs[key] = output
+
+
+class SectionsUnseen(MemoryStore):
+    """A document is one section to those who search it."""
+
+    def _keep(self, stored: StoredDocument) -> None:
+        whole = np.arange(len(stored.chunks)) == 0
+        super()._keep(replace(stored, counted=replace(stored.counted, openings=whole)))
 
 
 class OutputsKept(MemoryStore):

@@ -39,7 +39,8 @@ def scan_of(
     )
 
 
-def passages_of(impacts: list[float]) -> Passages:
+def passages_of(impacts: list[float], *, openings: list[bool] | None = None) -> Passages:
+    """Return passages of one document, of one section where no others are said."""
     count = len(impacts)
     return Passages(
         impacts=np.array([impacts], dtype=np.float32),
@@ -47,4 +48,5 @@ def passages_of(impacts: list[float]) -> Passages:
         digits=np.full(count, 0.1, dtype=np.float32),
         chars=np.full(count, 400),
         tokens=np.full(count, 100),
+        openings=np.arange(count) == 0 if openings is None else np.array(openings, dtype=bool),
     )

@@ -3,7 +3,7 @@
 ::
 
     SpanwiseError
-    ├── OptionError            an option, argument or id is not usable
+    ├── OptionError            an option, argument or id is not usable (has `faults`)
     │   ├── FilterError        a filter names an unknown field or a wrong type
     │   ├── PackError          a pack cannot be read, or its file is not usable
     │   └── QueryError         a question is empty or holds nothing to search for
@@ -29,6 +29,7 @@ A message says what happened, the value seen and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 __all__ = [
@@ -83,6 +84,17 @@ class SpanwiseError(Exception):
 
 class OptionError(SpanwiseError, ValueError):
     """An option, argument or id is not usable."""
+
+    def __init__(self, message: str, *, faults: Sequence[str] = ()) -> None:
+        """Create the error.
+
+        Args:
+            message: What happened, the value seen, what to do.
+            faults: What is wrong one by one, where there are several; each becomes a line of the
+                message.
+        """
+        super().__init__("\n  ".join([message, *faults]))
+        self.faults = tuple(faults)
 
 
 class FilterError(OptionError):

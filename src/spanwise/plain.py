@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["Plain", "PlainForm", "from_plain", "to_plain"]
 
@@ -67,7 +67,7 @@ def from_plain(kind: type[_Made], value: object) -> _Made:
 def _read(kind: Any, value: object, *, name: str) -> Any:
     """Return a value of a type that a dataclass of `spanwise.types` has; `name` is for messages."""
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is UnionType:
+    if origin in (UnionType, Union):  # the second of a Literal or None
         return _read_union(inner, value, name=name)
     if origin is tuple and isinstance(value, list):
         return _read_tuple(inner, value, name=name)

@@ -20,6 +20,7 @@ from tests.broken_keepers import (
     OutputsStripped,
     RecipesDropped,
     RootsIgnored,
+    SectionsUnseen,
     SettingsKept,
     SettingsOverwritten,
     StatusForgotten,
@@ -402,6 +403,7 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     TitlesForgotten: ("test_a_title_weighs_where_no_chunk_does", "titles with each term"),
     MomentsOfTheHits: ("test_keyword_scores_are_those_of_the_definition", "moments of the keyword"),
     PassagesSorted: ("test_passages_are_the_raw_material", "lengths in the order asked for"),
+    SectionsUnseen: ("test_openings_are_where_sections_begin", "openings of ranges"),
     ReplacedDeleted: ("test_what_was_replaced_meanwhile_is_not_deleted", "it was replaced"),
     RootsIgnored: ("test_an_id_of_another_source_root_is_refused", "DID NOT RAISE .*Conflict"),
     StatusForgotten: (

@@ -353,6 +353,37 @@ def test_ctrl_c_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     assert "run the same command again" in said
 
 
+@pytest.mark.parametrize("module", ["spanwise.cli.program", "click", "spanwise.cli.commands.tune"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_before_the_commands_are_loaded_is_one_line(
+    module: str, as_json: bool, tmp_path: Path
+) -> None:
+    """The signal comes when this module is looked for; nothing of the command was done then."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from spanwise.cli.main import run\n"
+        "run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "info", *(["--json"] if as_json else [])],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 130
+    if as_json:
+        assert (json.loads(done.stdout)["error"]["code"], done.stderr) == ("interrupted", "")
+    else:
+        assert (done.stdout, done.stderr) == ("", "spanwise: interrupted\n")
+
+
 def on_terminal(*arguments: str, folder: Path, extra: Mapping[str, str] | None = None) -> str:
     """Run a command on a terminal of 80 columns of its own and return all that it wrote there."""
     import pty

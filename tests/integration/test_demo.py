@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "python_reference.py"
-BUDGET_TOKENS = 1_500
+BUDGET_TOKENS = 1_800
 
 QUESTIONS = [
     (

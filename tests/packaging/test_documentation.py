@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from spanwise import errors
-from spanwise.cli.main import cli
+from spanwise.cli.program import cli
 from spanwise.options import METHOD_PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,6 +1,6 @@
 """haiku.rag: hybrid search over chunks, each expanded to the text around it.
 
-    python3.12 -m venv ENV; ENV/bin/pip install haiku.rag-slim transformers
+    python3.12 -m venv ENV; ENV/bin/pip install haiku.rag-slim transformers "docling-core[chunking]"
 
 Defaults: chunks of 256 tokens by Docling's hybrid chunker, vectors and words fused, expansion up to
 5,000 characters, no reranker; five results do not fill a budget, so as many are asked for as do.

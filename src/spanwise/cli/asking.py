@@ -145,8 +145,8 @@ def search_options(command: _Command) -> _Command:
             type=click.Choice([name for names in METHOD_PRESETS.values() for name in names]),
             default="balanced",
             show_default=True,
-            help="From many short segments to few long ones: precise, balanced or comprehensive; "
-            "of the method greedy dsrag-balanced (its default), dsrag-precision or dsrag-find-all.",
+            help="From single sentences to long passages: precise, balanced or comprehensive; of "
+            "the method greedy dsrag-balanced (its default), dsrag-precision or dsrag-find-all.",
         ),
     )(command)
 

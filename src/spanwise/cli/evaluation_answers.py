@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from spanwise.cli.evaluation_sets import OpenedSet
     from spanwise.evaluation.judging.graded import Judged
+    from spanwise.evaluation.judging.runner import JudgingOptions
     from spanwise.evaluation.results import Evaluation
 
-__all__ = ["cost_left", "judged_sets"]
+__all__ = ["cost_left", "foreseen_sets", "judged_sets"]
 
 
 def cost_left(max_cost: float | None, parts: Sequence[Evaluation]) -> float | None:
@@ -73,6 +74,37 @@ def judged_sets(
     )
 
 
+def foreseen_sets(
+    sets: Sequence[OpenedSet], arguments: EvalArguments, *, methods: Sequence[str]
+) -> dict[str, Usage]:
+    """Return what the answers to all questions and their grades would take at most.
+
+    Raises:
+        OptionError: If nothing is known to grade the answers of a set by, a question is not usable,
+            or a model does not fit.
+        ModelKeyError: If there is no key for a model.
+    """
+    from spanwise.evaluation.judging.foreseeing import foresee_answers
+    from spanwise.evaluation.loading import texts
+    from spanwise.evaluation.plan import spaced
+    from spanwise.evaluation.reading import usable_questions
+    from spanwise.registry import make_language_model
+
+    models = model_options(max_cost=arguments["max_cost"])
+    llm = make_language_model(arguments["llm"], options=models)
+    judge = make_language_model(arguments["judge"], options=models)
+    total: dict[str, Usage] = {}
+    for one in sets:
+        known = texts(one.base, dataset=one.dataset)
+        usable = usable_questions(one.dataset, known, called=f"the questions of {one.dataset.name}")
+        asked = replace(usable, questions=spaced(usable.questions, arguments["limit"]))
+        foreseen = foresee_answers(
+            asked, one.base, llm=llm, judge=judge, options=_options(arguments, methods, left=None)
+        )
+        total = {task: total.get(task, Usage()) + usage for task, usage in foreseen.items()}
+    return total
+
+
 def _judged(
     one: OpenedSet,
     arguments: EvalArguments,
@@ -81,10 +113,25 @@ def _judged(
     left: float | None,
     draw: Callable[[str, int, int], None],
 ) -> Judged:
-    from spanwise.evaluation.judging.runner import JudgingOptions, judge_answers
+    from spanwise.evaluation.judging.runner import judge_answers
+
+    return judge_answers(
+        one.dataset,
+        one.base,
+        llm=arguments["llm"],
+        judge=arguments["judge"],
+        options=_options(arguments, methods, left=left),
+        on_progress=draw,
+    )
+
+
+def _options(
+    arguments: EvalArguments, methods: Sequence[str], *, left: float | None
+) -> JudgingOptions:
+    from spanwise.evaluation.judging.runner import JudgingOptions
     from spanwise.options import AnswerOptions
 
-    options = JudgingOptions(
+    return JudgingOptions(
         repeats=arguments["repeats"],
         contexts=tuple(methods),
         reranker=arguments["rerank"] or None,
@@ -93,12 +140,4 @@ def _judged(
         models=model_options(max_cost=left),
         tokenizer=arguments["tokenizer"],
         work=work_folder(arguments),
-    )
-    return judge_answers(
-        one.dataset,
-        one.base,
-        llm=arguments["llm"],
-        judge=arguments["judge"],
-        options=options,
-        on_progress=draw,
     )

@@ -42,6 +42,7 @@ _NEEDS = {
     "repeats": ("answers",),
     "grading_sheet": ("answers",),
     "max_cost": ("answers", "rerank"),
+    "dry_run": ("answers",),
 }
 """Options that do nothing without one of others, by the names of parameters."""
 
@@ -70,6 +71,7 @@ class EvalArguments(TypedDict):
     repeats: int
     grading_sheet: Path | None
     max_cost: float | None
+    dry_run: bool
     as_json: bool
 
 
@@ -241,8 +243,8 @@ def _output() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=0, max=1_000),
             default=_VIEWS,
             show_default=True,
-            help="With a report: the explain views of so many questions, those that exact+headers "
-            "does worst on, in a folder beside it.",
+            help="With a report: the explain views of so many questions, those that the first "
+            "exact method does worst on, in a folder beside it.",
         ),
         click.option(
             "--work",
@@ -260,9 +262,9 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--answers",
             is_flag=True,
-            help="Answer the questions too, as `spanwise ask` does, or with --compare from what "
-            "each of its methods returns, at the greatest budget; and let a model grade the "
-            "answers.",
+            help="Answer the questions too, as `spanwise ask` does, or with --compare or "
+            "--retriever from what each of these returns, at the greatest budget; and let a model "
+            "grade the answers.",
         ),
         llm_option(makes="the answers"),
         click.option(
@@ -287,5 +289,10 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
         ),
         max_cost_option(
             "Most US dollars that answers, grades and a language model as reranker may cost."
+        ),
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="Ask nobody and measure nothing, and say what answers and grades would take.",
         ),
     )

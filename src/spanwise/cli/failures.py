@@ -29,6 +29,8 @@ class Failure:
     exit_code: ExitCode
     details: Mapping[str, str] = field(default_factory=dict)
     """Further fields of the JSON form."""
+    faults: tuple[str, ...] = ()
+    """Lines of the message after the first, for people each a line of its own."""
 
 
 def error_code(kind: type[SpanwiseError]) -> str:
@@ -67,6 +69,7 @@ def describe_failure(error: BaseException) -> Failure:
             message=str(error),
             exit_code=_exit_code(error),
             details=details,
+            faults=error.faults if isinstance(error, OptionError) else (),
         )
     if isinstance(error, click.ClickException):
         return _of_usage(error)

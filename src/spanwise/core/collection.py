@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.columns import digit_share
+from spanwise.core.columns import digit_share, section_openings
 from spanwise.core.forms import word_counts
 from spanwise.core.moments import fused_scores, moments
 from spanwise.core.scan import Moments, Passages, Scan
 from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.table_heads import searched_text
 from spanwise.core.terms import text_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spanwise.types import Chunk
 
 __all__ = ["Collection", "CountedDocument", "count_document"]
 
@@ -41,6 +44,8 @@ class CountedDocument:
     """Length of each, (n,)."""
     tokens: NDArray[np.int64]
     """Length of each, (n,)."""
+    openings: NDArray[np.bool_]
+    """Whether each begins a section, (n,)."""
 
     def __len__(self) -> int:
         return len(self.frequencies)
@@ -60,34 +65,25 @@ class CountedDocument:
 
 
 def count_document(
-    texts: Sequence[str],
-    *,
-    tokens: Sequence[int],
-    title_words: str,
-    handle: int,
-    language: str = "",
-    searched: Sequence[str] = (),
+    chunks: Sequence[Chunk], *, title_words: str, handle: int, language: str = ""
 ) -> CountedDocument:
     """Return what is counted of a document.
 
     Args:
-        texts: Of its chunks, in order.
-        tokens: Length of each.
+        chunks: All of them, in order.
         title_words: Words of its title, file name and path.
         handle: Its number.
         language: Of its texts, as `core.terms.word_terms` wants it.
-        searched: What keyword search sees of each (`core.table_heads.searched_text`); the texts
-            themselves when empty.
     """
+    searched = [searched_text(c.text, table_head=c.table_head, context=c.context) for c in chunks]
     return CountedDocument(
         handle=handle,
-        frequencies=tuple(
-            Counter(text_terms(text, language=language)) for text in searched or texts
-        ),
+        frequencies=tuple(Counter(text_terms(text, language=language)) for text in searched),
         title_terms=frozenset(text_terms(title_words, language=language)),
-        digits=np.array([digit_share(text) for text in texts], dtype=np.float32),
-        chars=np.array([len(text) for text in texts], dtype=np.int64),
-        tokens=np.array(tokens, dtype=np.int64),
+        digits=np.array([digit_share(chunk.text) for chunk in chunks], dtype=np.float32),
+        chars=np.array([len(chunk.text) for chunk in chunks], dtype=np.int64),
+        tokens=np.array([chunk.tokens for chunk in chunks], dtype=np.int64),
+        openings=section_openings([chunk.section for chunk in chunks]),
     )
 
 
@@ -188,6 +184,7 @@ class Collection:
             digits=np.concatenate([np.zeros(0, np.float32), *(d.digits[s:e] for d, s, e in spans)]),
             chars=np.concatenate([np.zeros(0, np.int64), *(d.chars[s:e] for d, s, e in spans)]),
             tokens=np.concatenate([np.zeros(0, np.int64), *(d.tokens[s:e] for d, s, e in spans)]),
+            openings=np.concatenate([np.zeros(0, bool), *(d.openings[s:e] for d, s, e in spans)]),
         )
 
     def _count_chunks(

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-__all__ = ["digit_share"]
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["digit_share", "section_openings"]
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _STEPS = 255
@@ -21,3 +28,14 @@ def digit_share(text: str) -> float:
     if not text.isascii():
         digits += sum(map(str.isdigit, "".join(_NOT_ASCII.findall(text))))
     return round(digits / len(text) * _STEPS) / _STEPS
+
+
+def section_openings(sections: Sequence[int]) -> NDArray[np.bool_]:
+    """Return whether each chunk of a document begins a section; its first chunk always does.
+
+    Args:
+        sections: Index of the section of each chunk, (n,).
+    """
+    openings = np.ones(len(sections), dtype=np.bool_)
+    openings[1:] = np.diff(np.asarray(sections, dtype=np.int64)) != 0
+    return openings

@@ -1,8 +1,9 @@
-"""The nine features of a chunk, for the chunks of the ranges that were read.
+"""The features of a chunk, for the chunks of the ranges that were read.
 
 Terms and words that the document's own title holds say which document is meant, not which place
 in it: they count little in every feature of a passage ("residual"). Scores are smoothed over
-neighbouring chunks at three widths, because evidence stands together.
+neighbouring chunks at three widths, because evidence stands together; what stands beside a good
+passage, or in the section of one, may belong to it without saying the words again.
 """
 
 from __future__ import annotations
@@ -45,14 +46,24 @@ FEATURES = {
     "words_rare_here": "words rare in this document",
     "coverage": "words of the question found here",
     "numbers": "asks for numbers and has them",
+    "words_best_near": "best passage near it",
+    "section_best": "best passage of its section",
+    "section_coverage": "words of the question in its section",
 }
 """Name of each feature, in order, and how it is called for people."""
 
 FEATURE_GROUPS = {
     "document matches the question": ("document", "best_chunk"),
     "title names it": ("title",),
-    "words and meaning here, and near": ("words", "words_near", "words_wide", "words_rare_here"),
-    "words of the question found here": ("coverage",),
+    "words and meaning here, and near": (
+        "words",
+        "words_near",
+        "words_wide",
+        "words_rare_here",
+        "words_best_near",
+        "section_best",
+    ),
+    "words of the question found here": ("coverage", "section_coverage"),
     "asks for numbers and has them": ("numbers",),
 }
 """Features that say something to people only together, and how that is called.
@@ -63,7 +74,14 @@ chunk although all of them speak for it.
 
 _TITLE_WORD = 0.15  # what a term counts in a passage whose document's title holds it
 NARROW = np.array([0.3, 1.0, 0.3])
-_ROUGH = np.array([0.7, 5.0, 0.3, 0.3, 0.0, 0.15, 0.5, 0.0, 0.0])
+_ROUGH = {
+    "document": 0.7,
+    "title": 5.0,
+    "best_chunk": 0.3,
+    "words": 0.3,
+    "words_wide": 0.15,
+    "words_rare_here": 0.5,
+}
 _BY_ROUGH, _BY_FUSED = 1_200, 400
 
 
@@ -76,6 +94,7 @@ def _gaussian(sigma: float) -> NDArray[np.float64]:
 _NEAR = _gaussian(1.5)
 _WIDE = _gaussian(3.0)
 _PADDING = len(_WIDE) // 2
+_BESIDE = 3  # chunks on either side in which the best passage is looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,21 +110,47 @@ class Rows:
     chunks: NDArray[np.int64]
     """Chunk index of each row inside its document, (n,)."""
     padded: NDArray[np.int64]
-    """Place of each row in an array with zeros between the ranges, (n,)."""
+    """Place of each row in an array with gaps between the ranges, (n,)."""
 
     def smooth(
         self, values: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return weighted sums over neighbouring rows of the same range; zeros stand outside."""
         reach = len(weights) // 2
-        room = np.zeros(int(self.padded[-1]) + 1 + 2 * _PADDING)
-        room[self.padded + _PADDING] = values
+        room = self._spread(values, between=0.0)
         size = len(room)
         out = np.zeros(size)
         for offset, weight in zip(range(-reach, reach + 1), weights, strict=True):
             low, high = max(0, -offset), min(size, size - offset)
             out[low:high] += weight * room[low + offset : high + offset]
         return out[self.padded + _PADDING]
+
+    def best_near(self, values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+        """Return the greatest of each row and up to `reach` rows either side in its range, (n,)."""
+        room = self._spread(values, between=-np.inf)
+        places = self.padded + _PADDING
+        best = values.copy()
+        for offset in range(-reach, reach + 1):
+            np.maximum(best, room[places + offset], out=best)
+        return best
+
+    def _spread(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
+        room = np.full(int(self.padded[-1]) + 1 + 2 * _PADDING, between)
+        room[self.padded + _PADDING] = values
+        return room
+
+    def best_of_runs(
+        self, values: NDArray[np.float64], openings: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return the greatest value of the run that each row lies in, (n,).
+
+        A run goes from one opening to the next; none goes on from one range to another.
+        """
+        begins = openings.copy()
+        begins[self.starts] = True
+        firsts = np.flatnonzero(begins)
+        best = np.maximum.reduceat(values, firsts)
+        return np.repeat(best, np.diff(firsts, append=len(values)))
 
 
 def lay_out(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
@@ -133,7 +178,7 @@ def feature_matrix(
     passages: Passages,
     residual: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the features of all rows, (n, 9), and their fused score with neighbours, (n,).
+    """Return the features of all rows, (n, FEATURES), and their fused score with neighbours, (n,).
 
     Args:
         question: The question.
@@ -169,6 +214,9 @@ def feature_matrix(
         rows.smooth(local, _NEAR),
         text.coverage,
         passages.digits.astype(np.float64) * question.asks_number,
+        rows.best_near(passage, _BESIDE),
+        rows.best_of_runs(passage, passages.openings),
+        rows.best_of_runs(text.coverage, passages.openings),
     ]
     return np.stack(columns, axis=1), fused_near
 
@@ -231,8 +279,9 @@ def candidate_rows(
 ) -> NDArray[np.int64]:
     """Return the rows that are weighed, ascending: best by a rough sum, and best by fused score."""
     rough = np.zeros(len(features))
-    for column, weight in zip(features.T, _ROUGH, strict=True):
-        rough += weight * column
+    for column, name in zip(features.T, FEATURES, strict=True):
+        if name in _ROUGH:
+            rough += _ROUGH[name] * column
     return np.flatnonzero(_greatest(rough, _BY_ROUGH) | _greatest(fused_near, _BY_FUSED))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.known_answers import KnownAnswers
 from spanwise.core.moments import KEYWORD_SHARE
 from spanwise.errors import OptionError
 
@@ -30,10 +31,11 @@ _HEDGE, _HEDGE_UNSURE = 0.2, 0.5
 
 @dataclass(frozen=True, slots=True)
 class LiftWeights:
-    """What packs count in the score (`core.lifts`), a deviation of each part."""
+    """What packs and known answers count in the score, a deviation of each part."""
 
     landmark: float = 0.5
     glossary: float = 0.25
+    answers: float = 0.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +55,8 @@ class RelevanceModel:
     """What a deviation of the scores of a reranker counts, of those that were trained with."""
     keyword_share: float = KEYWORD_SHARE
     """Weight of keywords where a passage is scored by keywords and cosine, in [0, 1]."""
+    known_answers: KnownAnswers = field(default_factory=KnownAnswers)
+    """What labelled questions taught of what answers such questions."""
     curvature: NDArray[np.float64] | None = None
     """Hessian of the loss that the weights were trained with, a question, (features, features).
 
@@ -121,7 +125,10 @@ class RelevanceModel:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise OptionError(f"these weights cannot be read: {error!r}") from error
         if made_for != tuple(features):
-            raise OptionError(f"these weights are for the features {made_for!r}")
+            raise OptionError(
+                f"these weights are for the features {made_for!r}, and this version weighs "
+                f"{tuple(features)!r}; train them again"
+            )
         return model
 
 

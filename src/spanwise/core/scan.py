@@ -101,3 +101,5 @@ class Passages:
     """Length, (n,)."""
     tokens: NDArray[np.int64]
     """Length under the tokenizer of the knowledge base, (n,)."""
+    openings: NDArray[np.bool_]
+    """Whether each chunk begins a section of its document, (n,)."""

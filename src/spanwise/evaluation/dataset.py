@@ -8,7 +8,14 @@ from pathlib import Path
 
 from spanwise.types import Page, Scalar
 
-__all__ = ["Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"]
+__all__ = [
+    "Dataset",
+    "DatasetDocument",
+    "DocumentText",
+    "Evidence",
+    "LabelledQuestion",
+    "LeftOut",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,15 @@ class DatasetDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Questions of a dataset that cannot be used."""
+
+    count: int = 0
+    reasons: tuple[str, ...] = ()
+    """Why, of the first of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """Questions, and the documents they are about."""
 
@@ -75,3 +91,5 @@ class Dataset:
     questions: tuple[LabelledQuestion, ...]
     documents: tuple[DatasetDocument, ...] = ()
     """Empty where they are in a knowledge base already."""
+    left_out: LeftOut | None = None
+    """Of a published dataset, the questions that cannot be used; None where all have to be."""

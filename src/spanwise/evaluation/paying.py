@@ -7,17 +7,42 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from spanwise.calls.embedding import EmbedCaller, is_contextual
 from spanwise.calls.ledger import Ledger
 from spanwise.calls.wrapped import WrappedModel
-from spanwise.ports import LanguageModel, ModelReply, ModelRequest, OutputCache, Reranker
+from spanwise.ports import (
+    ContextualEmbedder,
+    Embedder,
+    EmbedReply,
+    LanguageModel,
+    ModelReply,
+    ModelRequest,
+    OutputCache,
+    Reranker,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.options import ModelOptions
+    from spanwise.types import Usage
 
-__all__ = ["CallCounter", "MeteredModel", "Purse", "outputs_of", "spending"]
+__all__ = [
+    "CallCounter",
+    "MeteredEmbedder",
+    "MeteredModel",
+    "Purse",
+    "opened_with_purse",
+    "outputs_of",
+    "spending",
+]
 
 
 _SPENT: ContextVar[Ledger | None] = ContextVar("spent", default=None)
@@ -67,6 +92,71 @@ class MeteredModel(WrappedModel):
         yield reply
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeteredEmbedder:
+    """A contextual embedder whose calls are paid from a purse that it shares with others."""
+
+    embedder: ContextualEmbedder
+    ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        """Return the name of the embedder."""
+        return self.embedder.name
+
+    @property
+    def version(self) -> str:
+        """Return the version of the embedder."""
+        return self.embedder.version
+
+    @property
+    def dimension(self) -> int:
+        """Return the length of a vector."""
+        return self.embedder.dimension
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether it runs in this process."""
+        return self.embedder.is_local
+
+    @property
+    def batch_texts(self) -> int:
+        """Return the most texts of one call."""
+        return self.embedder.batch_texts
+
+    @property
+    def concurrency(self) -> int:
+        """Return how many calls at once it takes."""
+        return self.embedder.concurrency
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return vectors of texts that are searched, as many calls as these take.
+
+        Raises:
+            CostLimitError: If a call may cost more than is left for all.
+            ModelError: If the embedder fails.
+        """
+        return EmbedCaller(embedder=self, kind="document").embed(texts)
+
+    def estimate(self, texts: Sequence[str]) -> Usage:
+        """Return about what a call takes, at most."""
+        return self.embedder.estimate(texts)
+
+    def embed_texts(
+        self, texts: Sequence[str], *, kind: Literal["document", "query"]
+    ) -> EmbedReply:
+        """Return one vector a text.
+
+        Raises:
+            CostLimitError: If it may cost more than is left for all.
+            ModelError: If the embedder fails.
+        """
+        with self.ledger.held(self.name, partial(self.estimate, texts)) as at_most:
+            reply = self.embedder.embed_texts(texts, kind=kind)
+            self.ledger.count("embed", reply.usage, at_most=at_most)
+        return reply
+
+
 class Purse:
     """What the models of one run may cost together, and where their answers are kept."""
 
@@ -93,6 +183,19 @@ class Purse:
         made = make_language_model(llm, options=self._models) if isinstance(llm, str) else llm
         called = called_model(made, models=self._models, kept=self._kept, foresees=False)
         return MeteredModel(model=called, ledger=self._ledger)
+
+    def embedder(self, embedder: Embedder | None) -> Embedder | None:
+        """Return an embedder that is paid from this purse; a static one costs nothing, and stays.
+
+        Raises:
+            OptionError: If its price is not known and there is a limit.
+        """
+        from spanwise.knowledge_base.writing import with_price
+
+        embedder = with_price(embedder, max_cost=self._models.max_cost)
+        if embedder is None or not is_contextual(embedder):
+            return embedder
+        return MeteredEmbedder(embedder=embedder, ledger=self._ledger)
 
     def reranker(self, named: str) -> Reranker:
         """Return a reranker by its name; one by a language model ("llm:") is paid from this purse.
@@ -124,6 +227,35 @@ class CallCounter:
         del name, seconds
         self._calls += counts["calls"] + counts["cached_calls"]
         self._hear(self._calls)
+
+
+@contextmanager
+def opened_with_purse(
+    path: str | Path, *, models: ModelOptions
+) -> Iterator[tuple[KnowledgeBase, Purse]]:
+    """Open a knowledge base, and a purse that its embedder is paid from.
+
+    Args:
+        path: Of the knowledge base.
+        models: How models are called, `max_cost` for all of them.
+
+    Raises:
+        OptionError: If the price of its embedder is not known and there is a limit.
+        StoreError: If there is no such knowledge base.
+    """
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.query import shipped_model
+
+    with KnowledgeBase(path, create=False, models=models) as known:
+        purse = Purse(models, kept=outputs_of(known))
+        own = known.searcher(shipped_model()).embedder
+        paid = purse.embedder(own)
+        if paid is own:
+            yield known, purse
+            return
+        unlimited = replace(models, max_cost=None)
+        with KnowledgeBase(path, create=False, embedder=paid, models=unlimited) as base:
+            yield base, purse
 
 
 def outputs_of(base: KnowledgeBase) -> OutputCache:

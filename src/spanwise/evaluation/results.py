@@ -67,6 +67,8 @@ class Evaluation:
     """Whose tokens were counted."""
     settings: Mapping[str, Plain] = field(default_factory=dict)
     """What repeats it: the command, versions, options, how the knowledge bases were made."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of it as a whole, in words, such as questions that were left out."""
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -280,7 +282,10 @@ def merged(evaluations: Sequence[Evaluation]) -> Evaluation:
             )
         seen.add(key)
     return Evaluation(
-        scores=scores, tokenizer=evaluations[0].tokenizer, settings=_merged_settings(evaluations)
+        scores=scores,
+        tokenizer=evaluations[0].tokenizer,
+        settings=_merged_settings(evaluations),
+        notes=tuple(dict.fromkeys(note for one in evaluations for note in one.notes)),
     )
 
 

@@ -12,7 +12,7 @@ from spanwise.evaluation.retrieval import Retrieved
 from spanwise.plain import Plain, from_plain, to_plain
 from spanwise.types import Scalar, Usage
 
-__all__ = ["read_evaluation", "write_evaluation"]
+__all__ = ["read_evaluation", "read_question", "write_evaluation"]
 
 _FORMAT = "spanwise-evaluation-1"
 
@@ -41,6 +41,7 @@ def write_evaluation(evaluation: Evaluation) -> dict[str, Plain]:
         "format": _FORMAT,
         "tokenizer": evaluation.tokenizer,
         "settings": to_plain(evaluation.settings),
+        "notes": list(evaluation.notes),
         "questions": {
             name: [_brief(question) for question in asked.values()]
             for name, asked in questions.items()
@@ -59,16 +60,23 @@ def read_evaluation(value: object) -> Evaluation:
         raise OptionError(f'this is no evaluation: it must be an object with format "{_FORMAT}"')
     try:
         tokenizer, settings = value["tokenizer"], value["settings"]
-        if not isinstance(tokenizer, str) or not isinstance(settings, dict):
-            raise OptionError("this is no evaluation: its tokenizer or settings cannot be read")
+        notes = value.get("notes", [])
+        if not (
+            isinstance(tokenizer, str) and isinstance(settings, dict) and isinstance(notes, list)
+        ):
+            raise OptionError(
+                "this is no evaluation: its tokenizer, settings or notes cannot be read"
+            )
         questions = {
-            name: {one.id: one for one in map(_read_question, asked)}
+            name: {one.id: one for one in map(read_question, asked)}
             for name, asked in value["questions"].items()
         }
         scores = tuple(_scored(from_plain(_Row, item), questions) for item in value["scores"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise OptionError(f"this is no evaluation that can be read: {error!r}") from error
-    return Evaluation(scores=scores, tokenizer=tokenizer, settings=settings)
+    return Evaluation(
+        scores=scores, tokenizer=tokenizer, settings=settings, notes=tuple(map(str, notes))
+    )
 
 
 def _row(one: Scored) -> _Row:
@@ -113,7 +121,13 @@ def _default(part: Field[object]) -> object:
     return part.default if part.default_factory is MISSING else part.default_factory()
 
 
-def _read_question(value: object) -> LabelledQuestion:
+def read_question(value: object) -> LabelledQuestion:
+    """Return a question of what `to_plain` gave of it.
+
+    Raises:
+        TypeError: If it is no object, or its metadata are no scalars.
+        ValueError: If a field is missing, or a value is of another kind.
+    """
     if not isinstance(value, Mapping):
         raise TypeError(f"a question is {value!r}")
     question = from_plain(

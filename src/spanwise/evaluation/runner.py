@@ -24,7 +24,7 @@ from spanwise.evaluation.kept import Found, KeptParts
 from spanwise.evaluation.loading import texts
 from spanwise.evaluation.metrics import cut, score
 from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
-from spanwise.evaluation.reading import check_questions
+from spanwise.evaluation.reading import usable_questions
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrievers import Material, Placer
 from spanwise.evaluation.retrievers.placing import with_unplaced
@@ -44,6 +44,7 @@ BUDGETS = (1_000, 4_000)
 """Tokens at which retrievers are compared when nothing else is said."""
 
 _FAILURES = 3
+_REASONS = 3
 _SHOWN_CHARS = 80
 
 
@@ -92,15 +93,16 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
 
     Raises:
         OptionError: If a name, option or question is not usable, or a retriever fails for three
-            questions in a row, with its error as the cause.
+            questions in a row, with its error as the cause. Questions of a published dataset that
+            cannot be used are left out, as long as they are few (`notes`).
         ModelKeyError: If there is no key for a model, or it is refused.
         CostLimitError: If models would cost more than is allowed.
     """
     folder = None if work is None else Path(work)
     known = texts(base, dataset=dataset)
-    questions = check_questions(dataset.questions, known, called=f"the questions of {dataset.name}")
-    check_numbers(questions, budgets, limit)
-    questions = spaced(questions, limit)
+    dataset = usable_questions(dataset, known, called=f"the questions of {dataset.name}")
+    check_numbers(dataset.questions, budgets, limit)
+    questions = spaced(dataset.questions, limit)
     with Material(
         base, tokenizer=tokenizer, reranker=reranker, tuning=tuning, models=models, work=folder
     ) as material:
@@ -127,6 +129,21 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
             "retrievers": [one.name for one in wanted],
             "budgets": list(budgets),
         },
+        notes=tuple(_left_out(dataset)),
+    )
+
+
+def _left_out(dataset: Dataset) -> Iterator[str]:
+    """Yield how many questions of a dataset are left out, and why the first of them are."""
+    left_out = dataset.left_out
+    if left_out is None or not left_out.count:
+        return
+    told = left_out.reasons[:_REASONS]
+    more = f"; and {left_out.count - len(told):,} more" if left_out.count > len(told) else ""
+    total = len(dataset.questions) + left_out.count
+    yield (
+        f"{dataset.name}: {left_out.count:,} of {total:,} questions left out: "
+        f"{'; '.join(told)}{more}"
     )
 
 

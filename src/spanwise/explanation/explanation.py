@@ -115,6 +115,7 @@ class ChoiceTerms(PlainForm):
     header_tokens: int
     """Of one segment, the same for all: the number with which headers fitted at last."""
     irrelevant_chunk_penalty: float
+    """That of the options, or the higher one that `relative_penalty` asks of this question."""
     segment_charge: float
     """That of the options, or less for a question that compares documents."""
     min_segment_value: float
@@ -126,6 +127,8 @@ class ChoiceTerms(PlainForm):
     """Shares, ascending from 0, with the relevance that each stands for."""
     choice: Literal["exact", "greedy", "whole"]
     """How it was chosen: "whole" where one document alone was asked and is given whole."""
+    trim: bool = False
+    """Whether segments of one chunk were then cut to sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,6 +149,10 @@ class _Data:
         choice = self.explanation.terms.choice
         if choice != "exact":
             notices.append(_CHOICES[choice] + " The sliders choose exactly.")
+        if self.explanation.terms.trim:
+            notices.append(
+                "Segments of one chunk are cut to sentences; the sliders choose whole chunks."
+            )
         return [*notices, *result.warnings]
 
     def _terms(self) -> dict[str, Plain]:

@@ -128,14 +128,20 @@ class Answering(Searching):
         """Return what yields an answer and returns it, and keeps it where a thread is named."""
         from spanwise.answers.threads import kept
 
-        run = self._answerer(**arguments).run(question, streams=streams)
+        run = self.answerer(**arguments).run(question, streams=streams)
         thread = arguments.get("thread")
         if thread is None:
             return run
         return kept(run, store=self._store, thread_id=thread, question=question, asked_at=moment())
 
-    def _answerer(self, **arguments: Unpack[AskArguments]) -> Answerer:
-        """Return what answers a question with these arguments, checked."""
+    def answerer(self, **arguments: Unpack[AskArguments]) -> Answerer:
+        """Return what answers a question with these arguments, for evaluation; nobody is asked.
+
+        Raises:
+            OptionError: If no model is named or there is none such, or an option does not fit
+                another.
+            ModelKeyError: If there is no key for the model.
+        """
         from spanwise.answers.pipeline import Answerer
         from spanwise.query.weigh import Scope
         from spanwise.tasks.structured_answers import checked_answer_type

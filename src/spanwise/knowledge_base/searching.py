@@ -64,9 +64,9 @@ class Searching:
         Args:
             question: What is asked, in any words.
             budget_tokens: Most tokens of `result.context`, headers included.
-            preset: "precise", "balanced" or "comprehensive": from scattered to contiguous; of
-                method "greedy" "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". When None
-                the balanced one.
+            preset: "precise", "balanced" or "comprehensive": from single sentences to long
+                passages; of method "greedy" "dsrag-balanced", "dsrag-precision" or
+                "dsrag-find-all". When None the balanced one.
             documents: Ids of the documents to search; all when None.
             where: Filter on metadata, as a tree or as text: 'year >= 2018 and company = "3M"'.
             segment_options: In place of a preset; of method "greedy" `PublishedOptions`.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spanwise.options import FetchOptions, ModelOptions, ParseOptions
     from spanwise.ports import Embedder, Listener, Store
 
-__all__ = ["copy_to", "make_ingestor"]
+__all__ = ["copy_to", "make_ingestor", "with_price"]
 
 
 def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
@@ -58,7 +58,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
                     Preparer(
                         tokenizer=make_tokenizer(settings.tokenizer),
                         embedder=one_side(
-                            _with_price(embedder(), max_cost=models.max_cost),
+                            with_price(embedder(), max_cost=models.max_cost),
                             "document",
                             cache=store,
                             recorded_dimension=int(settings.recorded["dimension"]),
@@ -81,7 +81,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
     )
 
 
-def _with_price(embedder: Embedder | None, *, max_cost: float | None) -> Embedder | None:
+def with_price(embedder: Embedder | None, *, max_cost: float | None) -> Embedder | None:
     """Return an embedder whose price is known, or any where there is no limit.
 
     Raises:

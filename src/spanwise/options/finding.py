@@ -44,6 +44,9 @@ class SegmentOptions:
 
     irrelevant_chunk_penalty: float = 0.002
     """Relevance at which a chunk of reference length is worth nothing, in [0, 1): when to stop."""
+    relative_penalty: float = 0.0
+    """The same as a part of the best chunk's share, in [0, 1): the surer the answer, the sooner to
+    stop. The higher of both penalties counts."""
     segment_charge: float = 0.0175
     """What one more segment costs, in share, in [0, 1]: how contiguous the answer is."""
     min_segment_value: float = 0.0
@@ -52,6 +55,9 @@ class SegmentOptions:
     """Of the text, without its header; None for no limit but the budget."""
     reference_length: int = 100
     """Tokens of a chunk whose relevance equals the penalty and whose value is 0."""
+    trim: bool = False
+    """Whether a segment of one chunk is cut to its sentences that are worth their tokens, and one
+    document alone is not given whole. Excerpts fill up with text and are not cut."""
 
     PRECISE: ClassVar[Self]
     BALANCED: ClassVar[Self]
@@ -63,6 +69,9 @@ class SegmentOptions:
             "irrelevant_chunk_penalty",
             self.irrelevant_chunk_penalty,
             "in [0, 1)",
+        )
+        check(
+            0 <= self.relative_penalty < 1, "relative_penalty", self.relative_penalty, "in [0, 1)"
         )
         check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
         check(
@@ -89,7 +98,7 @@ class SegmentOptions:
         return preset
 
 
-SegmentOptions.PRECISE = SegmentOptions(segment_charge=0.005)
+SegmentOptions.PRECISE = SegmentOptions(segment_charge=0.005, relative_penalty=0.4, trim=True)
 SegmentOptions.BALANCED = SegmentOptions()
 SegmentOptions.COMPREHENSIVE = SegmentOptions(segment_charge=0.04, irrelevant_chunk_penalty=0.0)
 

@@ -72,6 +72,15 @@ class Evidence:
         """Return the best row of each query that found something, that of a copy's original."""
         return [int(self.copy_of[row]) for row in _best_rows(self.weighed, self.positions)]
 
+    def best_share(self, reference_length: int) -> float:
+        """Return the share of the best chunk; of a longer one, that of so many of its tokens.
+
+        Of several queries, that of the one whose best chunk has least: each keeps its best.
+        """
+        rows = np.array(self.best_rows())
+        parts = reference_length / np.maximum(self.lengths[rows], reference_length)
+        return float((self.shares[rows] * parts).min())
+
     def served(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
         """Return the queries that some rows hold evidence for, ascending; at least one.
 

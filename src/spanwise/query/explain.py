@@ -84,6 +84,7 @@ def _terms(
         required=required,
         table=table,
         choice=choice,
+        trim=segments.trim,
     )
 
 

@@ -133,6 +133,7 @@ class Extractor:
             end=span.start + run.end,
             best=span.start + run.start + int(np.argmax(relevance)),
             value=run.value,
+            share=float(evidence.shares[rows].sum()),
             relevances=tuple(relevance.tolist()),
             tokens=run.tokens,
             queries=evidence.served(rows, least=self.options.segments.segment_charge),

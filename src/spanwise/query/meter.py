@@ -44,6 +44,8 @@ class Meter:
     """Of what names copies in the line that opens a segment, at most."""
     longer_tag_tokens: int = 4
     """Of a number behind the tag where a segment opens and closes, at most."""
+    reader: str = ""
+    """Name of its tokenizer, for texts that were not counted when they were stored."""
 
     def chunks(
         self,
@@ -74,6 +76,10 @@ class Meter:
             return 0
         return sum(_BLANKS.search(text) is not None for text in texts[:-1])
 
+    def text(self, text: str) -> int:
+        """Return the length of a text; loads the vocabulary where counts are stored."""
+        return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
+
     def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
         """Return what a segment headed by a section costs besides its text."""
         if self.tokenizer is None:
@@ -88,13 +94,15 @@ def make_meter(asked: str | None, stored: str) -> Meter:
         OptionError: If there is no such tokenizer.
     """
     if asked is None or asked == stored:
-        return Meter(None, *_fixed_tokens(stored))
+        return Meter(None, *_fixed_tokens(stored), reader=stored)
     tokenizer = make_tokenizer(asked)
-    return Meter(None if tokenizer.name == stored else tokenizer, *_fixed_tokens(tokenizer.name))
+    name = tokenizer.name
+    return Meter(None if name == stored else tokenizer, *_fixed_tokens(name), reader=name)
 
 
-def _fixed_tokens(name: str) -> list[int]:
+def _fixed_tokens(name: str) -> tuple[int, int, int]:
     """Return what a reader's `Meter` holds besides it; no vocabulary is loaded, they agree."""
     if not name.startswith("chars:"):
-        return [1, 8, 4]
-    return make_tokenizer(name).count([SEPARATOR, _COPIES, _LONGER_TAG])
+        return 1, 8, 4
+    separator, copies, longer_tag = make_tokenizer(name).count([SEPARATOR, _COPIES, _LONGER_TAG])
+    return separator, copies, longer_tag

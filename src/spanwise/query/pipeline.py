@@ -19,8 +19,10 @@ from spanwise.query.extract import Extractor
 from spanwise.query.greedy import extract_greedy
 from spanwise.query.judge import judge
 from spanwise.query.meter import make_meter
+from spanwise.query.penalty import with_penalty
 from spanwise.query.present import Presenter
 from spanwise.query.rerank import rerank
+from spanwise.query.trim import Trimmer
 from spanwise.query.weigh import Scope, search_all
 from spanwise.types import ExcerptResult, SearchResult, Usage
 
@@ -180,10 +182,11 @@ class Searcher:
             evidence = gathered.evidence
             judgement = self._judged(gathered)
             if evidence is not None:
+                segments = with_penalty(options.segments, evidence, self.model)
                 excerpter = Excerpter(
                     evidence,
                     model=self.model,
-                    options=options,
+                    options=replace(options, segments=segments),
                     snapshot=snapshot,
                     tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
                 )
@@ -233,12 +236,14 @@ class Searcher:
         evidence = gathered.evidence
         judgement = self._judged(gathered)
         if evidence is not None:
+            options = _options_for(evidence, options, self.model)
+            trimmer = Trimmer.of(evidence, options.segments, self.model)
             extractor = Extractor(
                 evidence=evidence,
                 model=self.model,
-                options=_options_for(asked, options),
-                presenter=Presenter(snapshot, meter, options.headers),
-                is_one_document=len(set(scope.documents or ())) == 1,
+                options=options,
+                presenter=Presenter(snapshot, meter, options.headers, trimmer),
+                is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
             )
             if options.published is not None:
                 segments, guess, left_out = extract_greedy(extractor, options.published)
@@ -391,10 +396,12 @@ def _read_all(texts: Sequence[str], snapshot: Snapshot) -> tuple[Question, ...]:
     return tuple({question.text: question for question in questions}.values())
 
 
-def _options_for(questions: Sequence[Question], options: SearchOptions) -> SearchOptions:
+def _options_for(
+    evidence: Evidence, options: SearchOptions, model: RelevanceModel
+) -> SearchOptions:
     """Return the options of a question: one that compares wants a place in each document."""
-    if not any(question.compares for question in questions):
-        return options
-    segments = options.segments
-    charge = segments.segment_charge * COMPARISON_CHARGE
-    return replace(options, segments=replace(segments, segment_charge=charge))
+    segments = with_penalty(options.segments, evidence, model)
+    if any(question.compares for question in evidence.questions):
+        charge = segments.segment_charge * COMPARISON_CHARGE
+        segments = replace(segments, segment_charge=charge)
+    return replace(options, segments=segments)

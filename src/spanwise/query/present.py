@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from spanwise.ports import Snapshot
     from spanwise.query.meter import Meter
-    from spanwise.types import DocumentRecord, Page, Section
+    from spanwise.query.trim import Trimmer
+    from spanwise.types import Chunk, DocumentRecord, Page, Section
 
 __all__ = ["Located", "Presenter"]
 
@@ -33,6 +34,8 @@ class Located:
     best: int
     """Its most relevant chunk: the segment is headed and cited by the section of that one."""
     value: float
+    share: float
+    """Sum of the shares of its chunks."""
     relevances: tuple[float, ...]
     """Of its chunks."""
     tokens: int
@@ -50,6 +53,8 @@ class Presenter:
     snapshot: Snapshot
     meter: Meter
     headers: bool
+    trimmer: Trimmer | None = None
+    """Cuts segments to sentences; None for whole chunks."""
     _records: dict[int, DocumentRecord] = field(default_factory=dict)
     _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
@@ -65,14 +70,17 @@ class Presenter:
         for place, run in enumerate(by_value):
             first.setdefault(run.handle, place)
         ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
-        segments = [self._segment(run, rank=rank[run.handle, run.start]) for run in ordered]
+        segments = [
+            self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
+            for run in ordered
+        ]
         if self.headers and _fence(segments) != fence_tag([]):
             return [replace(s, tokens=s.tokens + self.meter.longer_tag_tokens) for s in segments]
         return segments
 
     def overhead(self, run: Located) -> int:
         """Return how many tokens the segment of a run costs besides its text."""
-        return self._segment(run, rank=0).tokens - run.tokens
+        return self._segment(run, rank=0, trimmer=None).tokens - run.tokens
 
     def context(self, segments: Sequence[Segment]) -> str:
         """Return the segments as a language model reads them."""
@@ -85,14 +93,13 @@ class Presenter:
             also_in=[len(segment.also_in) for segment in segments],
         )
 
-    def _segment(self, run: Located, *, rank: int) -> Segment:
+    def _segment(self, run: Located, *, rank: int, trimmer: Trimmer | None) -> Segment:
         chunks = self.snapshot.chunks(run.handle, run.start, run.end)
-        texts = [chunk.text for chunk in chunks]
         section = self._section(run.handle, chunks[run.best - run.start].section)
-        text = "".join(texts)
+        start, text, tokens = self._text(run, chunks, trimmer)
         citation = cite(
             self.record(run.handle),
-            (chunks[0].start, chunks[-1].end),
+            (start, start + len(text)),
             pages=self._page_list(run.handle),
             section_path=section.path,
             text=text,
@@ -110,7 +117,7 @@ class Presenter:
             last_chunk=run.end,
             text=text,
             header=header,
-            tokens=run.tokens + self.meter.seams(texts) + extra,
+            tokens=tokens + extra,
             relevance=max(run.relevances),
             value=run.value,
             rank=rank,
@@ -119,6 +126,19 @@ class Presenter:
             queries=run.queries,
             also_in=tuple(sorted(self.record(copy).id for copy in run.copies)),
         )
+
+    def _text(
+        self, run: Located, chunks: Sequence[Chunk], trimmer: Trimmer | None
+    ) -> tuple[int, str, int]:
+        """Return the first character of a segment, its text, and the tokens of that."""
+        texts = [chunk.text for chunk in chunks]
+        text = "".join(texts)
+        if trimmer is not None:
+            start, end = trimmer.kept(run, text, language=self.record(run.handle).language)
+            if end - start < len(text):
+                text = text[start:end]
+                return chunks[0].start + start, text, min(run.tokens, self.meter.text(text))
+        return chunks[0].start, text, run.tokens + self.meter.seams(texts)
 
     def _header(self, handle: int, section: Section) -> str:
         record = self.record(handle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from spanwise.errors import OptionError, QueryError
 from spanwise.query.packs import default_record, shipped_packs
 from spanwise.query.shipped import shipped_model
 from spanwise.query.weigh import Scope, search_terms, weigh
+from spanwise.types import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ class ChunkWeights:
     candidates: tuple[tuple[int, int], ...]
     """Document and chunk of those that were weighed, ascending, (c,); the others have share 0."""
     features: NDArray[np.float64]
-    """Features of the candidates, in the order of `core.features.FEATURES`, (c, 9)."""
+    """Features of the candidates, in the order of `core.features.FEATURES`, (c, features)."""
     model: RelevanceModel = field(repr=False)
     """What made shares of them."""
 
@@ -62,6 +63,7 @@ def weigh_chunks(
     *,
     titles: Sequence[str] = (),
     similarities: NumbersByDocument | None = None,
+    sections: NumbersByDocument | None = None,
     model: RelevanceModel | None = None,
 ) -> ChunkWeights:
     """Return what chunks are expected to hold of the evidence for a question.
@@ -78,6 +80,8 @@ def weigh_chunks(
             something; none when empty.
         similarities: Cosine of each chunk to the question under an embedder of your own, in the
             form of `chunks`; None for words alone.
+        sections: Index of the section of each chunk, in the form of `chunks`; None where each
+            document is one section.
         model: In place of the one that is shipped.
 
     Returns:
@@ -87,7 +91,8 @@ def weigh_chunks(
 
     Raises:
         QueryError: If the question has no word.
-        OptionError: If titles or similarities do not match the chunks.
+        OptionError: If titles, similarities or sections do not match the chunks, or are no
+            cosines and whole numbers.
     """
     documents = _documents(chunks)
     _check_titles(titles, len(documents))
@@ -98,7 +103,7 @@ def weigh_chunks(
     model = model or shipped_model()
     searchable = _GivenChunks(
         documents,
-        _collection(documents, titles, languages),
+        _collection(documents, titles, languages, _sections(sections, documents)),
         _cosine(similarities, documents),
         languages,
     )
@@ -246,20 +251,46 @@ def _check_titles(titles: Sequence[str], documents: int) -> None:
         )
 
 
+def _document_chunks(texts: Sequence[str], sections: Sequence[int]) -> list[Chunk]:
+    """Return the chunks of a document; their tokens are not looked at."""
+    ends = accumulate(map(len, texts))
+    return [
+        Chunk(index=index, start=end - len(text), end=end, section=section, tokens=1, text=text)
+        for index, (text, end, section) in enumerate(zip(texts, ends, sections, strict=True))
+    ]
+
+
 def _collection(
-    documents: Sequence[Sequence[str]], titles: Sequence[str], languages: Sequence[str]
+    documents: Sequence[Sequence[str]],
+    titles: Sequence[str],
+    languages: Sequence[str],
+    sections: Sequence[Sequence[int]],
 ) -> Collection:
     """Return the documents, counted; a usual chunk is as long as they are on average."""
     counted = tuple(
         count_document(
-            texts, tokens=[1] * len(texts), title_words=title, handle=handle, language=language
+            _document_chunks(texts, within), title_words=title, handle=handle, language=language
         )
-        for handle, (texts, title, language) in enumerate(
-            zip(documents, titles or [""] * len(documents), languages, strict=True)
+        for handle, (texts, title, language, within) in enumerate(
+            zip(documents, titles or [""] * len(documents), languages, sections, strict=True)
         )
     )
     lengths = [sum(terms.values()) for document in counted for terms in document.frequencies]
     return Collection(documents=counted, reference_terms=max(1.0, float(np.mean(lengths or [1]))))
+
+
+def _sections(
+    sections: NumbersByDocument | None, documents: Sequence[Sequence[str]]
+) -> list[list[int]]:
+    """Return the index of the section of each chunk of each document."""
+    if sections is None:
+        return [[0] * len(texts) for texts in documents]
+    rows = _matching(sections, documents, "sections")
+    numbers = np.concatenate([np.zeros(0), *rows])
+    strange = numbers[~np.isfinite(numbers) | (np.floor(numbers) != numbers)]
+    if len(strange):
+        raise OptionError(f"a section is {strange[0]}; give its index, a whole number")
+    return [row.astype(np.int64).tolist() for row in rows]
 
 
 def _cosine(
@@ -268,14 +299,30 @@ def _cosine(
     """Return the cosine of all chunks, one document after the other."""
     if similarities is None:
         return None
-    rows = by_document(similarities)
-    counts = [len(row) for row in rows]
-    if counts != [len(texts) for texts in documents]:
-        raise OptionError(
-            f"the documents have {counts!r} similarities and "
-            f"{[len(texts) for texts in documents]!r} chunks; give one for each chunk"
-        )
-    cosine = np.concatenate([np.zeros(0), *rows])
+    cosine = np.concatenate([np.zeros(0), *_matching(similarities, documents, "similarities")])
     if not np.all(np.abs(cosine) <= 1 + 1e-6):
         raise OptionError("a similarity is outside [-1, 1]; give cosines")
     return cosine
+
+
+def _matching(
+    numbers: NumbersByDocument, documents: Sequence[Sequence[str]], name: str
+) -> list[NDArray[np.float64]]:
+    """Return the numbers of each document, one for each of its chunks.
+
+    Raises:
+        OptionError: If there are more or fewer, or something else than numbers.
+    """
+    rows = by_document(numbers)
+    for row in rows:
+        if row.ndim != 1 or row.dtype.kind not in "biuf":
+            raise OptionError(
+                f"the {name} of a document are {row.tolist()!r:.80}; give a list of numbers"
+            )
+    counts = [len(row) for row in rows]
+    if counts != [len(texts) for texts in documents]:
+        raise OptionError(
+            f"the documents have {counts!r} {name} and "
+            f"{[len(texts) for texts in documents]!r} chunks; give one for each chunk"
+        )
+    return rows

@@ -11,13 +11,15 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanwise.core.features import FEATURES
+from spanwise.core.known_answers import KnownAnswers, QuestionKind
+from spanwise.core.question_kinds import MOST_KINDS, MOST_WORDS
 from spanwise.core.relevance import RelevanceModel
 from spanwise.errors import OptionError
 from spanwise.options import ChunkOptions, SegmentOptions
@@ -31,10 +33,13 @@ _FORMAT = 1
 _MAX_BYTES = 1_000_000
 _DIGITS = 6
 _GREATEST = 1e6
+_MOST_COUNT = 10**9
 _MOST_WEIGHT = 100.0  # as of `RerankOptions.weight`
+_TABLES = ("format", "embedder", "segments", "relevance", "known_answers", "measured", "chunks")
 _SEGMENTS = ("irrelevant_chunk_penalty", "segment_charge", "min_segment_value")
 _CHUNKS = ("target", "max", "paragraph_min", "block_max")
 _MODEL = ("features", "means", "deviations", "weights", "table", "keyword_share", "rerankers")
+_KIND = ("terms", "questions", "documents", "words")
 _FIGURE = ("budget_tokens", "before", "after", "difference", "low", "high")
 
 
@@ -89,7 +94,14 @@ class Tuning:
             for one in self.measured.figures
         ]
         with_reranker = "".join(f", reranked by {name}" for name in sorted(self.model.rerankers))
-        return f"recall {', '.join(parts)} on {questions}{with_reranker}"
+        return f"recall {', '.join(parts)} on {questions}{self._known}{with_reranker}"
+
+    @property
+    def _known(self) -> str:
+        """Return what it knows of answers, for people."""
+        kinds = len(self.model.known_answers.kinds)
+        plural = "" if kinds == 1 else "s"
+        return f", knows the answers to {kinds} kind{plural} of questions" if kinds else ""
 
 
 def tuning_text(tuning: Tuning) -> str:
@@ -130,6 +142,7 @@ def _lines(tuning: Tuning) -> Iterator[str]:
         yield "[relevance.rerankers]"
         for name, weight in sorted(model.rerankers.items()):
             yield f"{_text(name)} = {_number(weight)}"
+    yield from _kind_lines(model.known_answers.kinds)
     yield ""
     yield "[measured]"
     yield "# Recall of evidence characters on questions that were not tuned on."
@@ -142,6 +155,21 @@ def _lines(tuning: Tuning) -> Iterator[str]:
         yield f"budget_tokens = {one.budget_tokens}"
         for name in _FIGURE[1:]:
             yield f"{name} = {_number(getattr(one, name))}"
+
+
+def _kind_lines(kinds: Sequence[QuestionKind]) -> Iterator[str]:
+    if kinds:
+        yield ""
+        yield "# Kinds of questions by their terms, and words of the documents that answered them:"
+        yield "# the share of their evidence that stands in pieces with the word."
+    for kind in kinds:
+        yield ""
+        yield "[[known_answers]]"
+        yield f"terms = [{', '.join(_text(term) for term in kind.terms)}]"
+        yield f"questions = {kind.questions}"
+        yield f"documents = {kind.documents}"
+        words = (f"{_text(word)} = {_number(share)}" for word, share in kind.answers.items())
+        yield f"words = {{ {', '.join(words)} }}"
 
 
 def _number(value: float) -> str:
@@ -186,9 +214,11 @@ class _Reader:
         found = data.get("format")
         if found != _FORMAT or isinstance(found, bool):
             raise self.error("format", f"is {found!r}; this version reads {_FORMAT}")
-        self.keys("", data, ("format", "embedder", "segments", "relevance", "measured", "chunks"))
+        self.keys("", data, _TABLES)
+        model = self.model(self.table("relevance", data.get("relevance")))
+        known = KnownAnswers(kinds=self.kinds(data.get("known_answers", [])))
         return Tuning(
-            model=self.model(self.table("relevance", data.get("relevance"))),
+            model=replace(model, known_answers=known),
             segments=self.segments(self.table("segments", data.get("segments"))),
             embedder=self.text("embedder", data.get("embedder")),
             measured=self.measured(self.table("measured", data.get("measured"))),
@@ -269,6 +299,33 @@ class _Reader:
             raise self.error(key, "must have chances that ascend from 0 to at most 1")
         return table
 
+    def kinds(self, rows: object) -> tuple[QuestionKind, ...]:
+        if not isinstance(rows, list) or len(rows) > MOST_KINDS:
+            raise self.error("known_answers", f"must be at most {MOST_KINDS} tables [[...]]")
+        return tuple(self.kind(f"known_answers[{at}]", row) for at, row in enumerate(rows))
+
+    def kind(self, place: str, row: object) -> QuestionKind:
+        data = self.table(place, row)
+        self.keys(place, data, _KIND)
+        terms, key = data.get("terms"), f"{place}.words"
+        if not isinstance(terms, list) or not terms or len(set(map(repr, terms))) < len(terms):
+            raise self.error(
+                f"{place}.terms", f"is {terms!r}; it must be a list of texts, each once"
+            )
+        words = self.table(key, data.get("words"))
+        if not 1 <= len(words) <= MOST_WORDS:
+            raise self.error(key, f"are {len(words)}; there must be 1 to {MOST_WORDS}")
+        shares = {word: self.number(f"{key}.{word}", words[word]) for word in sorted(words)}
+        for word, share in shares.items():
+            if not 0 < share <= 1:
+                raise self.error(f"{key}.{word}", f"is {share!r}; it must be above 0, at most 1")
+        return QuestionKind(
+            terms=tuple(self.text(f"{place}.terms", term) for term in terms),
+            questions=self.whole(f"{place}.questions", data.get("questions")),
+            documents=self.whole(f"{place}.documents", data.get("documents")),
+            answers=shares,
+        )
+
     def measured(self, data: Mapping[str, object]) -> Measured:
         self.keys("measured", data, ("questions", "source", "is_shown", "figures"))
         source = self.text("measured.source", data.get("source"))
@@ -313,6 +370,8 @@ class _Reader:
     def whole(self, key: str, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise self.error(key, f"is {value!r}; it must be a whole number of at least 1")
+        if value > _MOST_COUNT:
+            raise self.error(key, f"must be at most {_MOST_COUNT:,}")
         return value
 
     def number(self, key: str, value: object) -> float:

@@ -66,7 +66,7 @@ class Weighed:
     features: NDArray[np.float64]
     """Of the candidates, (c, features)."""
     lifts: Mapping[str, NDArray[np.float64]]
-    """What packs and a reranker add to the scores of the candidates, by a name for people, (c,)."""
+    """What packs, known answers and a reranker add to the scores, by a name for people, (c,)."""
     scores: NDArray[np.float64]
     """Of the candidates: what the model makes of the features, and the lifts, (c,)."""
     shares: NDArray[np.float64]
@@ -154,9 +154,7 @@ def weigh(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
     candidates = candidate_rows(features, fused_near)
-    lifts = find_lifts(
-        question, snapshot=snapshot, ranges=ranges, rows=rows, weights=model.lift_weights
-    )
+    lifts = find_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
         lifts = {name: lift[candidates] for name, lift in lifts.items()}

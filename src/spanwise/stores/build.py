@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.columns import digit_share
+from spanwise.core.columns import digit_share, section_openings
 from spanwise.core.scores import quantised_impacts
 from spanwise.core.terms import text_terms
 from spanwise.core.vectors import quantise_rows
@@ -140,6 +140,9 @@ def build_part(
         digits=np.array([round(digit_share(text) * 255) for text in texts], dtype=np.uint8),
         chars=np.array([len(text) for text in texts], dtype=np.uint32),
         tokens=np.array([n for document in documents for n in document.tokens], dtype=np.uint32),
+        openings=np.concatenate(
+            [np.empty(0, dtype=bool), *(section_openings(d.sections) for d in documents)]
+        ).astype(np.uint8),
         body=_body_postings(
             [
                 (searched, document.language)

@@ -21,7 +21,7 @@ from spanwise.stores.part_file import sync_folder
 __all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 2
+MANIFEST_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

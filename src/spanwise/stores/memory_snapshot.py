@@ -11,7 +11,6 @@ import numpy as np
 from spanwise.core.collection import Collection, CountedDocument, count_document
 from spanwise.core.packs.landmarks import range_signals
 from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
-from spanwise.core.table_heads import searched_text
 from spanwise.core.vectors import cosines, quantise_rows, unit_rows
 from spanwise.core.versions import text_version
 from spanwise.errors import DocumentNotFoundError, OptionError, StoreError
@@ -85,15 +84,10 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
         chunks=entry.chunks,
         vectors=unit_rows(np.empty((len(entry.chunks), 0)) if vectors is None else vectors),
         counted=count_document(
-            [chunk.text for chunk in entry.chunks],
-            tokens=[chunk.tokens for chunk in entry.chunks],
+            entry.chunks,
             title_words=entry.title_words,
             handle=handle,
             language=entry.language,
-            searched=[
-                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
-                for chunk in entry.chunks
-            ],
         ),
         signals=dict(entry.signals),
     )

@@ -70,6 +70,7 @@ def merge_parts(sources: Sequence[Source]) -> Part:
         digits=_gather([s.part.digits for s in sources], kept_rows),
         chars=_gather([s.part.chars for s in sources], kept_rows),
         tokens=_gather([s.part.tokens for s in sources], kept_rows),
+        openings=_gather([s.part.openings for s in sources], kept_rows),
         body=Postings(
             terms=body.terms,
             ends=body.ends,

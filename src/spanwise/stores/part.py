@@ -90,6 +90,8 @@ class Part:
     """Length, (n,)."""
     tokens: NDArray[np.uint32]
     """Length under the tokenizer of the knowledge base, (n,)."""
+    openings: NDArray[np.uint8]
+    """1 for a chunk that begins a section of its document, 0 for others, (n,)."""
     body: Postings
     title_terms: NDArray[np.uint64]
     """Hashes of the terms of title words, ascending, (G,)."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_part_file", "open_part", "sync_folder", "write_part"]
 
-PART_FORMAT = 1
+PART_FORMAT = 2
 _MAGIC = b"SPANPART"
 _ALIGNMENT = 64
 _LEAD_BYTES = 16
@@ -42,6 +42,7 @@ _ARRAYS = (
     "digits",
     "chars",
     "tokens",
+    "openings",
     "title_terms",
     "title_ends",
     "title_documents",

@@ -90,12 +90,14 @@ def read_passages(
     digits = np.zeros(total, dtype=np.float32)
     chars = np.zeros(total, dtype=np.int64)
     tokens = np.zeros(total, dtype=np.int64)
+    openings = np.zeros(total, dtype=bool)
     for run in runs:
         rows, columns = run.rows(), run.columns()
         _fill_impacts(impacts, run, hashes)
         digits[columns] = _DIGITS[run.part.digits[rows]]
         chars[columns] = run.part.chars[rows]
         tokens[columns] = run.part.tokens[rows]
+        openings[columns] = run.part.openings[rows]
         if not len(queries):
             continue
         gathered, scales = run.part.vectors[rows], run.part.scales[rows]
@@ -103,7 +105,12 @@ def read_passages(
             dots = dot_products(gathered, query)
             similarities[m, columns] = cosines(dots, scales, query_scale=scale)
     return Passages(
-        impacts=impacts, similarities=similarities, digits=digits, chars=chars, tokens=tokens
+        impacts=impacts,
+        similarities=similarities,
+        digits=digits,
+        chars=chars,
+        tokens=tokens,
+        openings=openings,
     )
 
 

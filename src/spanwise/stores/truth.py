@@ -391,6 +391,8 @@ class StoredDocument:
     """What keyword search sees of each chunk."""
     tokens: tuple[int, ...]
     """One for each chunk."""
+    sections: tuple[int, ...]
+    """Index of the section of each chunk."""
     vectors: NDArray[np.float16] | None
     """(chunks, dimension), None without vectors."""
 
@@ -405,8 +407,8 @@ def read_indexed(
         ).fetchone()
         base = number << POSITION_BITS
         rows = connection.execute(
-            "select text, tokens, table_head, context from chunk where key >= ? and key < ?"
-            " order by key",
+            "select text, tokens, section, table_head, context from chunk"
+            " where key >= ? and key < ? order by key",
             (base, base + (1 << POSITION_BITS)),
         ).fetchall()
         yield StoredDocument(
@@ -416,8 +418,9 @@ def read_indexed(
             texts=tuple(row[0] for row in rows),
             searched=tuple(
                 searched_text(text, table_head=head, context=context)
-                for text, _, head, context in rows
+                for text, _, _, head, context in rows
             ),
             tokens=tuple(row[1] for row in rows),
+            sections=tuple(row[2] for row in rows),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )

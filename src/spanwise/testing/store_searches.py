@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from spanwise.core.columns import digit_share
 from spanwise.core.scan import PassageRange, ScanQuery
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
-from spanwise.ports import Store
+from spanwise.ports import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
-from spanwise.testing.entries import make_corpus, make_entry
+from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, question, question_vector, reference_terms
 from spanwise.testing.store_documents import FILTER_TEXTS
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 
 __all__ = ["SearchChecks"]
+
+_UNEVEN = (0, 1, 1, 1, 2)
+"""Section of each chunk."""
 
 QUESTIONS = (
     "lease",
@@ -205,6 +209,28 @@ class SearchChecks(StoreSuite):
                     near = [expected_similarity(entry, index, vector) for entry, index in places]
                     assert row.tolist() == pytest.approx(near, abs=1e-6)
 
+    def test_openings_are_where_sections_begin(self, tmp_path: Path) -> None:
+        """In ranges that begin inside of a section too; merged, without some, opened again."""
+        corpus = [*make_corpus(), _of_uneven_sections("uneven")]
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        fill(store, corpus[:9])
+        store.optimise()
+        _check_openings(store)
+        fill(store, corpus[9:])
+        _check_openings(store)
+        for document_id in (corpus[6].document.id, "twin/a"):
+            store.delete_document(document_id)
+        store.put_document(_of_uneven_sections(corpus[2].document.id), replace=True)
+        _check_openings(store)
+        store.optimise()
+        _check_openings(store)
+        if self.on_disk:
+            store.close()
+            store = self.open_store(tmp_path / "store")
+            _check_openings(store)
+        store.close()
+
     def test_terms_are_those_of_the_language_of_the_document(self, store: Store) -> None:
         """The same text gives other terms in another language, in chunks and in titles."""
         texts = ["Häuser und Verträge\n", "Haus, häuser\n", "Vertrag\n"]
@@ -313,3 +339,37 @@ class SearchChecks(StoreSuite):
                 count = len(entry.chunks)
                 for start, end in ((0, count), (0, 1), (count - 1, count), (0, 0), (0, count + 9)):
                     assert snapshot.chunks(handle, start, end) == entry.chunks[start:end]
+
+
+def _of_uneven_sections(document_id: str) -> DocumentEntry:
+    """Return a document of five chunks, in sections of one, three and one."""
+    entry = make_entry(document_id, [f"lease {number}. " for number in range(len(_UNEVEN))])
+    chunks = tuple(
+        replace(chunk, section=section)
+        for chunk, section in zip(entry.chunks, _UNEVEN, strict=True)
+    )
+    sections = []
+    for number, section in enumerate(entry.sections):
+        inside = [chunk for chunk in chunks if chunk.section == number]
+        sections.append(replace(section, start=inside[0].start, end=inside[-1].end))
+    return replace(entry, chunks=chunks, sections=tuple(sections))
+
+
+def _check_openings(store: Store) -> None:
+    """Check every range of every document against the sections of its chunks."""
+    with store.snapshot() as snapshot:
+        scan = snapshot.scan(question("lease"))
+        assert len(scan.handles) == scan.all_documents, "a vector finds all of so few"
+        ranges: list[PassageRange] = []
+        expected: list[bool] = []
+        sizes = zip(scan.handles.tolist(), scan.document_chunks.tolist(), strict=True)
+        for handle, size in sizes:
+            sections = [chunk.section for chunk in snapshot.chunks(handle, 0, size)]
+            begins = [i == 0 or sections[i - 1] != section for i, section in enumerate(sections)]
+            for start in range(size):
+                ranges += [PassageRange(handle, start, end) for end in range(start, size + 1)]
+                expected += [b for end in range(start, size + 1) for b in begins[start:end]]
+        nothing = np.empty((0, DIMENSION), dtype=np.float32)
+        found = snapshot.passages(ranges, terms=(), vectors=nothing).openings
+    assert found.dtype == np.bool_
+    assert found.tolist() == expected, "openings of ranges"

@@ -48,6 +48,7 @@ class Segment(PlainForm):
     last_chunk: int
     """One past the last: `[first_chunk, last_chunk)`."""
     text: str
+    """Of its chunks; of one that was cut (`SegmentOptions.trim`), the sentences that are kept."""
     header: str
     """Document title, summary and section path: what stands before the text in the context."""
     tokens: int

@@ -103,7 +103,8 @@ def test_questions_become_figures_sentences_and_a_report(folder: Path) -> None:
     page = (folder / "out" / "report.html").read_text("utf-8")
     assert "report-explain/001.html" in page
     assert "The margin of site 7 fell by 9 points" in page
-    assert "spanwise explain --open --kb" in page
+    assert "spanwise explain --open --budget 200 --tokenizer" in page
+    assert "--kb spanwise.kb" in page
 
 
 def test_methods_and_retrievers_of_others_are_measured_in_one_run(folder: Path) -> None:
@@ -179,7 +180,7 @@ def test_answers_are_graded_in_the_same_run(folder: Path) -> None:
                  "--grading-sheet", "sheet.csv", "--report", "judged/report.html")  # fmt: skip
         done = spanwise(
             "eval", "answered.jsonl", "--compare", "bm25,exact+headers", "--budget", "300",
-            *words, folder=folder,
+            "--retriever", "mine:search", *words, folder=folder,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "correct answers" in done.stdout
@@ -187,12 +188,33 @@ def test_answers_are_graded_in_the_same_run(folder: Path) -> None:
     assert (folder / "sheet.csv").exists()
     assert "exact+headers" in done.stdout.partition("answers from")[2]
     data = json.loads((folder / "judged" / "report.json").read_text("utf-8"))
-    assert [one["answerer"] for one in data["judged"]["grades"]] == ["bm25"] * 3 + [
-        "exact+headers"
-    ] * 3
+    answerers = [one["answerer"] for one in data["judged"]["grades"]]
+    assert answerers[:6] == ["bm25"] * 3 + ["exact+headers"] * 3
+    assert answerers[6:] == [data["settings"]["retrievers"][2]] * 3
     again = spanwise("eval", "answered.jsonl", *words, folder=folder)
     assert again.returncode == 2
     assert "sheet.csv is there already" in again.stderr
+
+
+def test_what_answers_would_take_is_told_and_nobody_is_asked(folder: Path) -> None:
+    rows = [{**question_of(number), "answer": FACT.format(number, number)} for number in range(6)]
+    (folder / "dry.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    model = "compatible:capable@http://127.0.0.1:9/v1"
+    words = ("eval", "dry.jsonl", "--answers", "--llm", model, "--judge", model, "--dry-run",
+             "--limit", "4", "--budget", "300", "--report", "dry.html")  # fmt: skip
+    done = spanwise(*words, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    answers, grades, *_ = done.stdout.splitlines()
+    assert answers.startswith("answers: 8 model calls")
+    assert grades.startswith("grades: 8 model calls")
+    assert not (folder / "dry.html").exists()
+    foreseen = json.loads(spanwise(*words, "--json", folder=folder).stdout)["foreseen"]
+    assert [foreseen[what]["calls"] for what in ("answers", "grades")] == [8, 8]
+    refused = spanwise("eval", "dry.jsonl", "--dry-run", folder=folder)
+    assert (refused.returncode, "--dry-run is of no use without --answers" in refused.stderr) == (
+        2,
+        True,
+    )
 
 
 def test_a_document_that_is_not_there_is_named(folder: Path) -> None:

@@ -80,6 +80,7 @@ def opened(browser: Browser, summary: Summary, tmp_path: Path) -> Iterator[Opene
 
 def test_it_opens_from_disk_and_asks_for_nothing(opened: Opened) -> None:
     opened.locate("#questions tbody tr").first.click()
+    assert "explain views" not in opened.locate(".detail").inner_text()
     opened.locate("#meanings").scroll_into_view_if_needed()
     assert [url.partition(":")[0] for url in opened.requests] == ["file"]
     assert opened.said == []
@@ -191,8 +192,9 @@ def test_rows_open_by_keyboard_and_lead_to_the_explain_view(
     (tmp_path / "report-explain" / "001.html").write_text("<title>why</title>", encoding="utf-8")
     keys = [(one.dataset, one.question.id) for one in summary.evaluation.scores]
     beside = Beside(
-        explained={keys[0]: "report-explain/001.html"},
-        commands=dict.fromkeys(keys, "spanwise explain --open 'x'"),
+        explained={(*keys[0], "exact+headers"): "report-explain/001.html"},
+        drawing={"exact+headers": "spanwise explain --open"},
+        words=dict.fromkeys(keys, "'x'"),
     )
     page = Opened(browser, written(summary, tmp_path, beside))
     page.tab.select_option("#order", "given")
@@ -206,7 +208,9 @@ def test_rows_open_by_keyboard_and_lead_to_the_explain_view(
     page.tab.keyboard.press("ArrowDown")
     rows.nth(1).focus()
     page.tab.keyboard.press("Enter")
-    assert "spanwise explain --open 'x'" in page.locate(".detail").nth(1).inner_text()
+    said = page.locate(".detail").nth(1).inner_text()
+    assert "spanwise explain --open 'x'" in said
+    assert "None for top-k+headers, bm25" in said
     page.close()
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.integration.commands import read_json, spanwise
 from tests.tuned_documents import misleading_base, misleading_questions, misleading_texts
@@ -18,6 +19,7 @@ from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
 from spanwise.evaluation.tuning.reranker import tuned_reranking
 from spanwise.evaluation.tuning.writing import write_tuning
+from spanwise.options import SegmentOptions
 from spanwise.query import shipped_model
 from spanwise.query.tuning import read_tuning, tuning_text
 from spanwise.testing.models import ScriptedReranker
@@ -49,6 +51,17 @@ def test_a_gain_is_shown_and_kept(report: TuneReport) -> None:
 def test_it_learns_that_titles_mislead(report: TuneReport) -> None:
     at = shipped_model().features.index("title")
     assert report.tuning.model.weights[at] < shipped_model().weights[at]
+
+
+def test_made_questions_teach_no_weights_and_no_settings(
+    base: KnowledgeBase, report: TuneReport
+) -> None:
+    """They are asked in words of the documents, and their evidence is a section."""
+    shipped = shipped_model()
+    assert np.abs(report.tuning.model.weights - shipped.weights).max() > 0.1
+    made = tune(base, misleading_questions(), options=OPTIONS, source="made").tuning
+    assert made.model.weights == pytest.approx(shipped.weights, abs=1e-4)
+    assert made.segments == SegmentOptions.BALANCED
 
 
 def test_the_same_questions_give_the_same_bytes(base: KnowledgeBase, report: TuneReport) -> None:
@@ -231,6 +244,13 @@ def test_a_file_of_something_else_is_not_written_over(folder: Path) -> None:
     assert done.returncode == 2
     assert "is no tuning file" in done.stderr
     assert (folder / "mine.toml").read_text(encoding="utf-8") == "mine = true\n"
+
+
+@pytest.mark.parametrize("given", ["300,x", "", "٣٠٠", "9" * 5_000])
+def test_lengths_of_chunks_that_are_no_numbers_are_refused(given: str, folder: Path) -> None:
+    done = spanwise("tune", "questions.jsonl", "--chunk-sizes", f"300,{given}", folder=folder)
+    assert done.returncode == 2
+    assert "is no list of whole numbers" in " ".join(done.stderr.split())
 
 
 def test_a_damaged_file_ends_a_search_with_its_name(folder: Path) -> None:

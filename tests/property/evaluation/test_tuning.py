@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanwise.core.features import FEATURES
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning.examples import Example, Rows
 from spanwise.evaluation.tuning.folds import fold_questions, question_groups
@@ -102,7 +103,7 @@ def test_parts_share_no_document_where_it_is_said(documents: list[list[str]], fo
 
 @given(
     embedder=st.text(max_size=20),
-    weights=st.lists(st.floats(-1e4, 1e4), min_size=9, max_size=9),
+    weights=st.lists(st.floats(-1e4, 1e4), min_size=len(FEATURES), max_size=len(FEATURES)),
     share=CHANCES,
     charge=CHANCES,
     rerankers=st.dictionaries(st.text(min_size=1, max_size=8), st.floats(0, 100), max_size=3),

@@ -42,6 +42,7 @@ def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
                 texts=tuple(chunks),
                 searched=tuple(f"{draw(texts)}\n{text}" for text in chunks),
                 tokens=tuple(len(text) + 1 for text in chunks),
+                sections=tuple(sorted(draw(st.integers(0, 3)) for _ in chunks)),
                 vectors=unit_rows(np.array(rows).reshape(-1, 3)),
             )
         )
@@ -88,6 +89,16 @@ def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> Non
             )
             == counts
         )
+
+
+@given(stored_documents())
+def test_openings_are_those_of_each_document_alone(documents: list[StoredDocument]) -> None:
+    """A section of one document is never that of the document before."""
+    part = build(documents)
+    alone = [opening for d in documents for opening in build([d]).openings.tolist()]
+    assert part.openings.tolist() == alone
+    firsts = part.starts[:-1][np.diff(part.starts) > 0]
+    assert part.openings[firsts].all()
 
 
 @pytest.mark.slow

@@ -76,6 +76,26 @@ def test_another_metric_takes_the_place_of_recall() -> None:
     assert not any("recall" in line for line in said)
 
 
+def test_what_is_to_be_known_of_the_run_is_said() -> None:
+    note = "filings: 3 of 150 questions left out: no page"
+    said = drawn(replace(made_evaluation(12), notes=(note,)))
+    assert said[-1] == f"warning: {note}"
+
+
+def test_faults_of_a_file_have_a_line_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [*[{"question": "a", "answr": "b\x1b[31m"}] * 25, {"question": "Which?"}]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["eval", str(tmp_path / "q.jsonl")]) == 2
+    head, *faults = capsys.readouterr().err.splitlines()
+    assert head == f"spanwise: there are 25 faults in {tmp_path / 'q.jsonl'}:"
+    assert len(faults) == 21
+    assert faults[0].startswith("  q.jsonl:1: 'answr' is no name")
+    assert faults[19].startswith("  q.jsonl:20: ")
+    assert faults[20] == "  and 5 more; correct these first"
+
+
 def test_names_cannot_steer_the_terminal() -> None:
     said = "\n".join(drawn(made_evaluation(12, methods={"a\x1b[31m": 0.4, "b": 0.5})))
     assert "\x1b" not in said
@@ -114,6 +134,14 @@ def test_datasets_are_pairs() -> None:
         (["q.jsonl", "--tuning", "t.toml"], "--tuning and methods with +tuned need each other"),
         (["q.jsonl", "--answers"], "one that grades: --llm, --judge"),
         (["q.jsonl", "--judge", "a:b"], "--judge is of no use without --answers"),
+        (
+            "q --answers --dry-run --llm a:b --judge a:b --retriever mine:search".split(),
+            "--dry-run cannot foresee what --retriever takes",
+        ),
+        (
+            "q --answers --dry-run --llm a:b --judge a:b --rerank c --compare exact+rerank".split(),
+            "--dry-run cannot foresee what --rerank takes",
+        ),
         (["q.jsonl", "--grading-sheet", "s.csv"], "--grading-sheet is of no use without"),
     ],
 )

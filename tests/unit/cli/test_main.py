@@ -6,7 +6,8 @@ import click
 import pytest
 
 from spanwise.cli.exits import MEANINGS, ExitCode
-from spanwise.cli.main import cli, main
+from spanwise.cli.main import main
+from spanwise.cli.program import cli
 from spanwise.cli.teaching import TeachingCommand
 
 COMMANDS = list(cli.commands)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.cli.main import cli, main
+from spanwise.cli.main import main
+from spanwise.cli.program import cli
 from spanwise.cli.settings import _OPTIONS
 from spanwise.config import KEYS
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.columns import digit_share
+from spanwise.core.columns import digit_share, section_openings
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,26 @@ def test_it_is_the_rounded_share_of_isdigit(text: str) -> None:
     share = sum(character.isdigit() for character in text) / max(1, len(text))
     assert digit_share(text) == pytest.approx(share, abs=0.5 / 255 + 1e-12)
     assert digit_share(text) * 255 == pytest.approx(round(digit_share(text) * 255), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ([], []),
+        ([0], [True]),
+        ([0, 0, 1, 2, 2, 2], [True, False, True, True, False, False]),
+        ([3, 3], [True, False]),
+    ],
+)
+def test_the_first_chunk_of_each_section_opens_it(
+    sections: list[int], expected: list[bool]
+) -> None:
+    assert section_openings(sections).tolist() == expected
+
+
+@given(lengths=st.lists(st.integers(1, 5)))
+def test_there_are_as_many_openings_as_sections(lengths: list[int]) -> None:
+    """And a section goes on to the next opening."""
+    sections = [number for number, length in enumerate(lengths) for _ in range(length)]
+    openings = section_openings(sections)
+    assert (openings.cumsum() - 1).tolist() == sections

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
@@ -15,6 +17,40 @@ def test_smoothing_stays_inside_a_range() -> None:
     rows = lay_out([(0, PassageRange(1, 0, 2)), (0, PassageRange(1, 50, 52))])
     smoothed = rows.smooth(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.5, 1.0, 0.25]))
     assert smoothed.tolist() == [0.25, 1.0, 0.0, 0.0]
+
+
+def test_the_best_near_stays_inside_a_range() -> None:
+    rows = lay_out([(0, PassageRange(1, 0, 4)), (0, PassageRange(1, 50, 52))])
+    best = rows.best_near(np.array([5.0, 1.0, 2.0, 0.0, 9.0, 3.0]), 1)
+    assert best.tolist() == [5.0, 5.0, 2.0, 2.0, 9.0, 9.0]
+
+
+def test_the_best_of_a_section_is_that_of_all_its_chunks_in_the_range() -> None:
+    rows = lay_out([(0, PassageRange(1, 3, 7)), (0, PassageRange(1, 50, 52))])
+    openings = np.array([False, False, True, False, False, True])
+    best = rows.best_of_runs(np.array([1.0, 2.0, -4.0, -3.0, 0.0, 7.0]), openings)
+    assert best.tolist() == [2.0, 2.0, -3.0, -3.0, 0.0, 7.0]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(-9, 9), st.booleans()), min_size=1), min_size=1),
+    st.integers(0, 4),
+)
+def test_best_values_are_those_of_a_loop(ranges: list[list[tuple[int, bool]]], reach: int) -> None:
+    rows = lay_out([(0, PassageRange(n, 0, len(one))) for n, one in enumerate(ranges)])
+    values = np.array([float(value) for one in ranges for value, _ in one])
+    openings = np.array([opens for one in ranges for _, opens in one])
+    near: list[float] = []
+    sections: list[float] = []
+    for one in ranges:
+        numbers = [float(value) for value, _ in one]
+        near += [max(numbers[max(0, i - reach) : i + reach + 1]) for i in range(len(one))]
+        section = np.cumsum([opens for _, opens in one])
+        sections += [
+            max(n for n, s in zip(numbers, section, strict=True) if s == mine) for mine in section
+        ]
+    assert rows.best_near(values, reach).tolist() == near
+    assert rows.best_of_runs(values, openings).tolist() == sections
 
 
 def test_rows_say_which_chunk_of_which_document_they_are() -> None:

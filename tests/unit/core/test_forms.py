@@ -53,6 +53,7 @@ def test_passages_of_terms_become_those_of_words() -> None:
         digits=np.zeros(2, dtype=np.float32),
         chars=np.ones(2, dtype=np.int64),
         tokens=np.ones(2, dtype=np.int64),
+        openings=np.array([True, False]),
     )
     assert word_passages(passages, (0, 1, 0)).impacts.tolist() == [[1.25, 1.0], [0.5, 2.0]]
 

@@ -88,7 +88,7 @@ def test_the_shipped_model_is_for_the_features_of_this_version() -> None:
 
 def test_weights_for_other_features_are_refused() -> None:
     data = {"features": ["x"], "means": [0], "deviations": [1], "weights": [1], "table": [[0, 0]]}
-    with pytest.raises(OptionError, match="for the features"):
+    with pytest.raises(OptionError, match=r"features \('x',\), and this .*'coverage'.* train"):
         RelevanceModel.from_json(json.dumps(data), features=tuple(FEATURES))
 
 

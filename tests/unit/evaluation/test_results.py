@@ -192,6 +192,13 @@ def test_runs_are_merged() -> None:
     assert merged(parts).settings == {"run 1": {"seed": 0}, "run 2": {"seed": 1}}
 
 
+def test_a_note_of_several_runs_of_one_dataset_is_told_once() -> None:
+    whole = replace(EVALUATION, notes=("large: 1 of 13 questions left out",))
+    parts = [whole.select(retriever=name) for name in whole.retrievers]
+    assert len(parts) > 1
+    assert merged(parts).notes == whole.notes
+
+
 def test_runs_that_do_not_go_together_are_not_merged() -> None:
     with pytest.raises(OptionError, match="'q0' of 'large' was scored twice for 'exact' at 4000"):
         merged([EVALUATION, EVALUATION])

@@ -50,6 +50,7 @@ EVALUATION = Evaluation(
     scores=(SCORED, PLAIN_ONE),
     tokenizer="chars:4",
     settings={"command": ["spanwise", "eval"], "options": {"penalty": 0.1, "none": None}},
+    notes=("two: 1 of 10 questions left out: no page",),
 )
 
 
@@ -77,6 +78,12 @@ def test_a_question_stands_there_once_and_defaults_do_not() -> None:
     }
 
 
+def test_a_report_of_an_earlier_version_has_no_notes() -> None:
+    plain = written()
+    del plain["notes"]
+    assert Evaluation.from_plain(plain).notes == ()
+
+
 def test_what_a_later_version_adds_is_left_out() -> None:
     plain = written()
     plain["scores"][0]["colour"] = "green"
@@ -90,6 +97,7 @@ def test_what_a_later_version_adds_is_left_out() -> None:
         (("format",), "spanwise-evaluation-0"),
         (("tokenizer",), 4),
         (("settings",), []),
+        (("notes",), "left out"),
         (("questions",), []),
         (("questions", "one"), ["q1"]),
         (("questions", "one", 0, "id"), 7),

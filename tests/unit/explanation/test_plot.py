@@ -1,11 +1,12 @@
 """An explanation as a figure, and in a notebook."""
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.explanations import QUESTION, filled_base
 
-from spanwise import KnowledgeBase
+from spanwise import KnowledgeBase, SegmentOptions
 from spanwise.errors import OptionError
 from spanwise.explanation import Explanation
 
@@ -43,5 +44,20 @@ def test_a_notebook_shows_the_best_documents_from_end_to_end(explanation: Explan
     for document in explanation.documents:
         assert document.title in html
         assert f"{document.document_id}, {document.chunks} chunks" in html
-    assert "chosen: chunks" in html
     assert "<script" not in html
+
+
+@pytest.mark.parametrize("charge", [0.0, 0.1])
+def test_a_notebook_names_the_chunks_of_each_segment(charge: float) -> None:
+    """A segment of one chunk without a charge, of several with a high one."""
+    options = SegmentOptions(segment_charge=charge, irrelevant_chunk_penalty=0.0)
+    with filled_base() as base:
+        explanation = base.explain(QUESTION, budget_tokens=800, segment_options=options)
+    html = explanation._repr_html_()
+    lengths = set()
+    for segment in explanation.result.segments:
+        first, last = segment.first_chunk, segment.last_chunk - 1
+        lengths.add(min(2, last - first + 1))
+        named = f"chunks {first} to {last}" if last > first else f"chunk {first}"
+        assert re.search(f"chosen: [^<]*{named}[,<]", html)
+    assert max(lengths) == 2 if charge else 1 in lengths

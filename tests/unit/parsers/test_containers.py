@@ -94,6 +94,7 @@ def test_every_kind_of_archive_gives_its_members(data: bytes, name: str) -> None
         (lzma.compress(b"text"), "a.zip!/x.csv.xz", "x.csv"),
         (gzip.compress(b"text"), "bare", "bare"),
     ],
+    ids=["gz", "bz2", "xz", "bare"],  # the data holds the time: workers would name it otherwise
 )
 def test_a_compressed_file_is_one_member(data: bytes, name: str, inner: str) -> None:
     assert unpack(data, name).texts == {inner: b"text"}
@@ -131,7 +132,7 @@ def test_a_very_long_name_is_cut() -> None:
     assert found.remarks == ("names of members were cut to their last 500 characters (1)",)
 
 
-@pytest.mark.parametrize("data", [build_zip({}), build_tar({}, mode="w:gz")])
+@pytest.mark.parametrize("data", [build_zip({}), build_tar({}, mode="w:gz")], ids=["zip", "tgz"])
 def test_an_archive_of_nothing_says_so(data: bytes) -> None:
     assert unpack(data, "a.tar") == Found({}, {}, ("nothing was found in it (1)",), "")
 

@@ -147,6 +147,7 @@ def test_several_queries_are_explained_with_the_packs_of_all(base: KnowledgeBase
 def test_chunks_of_a_caller_are_lifted_as_those_of_a_store(base: KnowledgeBase) -> None:
     """The shares of `weigh_chunks` equal those of a store, to the last bit."""
     texts = [[chunk.text for chunk in base.chunks(name)] for name in ("alder.txt", "birch.txt")]
+    sections = [[index // 2 for index in range(len(own))] for own in texts]  # as `make_entry` does
     lengths = [len(text_terms(text)) for own in texts for text in own]
     store = MemoryStore()
     settings = {"dimension": "0", "reference_terms": str(float(np.mean(lengths)))}
@@ -166,5 +167,5 @@ def test_chunks_of_a_caller_are_lifted_as_those_of_a_store(base: KnowledgeBase) 
         )
     assert expected is not None
     assert expected.lifts
-    found = weigh_chunks(QUESTION, texts)
+    found = weigh_chunks(QUESTION, texts, sections=sections)
     assert np.concatenate(found.shares).tolist() == expected.shares.tolist()

@@ -1,12 +1,14 @@
 """Chunks of a caller are weighed as those of a store are."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from spanwise import weigh_chunks
+from spanwise.core.features import FEATURES
 from spanwise.core.question import read_question
 from spanwise.core.terms import text_terms
 from spanwise.errors import OptionError, QueryError
@@ -160,7 +162,7 @@ def test_where_no_word_stands_nothing_has_a_share(chunks: list[str]) -> None:
     weights = weigh_chunks("margin", chunks)
     assert all(not row.any() for row in (*weights.shares, *weights.relevances))
     assert weights.candidates == ()
-    assert weights.features.shape == (0, 9)
+    assert weights.features.shape == (0, len(FEATURES))
 
 
 def test_a_question_of_very_many_words_is_searched_by_the_most_telling() -> None:
@@ -187,13 +189,42 @@ def test_titles_that_do_not_match_are_refused() -> None:
     ("similarities", "said"),
     [([[0.1], [0.2, 0.3], [0.1] * 3], r"\[1, 2, 3\] similarities and \[3, 2, 3\] chunks"),
      ([[2.0] * 3, [0.2, 0.3], [0.1] * 3], r"outside \[-1, 1\]"),
-     ([[float("nan")] * 3, [0.2, 0.3], [0.1] * 3], r"outside \[-1, 1\]")],
+     ([[float("nan")] * 3, [0.2, 0.3], [0.1] * 3], r"outside \[-1, 1\]"),
+     ([["high", "low", "low"], [0.2, 0.3], [0.1] * 3], r"similarities .*'high', 'low'.*numbers"),
+     ([[[0.1]] * 3, [0.2, 0.3], [0.1] * 3], r"similarities .*\[\[0\.1\], .*list of numbers")],
 )  # fmt: skip
 def test_similarities_that_do_not_match_are_refused(
-    similarities: list[list[float]], said: str
+    similarities: list[list[Any]], said: str
 ) -> None:
     with pytest.raises(OptionError, match=said):
         weigh_chunks(QUESTION, TEXTS, similarities=similarities)
+
+
+def test_a_section_is_told_by_its_index() -> None:
+    texts = ["Sales rose.", "Gross margin fell.", "Staff grew.", "Rain fell.", "Trees grew."]
+    one = weigh_chunks(QUESTION, texts)
+    same = weigh_chunks(QUESTION, texts, sections=[0] * 5)
+    assert one.features.tolist() == same.features.tolist()
+    two = weigh_chunks(QUESTION, texts, sections=[0, 0, 1, 1, 1])
+    best = two.features[:, list(FEATURES).index("section_best")]
+    assert best[0] == best[1] > best[2] == best[3] == best[4]
+    with pytest.raises(OptionError, match=r"\[2\] sections and \[5\] chunks"):
+        weigh_chunks(QUESTION, texts, sections=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ([0, 0.5, 1], "a section is 0.5; give its index, a whole number"),
+        ([0, float("nan"), 1], "a section is nan"),
+        ([0, float("inf"), 1], "a section is inf"),
+        (["Sales", "Margin", "Staff"], r"sections .*\['Sales', 'Margin', 'Staff'\].*numbers"),
+        ([0, None, 1], r"sections .*\[0, None, 1\].*numbers"),
+    ],
+)
+def test_sections_that_are_no_index_are_refused(sections: list[Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        weigh_chunks(QUESTION, TEXTS[0], sections=sections)
 
 
 def test_texts_beside_documents_are_refused() -> None:

@@ -315,6 +315,10 @@ def write_other_vectors(path: Path) -> None:
     write_other(path, vectors=rows)
 
 
+def write_other_openings(path: Path) -> None:
+    write_other(path, openings=open_part(first_part(path)).openings ^ 1)
+
+
 def write_other_starts(path: Path) -> None:
     starts = open_part(first_part(path)).starts.copy()
     starts[3] += 1
@@ -336,6 +340,7 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     take_manifest_of_another: ("manifest", "another history"),
     write_other_impacts: ("part", "impacts are not those of its documents"),
     write_other_vectors: ("part", "vectors are not those of its documents"),
+    write_other_openings: ("part", "openings are not those of its documents"),
     write_other_starts: ("part", "other numbers of chunks"),
     write_other_order: ("part", "not in order"),
 }

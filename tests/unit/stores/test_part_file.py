@@ -21,6 +21,7 @@ def path(tmp_path: Path) -> Path:
         texts=("lease term",),
         searched=("lease term",),
         tokens=(2,),
+        sections=(0,),
         vectors=None,
     )
     part = build_part([document], vocabulary=Vocabulary(), dimension=0, reference_terms=10.0)

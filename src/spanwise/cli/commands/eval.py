@@ -28,6 +28,7 @@ from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import step_bar, waiting
 from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage import usage_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from spanwise.evaluation.reading import Store
     from spanwise.evaluation.report import Reports, Summary
     from spanwise.evaluation.results import Evaluation
+    from spanwise.evaluation.retrievers import Material
 
 __all__ = ["evaluate_retrieval"]
 
@@ -79,6 +81,10 @@ class _RepeatableCommand(TeachingCommand):
             "spanwise eval q.jsonl --answers --llm ollama:qwen3 --judge openai:gpt-5",
         ),
         (
+            "what that would take, before it is paid",
+            "spanwise eval q.jsonl --answers --llm MODEL --judge MODEL --dry-run",
+        ),
+        (
             "for a program: the recall of each method over all questions",
             """spanwise eval q.jsonl --json | jq '.figures[] | select(.kind == "all")'""",
         ),
@@ -104,6 +110,8 @@ def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
     reports = None
     with ExitStack() as stack:
         sets = _opened(arguments, stack)
+        if arguments["dry_run"]:
+            return _foresee(sets, arguments)
         with _going_on_later(arguments):
             summary, judged = _measured(sets, arguments)
             if arguments["report"] is not None:
@@ -188,6 +196,11 @@ def _check_judging(arguments: EvalArguments) -> None:
         raise click.UsageError(
             "--answers takes a model that answers and one that grades: --llm, --judge"
         )
+    for option, given in (("rerank", arguments["rerank"]), ("retriever", arguments["retriever"])):
+        if arguments["dry_run"] and given:
+            raise click.UsageError(
+                f"--dry-run cannot foresee what --{option} takes; leave it out, and its methods"
+            )
     sheet = arguments["grading_sheet"]
     if sheet is not None:
         from spanwise.evaluation.judging.sheet import check_new_sheet
@@ -263,10 +276,32 @@ def _measured(sets: Sequence[OpenedSet], arguments: EvalArguments) -> tuple[Summ
                 replace(one, dataset=replace(one.dataset, questions=_asked(part)))
                 for one, part in zip(sets, parts, strict=True)
             ]
-            methods = () if arguments["compare"] is None else method_names(arguments)
+            methods = _contexts(arguments)
             left = cost_left(arguments["max_cost"], parts)
             judged = judged_sets(asked, arguments, methods=methods, left=left, draw=draw)
     return summary, judged
+
+
+def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
+    """Return the retrievers whose contexts are answered from; none to answer as `ask` does."""
+    named = () if arguments["compare"] is None else method_names(arguments)
+    return (*named, *arguments["retriever"])
+
+
+def _foresee(sets: Sequence[OpenedSet], arguments: EvalArguments) -> ExitCode:
+    """Say what answers and grades would take."""
+    from spanwise.cli.evaluation_answers import foreseen_sets
+
+    foreseen = foreseen_sets(sets, arguments, methods=_contexts(arguments))
+    if arguments["as_json"]:
+        write_json({"foreseen": foreseen}, sys.stdout)
+        return ExitCode.OK
+    page = Page()
+    for what, usage in foreseen.items():
+        said = usage_words(usage, at_most=True) or ["no model call"]
+        page.wrapped(f"{what}: {page.joined(said)}")
+    page.wrapped("an answer or a grade that cannot be read is asked for once more", "dim")
+    return ExitCode.OK
 
 
 def _evaluated_sets(
@@ -324,17 +359,45 @@ def _written(
 ) -> Reports:
     """Write the report and its explain views."""
     from spanwise.evaluation.loading import texts
-    from spanwise.evaluation.report import Beside, view_commands, write_reports, write_views
+    from spanwise.evaluation.report import (
+        Beside,
+        drawing_commands,
+        question_words,
+        write_reports,
+        write_views,
+    )
 
     path = arguments["report"] or Path()
-    bases = {one.dataset.name: one.base for one in sets}
-    with waiting("writing the report"):
+    with waiting("writing the report"), ExitStack() as stack:
+        materials = {
+            one.dataset.name: stack.enter_context(_material(one, summary, arguments))
+            for one in sets
+        }
         beside = Beside(
             texts={one.dataset.name: texts(one.base, dataset=one.dataset) for one in sets},
-            explained=write_views(summary, bases, path, views=arguments["explain"]),
-            commands=view_commands(summary, {one.dataset.name: one.path for one in sets}),
+            explained=write_views(summary, materials, path, views=arguments["explain"]),
+            drawing=drawing_commands(
+                summary, reranker=arguments["rerank"], tuning=arguments["tuning"]
+            ),
+            words=question_words(summary, {one.dataset.name: one.path for one in sets}),
         )
         return write_reports(summary, path, beside=beside, judged=judged)
+
+
+def _material(one: OpenedSet, summary: Summary, arguments: EvalArguments) -> Material:
+    """Return what a set was measured with; what its reranker said is kept in its knowledge base."""
+    from spanwise.cli.evaluation_answers import cost_left
+    from spanwise.config import model_options
+    from spanwise.evaluation.retrievers import Material
+
+    return Material(
+        one.base,
+        tokenizer=arguments["tokenizer"],
+        reranker=arguments["rerank"] or None,
+        tuning=arguments["tuning"],
+        models=model_options(max_cost=cost_left(arguments["max_cost"], [summary.evaluation])),
+        work=work_folder(arguments),
+    )
 
 
 def _write_sheet(judged: Judged, path: Path) -> None:

@@ -185,7 +185,7 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
             [
                 count(len(result.segments), "segment"),
                 f"{result.tokens:,} of {count(terms.budget_tokens, 'token')}",
-                f"penalty {terms.irrelevant_chunk_penalty:g}" if terms.choice == "exact" else "",
+                f"penalty {terms.irrelevant_chunk_penalty:.3g}" if terms.choice == "exact" else "",
                 f"charge {terms.segment_charge:.3g}" if terms.choice == "exact" else "",
                 f"{count(result.candidates, 'candidate')} weighed",
             ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.evaluation.dataset import LabelledQuestion
+    from spanwise.evaluation.paying import Purse
     from spanwise.evaluation.tuning import TuneOptions, TuneReport
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.plain import Plain
@@ -29,6 +30,7 @@ __all__ = ["tune"]
 
 
 _ALL = 0.999  # of the evidence, to what is shown
+_MOST_DIGITS = 9  # Python reads no number of thousands of them
 
 
 class _TuneArguments(TypedDict):
@@ -40,6 +42,7 @@ class _TuneArguments(TypedDict):
     chunk_sizes: tuple[int, ...]
     rerank: str
     rerank_chunks: int
+    no_known_answers: bool
     max_cost: float | None
     as_json: bool
 
@@ -49,7 +52,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     if not value:
         return ()
     parts = [part.strip() for part in value.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(part.isascii() and part.isdigit() and len(part) <= _MOST_DIGITS for part in parts):
         raise click.BadParameter(f"{value!r} is no list of whole numbers, such as 1000,4000")
     return tuple(dict.fromkeys(int(part) for part in parts))
 
@@ -117,7 +120,14 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     show_default=True,
     help="How many candidates of each question it reads, at most.",
 )
-@max_cost_option("Most US dollars that the reranker may cost.")
+@click.option(
+    "--no-known-answers",
+    is_flag=True,
+    help="Keep words of your documents out of the file: learn none of those that answered.",
+)
+@max_cost_option(
+    "Most US dollars that the embedder and a language model as reranker may cost together."
+)
 @json_option
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     """Fit search to questions whose evidence you know, and measure what it gains.
@@ -127,20 +137,21 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     takes ten questions, better fifty. Without FILE, titles of sections ask for their sections: it
     gives an embedder or a reranker its place, and says less than questions of people.
     """
+    from spanwise.evaluation.paying import opened_with_purse
     from spanwise.evaluation.tuning import TuneOptions
     from spanwise.evaluation.tuning.writing import check_replaceable, write_tuning
-    from spanwise.knowledge_base import KnowledgeBase
 
     check_replaceable(arguments["out"])
     options = TuneOptions(
         budgets=tuple(dict.fromkeys(arguments["budget"])),
         tokenizer=arguments["tokenizer"],
         chunk_targets=arguments["chunk_sizes"],
+        known_answers=not arguments["no_known_answers"],
     )
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
-        report = _tune(knowledge_base, options, arguments)
+    with opened_with_purse(path, models=models) as (knowledge_base, purse):
+        report = _tune(knowledge_base, purse, options, arguments)
     write_tuning(report.tuning, arguments["out"])
     if arguments["as_json"]:
         write_json(_plain(report, arguments["out"]), sys.stdout)
@@ -150,7 +161,7 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
 
 
 def _tune(
-    knowledge_base: KnowledgeBase, options: TuneOptions, arguments: _TuneArguments
+    knowledge_base: KnowledgeBase, purse: Purse, options: TuneOptions, arguments: _TuneArguments
 ) -> TuneReport:
     from spanwise.evaluation.tuning import tune as run
     from spanwise.evaluation.tuning.reranker import tuned_reranking
@@ -159,9 +170,8 @@ def _tune(
     if arguments["rerank"]:
         reranking = tuned_reranking(
             knowledge_base,
-            arguments["rerank"],
+            purse.reranker(arguments["rerank"]),
             chunks=arguments["rerank_chunks"],
-            models=model_options(max_cost=arguments["max_cost"]),
         )
     with step_bar(quiet=arguments["as_json"]) as hear:
         return run(
@@ -195,6 +205,7 @@ def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
         "source": measured.source,
         "left_out": report.left_out,
         "by_document": report.by_document,
+        "question_kinds": len(report.tuning.model.known_answers.kinds),
         "figures": [
             {
                 "budget_tokens": one.budget_tokens,
@@ -248,6 +259,11 @@ def _notes(report: TuneReport, out: Path) -> list[str]:
         notes.append("Titles are easier than questions of people; label some to know more.")
     if all(one.before > _ALL for one in tuning.measured.figures):
         notes.append("All evidence is found at these budgets already; smaller ones leave room.")
+    if kinds := len(tuning.model.known_answers.kinds):
+        notes.append(
+            f"It knows the answers to {count(kinds, 'kind')} of questions: {out} holds words of "
+            "your documents. --no-known-answers keeps them out."
+        )
     use = f"--tuning {out}"
     for name in tuning.model.rerankers:
         use += f" --rerank {name}"

@@ -27,7 +27,7 @@ __all__ = ["glossary_lift", "landmark_lifts", "lifted_candidates", "lifted_score
 
 
 _MOST_LANDMARK, _MOST_GLOSSARY = 10.0, 6.0  # deviations; what lies further out says no more
-_LIFTED = 370  # chunks that are weighed for what packs add to them
+_LIFTED = 370  # chunks that are weighed for what lifts them
 
 
 def landmark_lifts(
@@ -83,7 +83,7 @@ def glossary_lift(
 def lifted_scores(
     scores: NDArray[np.float64], lifts: Mapping[str, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return scores with what packs add to them, (n,)."""
+    """Return scores with what is added to them, (n,)."""
     total = scores.copy()
     for lift in lifts.values():  # in this order on every machine
         total += lift
@@ -96,7 +96,7 @@ def lifted_candidates(
     """Return the candidates with the rows that score best once they are lifted, ascending.
 
     Args:
-        candidates: Rows that are weighed without packs.
+        candidates: Rows that are weighed without lifts.
         scores: Of all rows, lifted, (n,).
     """
     best = np.argsort(-scores, kind="stable")[:_LIFTED]

@@ -6,7 +6,8 @@ with. So what it passes is shown to it once more, against the right answer of an
 has nothing in common with this one. What passes there too passed for no good reason.
 
 What this cannot find: an order that only holds where the true answer is compared, which its
-author must know or guess, and an answer that is wrong and convinces.
+author must know or guess, an order to be taken for a refusal where there is no answer to give, and
+an answer that is wrong and convinces.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def control_golds(answers: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return those right answers of a run that can be shown beside others, with their words.
 
     A yes or a no is left out: an honest judge passes "It fell." against the "No" of another
-    question.
+    question. So are, by the caller, those that say that there is no answer: any refusal passes
+    against them.
     """
     stripped = sorted({answer.strip() for answer in answers})
     known = {gold: _words(gold) for gold in stripped if not is_yes_or_no(gold)}

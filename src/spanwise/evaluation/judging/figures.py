@@ -130,7 +130,7 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
         swayed=sum(row.swayed for row in rows),
         uncontrolled=sum(row.control is not None and bool(row.control.error) for row in rows),
         unanswerable=len(unanswerable),
-        rightly_refused=sum(row.refused for row in unanswerable),
+        rightly_refused=sum(row.outcome == "correct" for row in unanswerable),
         accuracy=accuracy,
         points=points,
         agreement=repeated_agreement(rows),

@@ -10,7 +10,17 @@ from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.plain import Plain
 from spanwise.types import Usage
 
-__all__ = ["Grade", "Graded", "Judged", "Outcome", "Verdict", "is_unanswerable"]
+__all__ = [
+    "Grade",
+    "Graded",
+    "Judged",
+    "Outcome",
+    "Verdict",
+    "is_unanswerable",
+    "right_answer",
+]
+
+_NO_ANSWER = "The documents do not answer this question."
 
 Verdict = Literal["correct", "incorrect", "refused"]
 """What a judge says of an answer where the right one is known."""
@@ -22,7 +32,11 @@ Outcome = Literal["correct", "incorrect", "refused", "scored", "failed", "ungrad
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """One reading of an answer by the judge: a verdict, a score, or why there is none."""
+    """One reading of an answer by the judge: a verdict, a score, or why there is none.
+
+    Where the documents hold no answer, an answer that says so is correct, whether the judge calls
+    it so or refused; `raw` has what it said.
+    """
 
     prompt: str
     """What the judge was asked; its instructions are kept once, in `Judged.settings`."""
@@ -106,6 +120,17 @@ class Judged:
         """Return the ways in which was answered, in order."""
         return tuple(dict.fromkeys(one.answerer for one in self.grades))
 
+    @staticmethod
+    def from_plain(value: object) -> Judged:
+        """Return graded answers of what `spanwise.plain.to_plain` gave of them, as in a report.
+
+        Raises:
+            OptionError: If it is not of that form.
+        """
+        from spanwise.evaluation.judging.graded_form import read_judged
+
+        return read_judged(value)
+
 
 def is_unanswerable(question: LabelledQuestion) -> bool:
     """Return whether the right answer is that the documents hold none: metadata say so.
@@ -113,3 +138,13 @@ def is_unanswerable(question: LabelledQuestion) -> bool:
     A question without evidence may only be one of which nothing is known.
     """
     return question.metadata.get("answerable") is False
+
+
+def right_answer(question: LabelledQuestion) -> str:
+    """Return what an answer is compared with: where the documents hold none, that they do not.
+
+    Empty where nothing is known.
+    """
+    if not is_unanswerable(question):
+        return question.answer
+    return f"{_NO_ANSWER} {question.answer}".strip()

@@ -2,7 +2,8 @@
 
 Rules:
     Where the answerer says that the documents hold no answer, no judge is asked: that is right
-    where they hold none, and a refusal, counted apart, where they do.
+    where they hold none, and a refusal, counted apart, where they do. A model may also refuse in
+    the words of an answer: the judge tells it, and it counts the same.
     Of several verdicts the one of more than half of the readings counts, "incorrect" where none
     has so many; of several scores the mean.
     What passes is shown to the judge once more against another right answer (`control`).
@@ -18,7 +19,13 @@ from statistics import fmean
 from spanwise.calls.caller import Caller
 from spanwise.errors import ModelError
 from spanwise.evaluation.judging.control import PASSING_SCORE, control_golds, control_of
-from spanwise.evaluation.judging.graded import Grade, Graded, Verdict, is_unanswerable
+from spanwise.evaluation.judging.graded import (
+    Grade,
+    Graded,
+    Verdict,
+    is_unanswerable,
+    right_answer,
+)
 from spanwise.evaluation.reaching import call_while_reached
 from spanwise.tasks.answer_grading import Gradable, grading_request, read_mark
 
@@ -57,7 +64,9 @@ def grade_answers(given: Sequence[Graded], *, grading: Grading) -> list[Graded]:
         at: _with_grades(given[at], [next(grades) for _ in range(grading.repeats)]) for at in places
     }
     if grading.controls:
-        golds = control_golds(row.question.answer for row in given)
+        golds = control_golds(
+            row.question.answer for row in given if not is_unanswerable(row.question)
+        )
         passed = [at for at in places if _passed(graded[at])]
         controls = [(control_of(_gradable(given[at]), golds=golds), 0) for at in passed]
         for at, grade in zip(passed, _asked(controls, caller=grading.caller), strict=True):
@@ -70,11 +79,9 @@ def _without_judge(row: Graded) -> Graded | None:
     question = row.question
     if row.error:
         return replace(row, outcome="failed")
-    if is_unanswerable(question):
-        return replace(row, outcome="correct" if row.refused else "incorrect")
     if row.refused:
-        return replace(row, outcome="refused")
-    if not (question.answer.strip() or question.rubric.strip()):
+        return replace(row, outcome="correct" if is_unanswerable(question) else "refused")
+    if not (right_answer(question).strip() or question.rubric.strip()):
         said = "nothing is known to grade it by: the question has no answer and no rubric"
         return replace(row, outcome="ungraded", error=said)
     return None
@@ -83,7 +90,10 @@ def _without_judge(row: Graded) -> Graded | None:
 def _gradable(row: Graded) -> Gradable:
     question = row.question
     return Gradable(
-        question=question.text, answer=row.answer, gold=question.answer, rubric=question.rubric
+        question=question.text,
+        answer=row.answer,
+        gold=right_answer(question),
+        rubric=question.rubric if row.by_rubric else "",
     )
 
 
@@ -109,6 +119,8 @@ def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Gra
 
 
 def _with_grades(row: Graded, grades: Sequence[Grade]) -> Graded:
+    if is_unanswerable(row.question):
+        grades = [_refusal_is_right(one) for one in grades]
     row = replace(row, grades=tuple(grades))
     scores = [one.score for one in grades if one.score is not None]
     verdicts = [one.verdict for one in grades if one.verdict is not None]
@@ -118,6 +130,10 @@ def _with_grades(row: Graded, grades: Sequence[Grade]) -> Graded:
         return replace(row, outcome=_majority(verdicts))
     said = grades[0].error if grades else ""
     return replace(row, outcome="ungraded", error=f"the judge gave no grade: {said}")
+
+
+def _refusal_is_right(grade: Grade) -> Grade:
+    return replace(grade, verdict="correct") if grade.verdict == "refused" else grade
 
 
 def _majority(verdicts: Sequence[Verdict]) -> Verdict:

@@ -18,13 +18,13 @@ from statistics import fmean
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.judging.agreement import cohen_kappa
-from spanwise.evaluation.judging.graded import Graded, Verdict
+from spanwise.evaluation.judging.graded import Graded, Verdict, is_unanswerable, right_answer
 from spanwise.evaluation.questions.writing import check_new_file
 
 __all__ = ["HandAgreement", "check_new_sheet", "key_path", "read_sheet", "write_sheet"]
 
 _COLUMNS = ("number", "question", "right answer", "rubric", "answer", "your grade")
-_KEY_COLUMNS = ("number", "question id", "answerer", "judge")
+_KEY_COLUMNS = ("number", "question id", "answerer", "judge", "a refusal is")
 _GRADE = "your grade"
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # full width ones too
 _CONTROLS = ("\t", "\r", "\n")
@@ -113,24 +113,27 @@ def read_sheet(path: Path) -> HandAgreement:
     them.
 
     A grade by hand is "correct", "incorrect" or "refused" (c, i, r; pass, fail), or a number from 0
-    to 10 where there is a rubric; a row without one is not counted.
+    to 10 where there is a rubric; a row without one is not counted. Where the documents hold no
+    answer, "refused" is "correct", as it is of the judge.
 
     Raises:
         OptionError: If a file is missing or is no such sheet, or a grade cannot be read.
     """
     sheet, key = _read(path, _COLUMNS), _read(key_path(path), _KEY_COLUMNS)
-    by_judge = {row["number"]: row["judge"] for row in key}
+    keys = {row["number"]: row for row in key}
     verdicts: list[tuple[str, str]] = []
     scores: list[tuple[float, float]] = []
     for row in sheet:
         given, number = row[_GRADE].strip().lower(), row["number"]
         if not given:
             continue
-        if number not in by_judge:
+        if number not in keys:
             raise OptionError(f"{path}: number {number!r} is not in {key_path(path)}")
-        judge = by_judge[number]
+        judge = keys[number]["judge"]
         if judge in _VERDICTS.values():
-            verdicts.append((_verdict(given, path, number), judge))
+            verdict = _verdict(given, path, number)
+            own = keys[number]["a refusal is"] if verdict == "refused" else verdict
+            verdicts.append((own, judge))
         else:
             scores.append((_score(given, path, number), _score(judge, key_path(path), number)))
     return HandAgreement(
@@ -150,13 +153,15 @@ def _draw(row: Graded, seed: int) -> str:
 
 def _row(number: int, row: Graded) -> tuple[str, ...]:
     question = row.question
-    cells = (question.text, question.answer, question.rubric, row.answer)
+    rubric = question.rubric if row.by_rubric else ""
+    cells = (question.text, right_answer(question), rubric, row.answer)
     return (str(number), *map(_cell, cells), "")
 
 
 def _key_row(number: int, row: Graded) -> tuple[str, ...]:
     judge = row.outcome if row.score is None else f"{row.score:g}"
-    return (str(number), _cell(row.question.id), _cell(row.answerer), judge)
+    refusal: Verdict = "correct" if is_unanswerable(row.question) else "refused"
+    return (str(number), _cell(row.question.id), _cell(row.answerer), judge, refusal)
 
 
 def _cell(text: str) -> str:

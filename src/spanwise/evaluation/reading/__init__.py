@@ -1,7 +1,14 @@
 """Questions with evidence, and whole datasets, read from files and checked."""
 
-from spanwise.evaluation.reading.checking import check_questions
+from spanwise.evaluation.reading.checking import check_questions, usable_questions
 from spanwise.evaluation.reading.datasets import DATASETS, Store, read_dataset
 from spanwise.evaluation.reading.questions import read_questions
 
-__all__ = ["DATASETS", "Store", "check_questions", "read_dataset", "read_questions"]
+__all__ = [
+    "DATASETS",
+    "Store",
+    "check_questions",
+    "read_dataset",
+    "read_questions",
+    "usable_questions",
+]

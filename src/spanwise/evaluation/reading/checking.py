@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
+from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.reading.faults import FaultError, Faults, shown
 from spanwise.evaluation.reading.locating import MAX_PLACES, PlaceFinder, is_same_text
 
-__all__ = ["check_questions"]
+__all__ = ["check_questions", "usable_questions"]
 
 
 def check_questions(
@@ -34,19 +34,52 @@ def check_questions(
             its place, or stands nowhere or in several places; the first 20 faults are told.
     """
     faults, finder = Faults(), PlaceFinder()
-    checked = []
-    for question in questions:
-        evidence = []
-        for number, piece in enumerate(question.evidence, start=1):
-            with faults.gathered():
-                place = f"question {shown(question.id)}: evidence {number}"
-                evidence.append(_checked(piece, texts, place, finder))
-        for document_id in question.scope or ():
-            with faults.gathered():
-                _check_id(document_id, texts, f"question {shown(question.id)}: scope")
-        checked.append(replace(question, evidence=tuple(evidence)))
+    checked = [_checked_question(one, texts, finder, faults) for one in questions]
     faults.raise_any(called)
     return tuple(checked)
+
+
+def usable_questions(
+    dataset: Dataset, texts: Mapping[str, DocumentText | None], *, called: str
+) -> Dataset:
+    """Return a dataset with checked questions, as `check_questions`.
+
+    Of a published one, those whose evidence is not in the documents are left out.
+
+    Raises:
+        OptionError: If a question of other datasets cannot be used, or more than a tenth of those
+            of a published one.
+    """
+    if dataset.left_out is None:
+        return replace(dataset, questions=check_questions(dataset.questions, texts, called=called))
+    faults, finder = Faults(left_out=dataset.left_out), PlaceFinder()
+    usable = []
+    for question in dataset.questions:
+        with faults.gathered(questions=1):
+            own = Faults()
+            checked = _checked_question(question, texts, finder, own)
+            own.raise_first()
+            usable.append(checked)
+    faults.raise_any(called, questions=len(usable))
+    return replace(dataset, questions=tuple(usable), left_out=faults.left_out)
+
+
+def _checked_question(
+    question: LabelledQuestion,
+    texts: Mapping[str, DocumentText | None],
+    finder: PlaceFinder,
+    faults: Faults,
+) -> LabelledQuestion:
+    """Return a question with the evidence that stands in the documents, its faults gathered."""
+    evidence = []
+    for number, piece in enumerate(question.evidence, start=1):
+        with faults.gathered():
+            place = f"question {shown(question.id)}: evidence {number}"
+            evidence.append(_checked(piece, texts, place, finder))
+    for document_id in question.scope or ():
+        with faults.gathered():
+            _check_id(document_id, texts, f"question {shown(question.id)}: scope")
+    return replace(question, evidence=tuple(evidence))
 
 
 def _checked(

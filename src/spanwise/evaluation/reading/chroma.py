@@ -40,7 +40,7 @@ def read_chroma(checkout: Checkout, faults: Faults) -> Dataset:
     questions = []
     with faults.gathered():
         for number, row in enumerate(csv_rows(table, columns=_COLUMNS)):
-            with faults.gathered():
+            with faults.gathered(questions=1):
                 questions.append(_question(row, number, corpora))
     documents = []
     for corpus_id, path in corpora.items():

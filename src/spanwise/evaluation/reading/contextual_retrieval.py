@@ -47,8 +47,8 @@ def read_contextual_retrieval(checkout: Checkout, faults: Faults) -> Dataset:
             with faults.gathered():
                 files[row.text("original_uuid")] = _file(row)
     questions = []
-    for number, row in enumerate(json_lines(questions_path, faults)):
-        with faults.gathered():
+    for number, row in enumerate(json_lines(questions_path, faults, questions=1)):
+        with faults.gathered(questions=1):
             questions.append(_question(row, number, files))
     return Dataset(
         name=checkout.name,

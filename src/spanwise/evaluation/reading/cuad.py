@@ -3,7 +3,7 @@
 Layout (that of SQuAD 2.0; `datasets/cuad/cuad.py` of Hugging Face reads it so):
     `data`: a contract each, with `title` and `paragraphs`, which is one with the whole `context`;
     its `qas` have `id`, `question` and `answers`, each with `text` and `answer_start`. A clause
-    that the contract does not have has no answers.
+    that the contract does not have has no answers; refusing to answer is right then.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ def read_cuad(checkout: Checkout, faults: Faults) -> Dataset:
             with faults.gathered():
                 for document, asked in _contract(contract):
                     documents.append(document)
-                    questions += asked
+                    for one in asked:
+                        with faults.gathered(questions=1):
+                            questions.append(_question(one, document.id))
     return Dataset(name=checkout.name, questions=tuple(questions), documents=tuple(documents))
 
 
-def _contract(row: Row) -> Iterator[tuple[DatasetDocument, list[LabelledQuestion]]]:
+def _contract(row: Row) -> Iterator[tuple[DatasetDocument, list[Row]]]:
     title = row.text("title")
     paragraphs = row.rows("paragraphs")
     for number, paragraph in enumerate(paragraphs, start=1):
         document_id = title if len(paragraphs) == 1 else f"{title}-{number}"
         document = DatasetDocument(id=document_id, title=title, text=paragraph.text("context"))
-        yield document, [_question(one, document_id) for one in paragraph.rows("qas")]
+        yield document, paragraph.rows("qas")
 
 
 def _question(row: Row, document_id: str) -> LabelledQuestion:
@@ -58,7 +60,10 @@ def _question(row: Row, document_id: str) -> LabelledQuestion:
         evidence=evidence,
         answer="\n".join(dict.fromkeys(one.text for one in evidence)),
         scope=(document_id,),
-        metadata={"category": category} if mark else {},
+        metadata={
+            **({"category": category} if mark else {}),
+            **({} if evidence else {"answerable": False}),
+        },
     )
 
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion
+from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion, LeftOut
 from spanwise.evaluation.reading.benchmark_folder import read_benchmark_folder
-from spanwise.evaluation.reading.checking import check_questions
+from spanwise.evaluation.reading.checking import usable_questions
 from spanwise.evaluation.reading.checkout import Checkout
 from spanwise.evaluation.reading.chroma import read_chroma
 from spanwise.evaluation.reading.contextual_retrieval import read_contextual_retrieval
@@ -33,12 +33,15 @@ Store = Literal["shared", "single"]
 class _Source:
     words: str
     read: Callable[[Checkout, Faults], Dataset]
+    is_published: bool = True
+    """Whether others made it: its user cannot correct a question that cannot be used."""
 
 
 _SOURCES = {
     "spanwise": _Source(
         "a folder with documents.jsonl and queries.jsonl, as benchmarks of Spanwise are kept",
         read_benchmark_folder,
+        is_published=False,
     ),
     "chroma": _Source("Chroma's chunking evaluation: excerpts in five long texts", read_chroma),
     "financebench": _Source("FinanceBench: figures in the pages of filings", read_financebench),
@@ -77,7 +80,8 @@ def read_dataset(name: str, path: str | Path, *, store: Store = "shared") -> Dat
 
     Raises:
         OptionError: If there is no such dataset or folder, the folder is no copy of it, or
-            something in it is not usable: the first 20 faults are told.
+            something in it is not usable: the first 20 faults are told. Of a published dataset,
+            up to a tenth of the questions may be unusable: they are left out (`left_out`).
     """
     if name not in _SOURCES:
         raise OptionError(f"dataset is {name!r}; the datasets are {', '.join(_SOURCES)}")
@@ -88,14 +92,15 @@ def read_dataset(name: str, path: str | Path, *, store: Store = "shared") -> Dat
         raise OptionError(
             f"there is no {folder}; name the folder that {name} was cloned or unpacked to"
         )
-    faults = Faults()
-    dataset = _SOURCES[name].read(Checkout(name, folder), faults)
+    source = _SOURCES[name]
+    faults = Faults(left_out=LeftOut() if source.is_published else None)
+    dataset = source.read(Checkout(name, folder), faults)
     _check_ids(dataset, faults)
-    faults.raise_any(str(folder))
+    faults.raise_any(str(folder), questions=len(dataset.questions))
     if not dataset.questions:
         raise OptionError(f"{folder} has no questions of {name}; name a whole copy of it")
-    questions = check_questions(
-        dataset.questions,
+    dataset = usable_questions(
+        replace(dataset, left_out=faults.left_out if source.is_published else None),
         {
             document.id: None
             if document.text is None
@@ -105,8 +110,8 @@ def read_dataset(name: str, path: str | Path, *, store: Store = "shared") -> Dat
         called=str(folder),
     )
     if store == "single":
-        questions = tuple(map(_alone, questions))
-    return replace(dataset, questions=questions)
+        return replace(dataset, questions=tuple(map(_alone, dataset.questions)))
+    return dataset
 
 
 def _check_ids(dataset: Dataset, faults: Faults) -> None:

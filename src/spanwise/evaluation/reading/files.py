@@ -23,8 +23,13 @@ _BOM = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
-def json_lines(path: Path, faults: Faults) -> Iterator[Row]:
+def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Row]:
     """Yield the objects of JSON lines, empty lines left out; lines that are none are faults.
+
+    Args:
+        path: The file.
+        faults: Gathers them.
+        questions: How many questions a line holds, where it holds nothing else.
 
     Raises:
         OptionError: If there is no such file, or it cannot be read.
@@ -32,7 +37,7 @@ def json_lines(path: Path, faults: Faults) -> Iterator[Row]:
     with _opened(path) as stream:
         for number, line in enumerate(_lines(stream), start=1):
             row = None
-            with faults.gathered():
+            with faults.gathered(questions=questions):
                 row = _row(line, f"{path.name}:{number}", is_first=number == 1)
             if row is not None:
                 yield row

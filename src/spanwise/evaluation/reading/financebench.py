@@ -31,16 +31,16 @@ def read_financebench(checkout: Checkout, faults: Faults) -> Dataset:
     pdfs = checkout.find("pdfs")
     questions = []
     documents: dict[str, DatasetDocument] = {}
-    for row in json_lines(path, faults):
-        with faults.gathered():
+    for row in json_lines(path, faults, questions=1):
+        with faults.gathered(questions=1):
             question = _question(row)
-            questions.append(question)
             for document_id in {one.document_id for one in question.evidence} - documents.keys():
                 documents[document_id] = DatasetDocument(
                     id=document_id,
                     title=titles.get(document_id, ""),
                     path=checkout.inside(pdfs, f"{document_id}.pdf", place=row.place),
                 )
+            questions.append(question)
     return Dataset(
         name=checkout.name,
         questions=tuple(questions),

@@ -43,7 +43,7 @@ def read_kite(checkout: Checkout, faults: Faults) -> Dataset:
             documents += found
             rows = Row({name: json_value(path)}, path.name).rows(name)
             for number, row in enumerate(rows):
-                with faults.gathered():
+                with faults.gathered(questions=1):
                     questions.append(_question(row, f"{name}-{number:03d}", name, scope))
     return Dataset(name=checkout.name, questions=tuple(questions), documents=tuple(documents))
 

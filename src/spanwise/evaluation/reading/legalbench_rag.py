@@ -29,7 +29,7 @@ def read_legalbench_rag(checkout: Checkout, faults: Faults) -> Dataset:
     for path in sorted(folder.glob("*.json")):
         with faults.gathered():
             for number, row in enumerate(row_of(json_value(path), path.name).rows("tests")):
-                with faults.gathered():
+                with faults.gathered(questions=1):
                     question = _question(row, path.stem, number)
                     _add_documents(question, documents, checkout, corpus)
                     questions.append(question)

@@ -31,15 +31,14 @@ def read_qmsum(checkout: Checkout, faults: Faults) -> Dataset:
     documents: list[DatasetDocument] = []
     for meeting_id, row in _meetings(checkout, faults):
         with faults.gathered():
-            document, lines = _transcript(row, meeting_id)
-            documents.append(document)
-            for number, query in enumerate(row.rows("general_query_list")):
-                with faults.gathered():
-                    questions.append(_question(query, f"{meeting_id}-general-{number}", meeting_id))
-            for number, query in enumerate(row.rows("specific_query_list")):
-                with faults.gathered():
-                    question_id = f"{meeting_id}-specific-{number}"
-                    questions.append(_question(query, question_id, meeting_id, lines=lines))
+            general, specific = row.rows("general_query_list"), row.rows("specific_query_list")
+            with faults.gathered(questions=len(general) + len(specific)):
+                document, lines = _transcript(row, meeting_id)
+                documents.append(document)
+                questions += _questions(general, f"{meeting_id}-general", meeting_id, (), faults)
+                questions += _questions(
+                    specific, f"{meeting_id}-specific", meeting_id, lines, faults
+                )
     return Dataset(name=checkout.name, questions=tuple(questions), documents=tuple(documents))
 
 
@@ -78,10 +77,22 @@ def _transcript(row: Row, meeting_id: str) -> tuple[DatasetDocument, list[tuple[
     return DatasetDocument(id=meeting_id, text="\n".join(lines)), places
 
 
+def _questions(
+    rows: Sequence[Row],
+    named: str,
+    meeting_id: str,
+    lines: Sequence[tuple[int, int]],
+    faults: Faults,
+) -> Iterator[LabelledQuestion]:
+    """Yield questions; without lines those about the meeting as a whole, which have no evidence."""
+    for number, row in enumerate(rows):
+        with faults.gathered(questions=1):
+            yield _question(row, f"{named}-{number}", meeting_id, lines)
+
+
 def _question(
-    row: Row, question_id: str, meeting_id: str, *, lines: Sequence[tuple[int, int]] = ()
+    row: Row, question_id: str, meeting_id: str, lines: Sequence[tuple[int, int]]
 ) -> LabelledQuestion:
-    """Return a question; without lines one about the meeting as a whole, which has no evidence."""
     return LabelledQuestion(
         id=question_id,
         text=row.text("query"),

@@ -4,7 +4,7 @@ from spanwise.evaluation.report.data import report_data
 from spanwise.evaluation.report.files import Reports, report_paths, write_reports
 from spanwise.evaluation.report.questions import Beside
 from spanwise.evaluation.report.summary import ALL, Figures, Group, Summary, summarise
-from spanwise.evaluation.report.views import view_commands, write_views
+from spanwise.evaluation.report.views import drawing_commands, question_words, write_views
 
 __all__ = [
     "ALL",
@@ -13,10 +13,11 @@ __all__ = [
     "Group",
     "Reports",
     "Summary",
+    "drawing_commands",
+    "question_words",
     "report_data",
     "report_paths",
     "summarise",
-    "view_commands",
     "write_reports",
     "write_views",
 ]

@@ -16,7 +16,9 @@ __all__ = ["report_data"]
 
 
 def report_data(summary: Summary, *, judged: Judged | None = None) -> dict[str, Plain]:
-    """Return a report as dicts, lists and scalars; `Evaluation.from_plain` reads it.
+    """Return a report as dicts, lists and scalars.
+
+    `Evaluation.from_plain` reads it, and `Judged.from_plain` what stands under "judged".
 
     Args:
         summary: The figures, and what was measured.

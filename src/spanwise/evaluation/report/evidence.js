@@ -110,11 +110,20 @@ const detail = {
   },
 
   further(one) {
-    if (one.explained) {
-      const link = make("a", { href: one.explained, target: "_blank", rel: "noopener" }, "Why these segments: relevance along the documents, and every candidate");
-      return [make("h4", null, "The explain view"), make("p", null, link)];
-    }
-    if (!one.command) return [];
-    return [make("h4", null, "The explain view"), make("p", { class: "meta" }, "This draws it:"), make("pre", { class: "command" }, one.command)];
+    if (data.drawing === null) return [];
+    const without = data.retrievers.filter((_, retriever) => data.drawing[retriever] === null);
+    return [
+      make("h4", null, "Why these segments: the explain views"),
+      ...data.retrievers.flatMap((name, retriever) => this.view(one, name, retriever)),
+      without.length ? make("p", { class: "meta" }, `None for ${without.join(", ")}: only exact search chooses segments by values that can be shown.`) : null,
+    ];
+  },
+
+  view(one, name, retriever) {
+    const [address, drawing] = [one.explained[retriever], data.drawing[retriever]];
+    if (address) return [make("p", null, make("a", { href: address, target: "_blank", rel: "noopener" }, `${name}: relevance along the documents, and every candidate`))];
+    if (drawing === null) return [];
+    if (!drawing || !one.words) return [make("p", { class: "meta" }, `${name}: not drawn for this question; --explain draws more`)];
+    return [make("p", { class: "meta" }, `${name}: this draws it, with headers within the budget`), make("pre", { class: "command" }, `${drawing} ${one.words}`)];
   },
 };

@@ -16,9 +16,9 @@ _NUMBERS = re.compile(r"\d[\d.,]*")
 
 
 def notices(summary: Summary) -> tuple[str, ...]:
-    """Return the most frequent warnings of the searches, each with how often it came.
+    """Return what is to be known of the run, and the most frequent warnings of the searches.
 
-    Warnings that differ in numbers alone are told once.
+    Each warning has how often it came; those that differ in numbers alone are told once.
     """
     told: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
@@ -27,7 +27,7 @@ def notices(summary: Summary) -> tuple[str, ...]:
             kind = (one.retriever, _NUMBERS.sub("0", warning))
             first.setdefault(kind, f"{one.retriever}: {warning}")
             told[kind] += 1
-    return tuple(
+    return summary.evaluation.notes + tuple(
         f"{first[kind]} ({times:,} such warnings)" if times > 1 else first[kind]
         for kind, times in told.most_common(_MOST)
     )

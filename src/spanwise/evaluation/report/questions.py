@@ -26,10 +26,13 @@ class Beside:
 
     texts: Mapping[str, Mapping[str, DocumentText]] = field(default_factory=dict)
     """Of documents, by dataset and id; where one is missing, places are shown without text."""
-    explained: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Address of the explain view of a question, by dataset and id."""
-    commands: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Command that draws the explain view, by dataset and id."""
+    explained: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Address of the explain view of a question, by dataset, id and method."""
+    drawing: Mapping[str, str] | None = None
+    """How the command begins that draws an explain view, by method: empty words where none draws
+    it, no entry where the method has no view. None where nothing is to be said of views."""
+    words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """How such a command ends for a question, by dataset and id."""
 
     def text(self, dataset: str, document_id: str, start: int, end: int) -> str:
         """Return what stands in a place, empty where that is not known."""
@@ -54,6 +57,7 @@ class _Writer:
     """Writes questions and what was returned; documents become places in a list of names."""
 
     metrics: Sequence[str]
+    retrievers: Sequence[str]
     beside: Beside
     detail: Detail
     documents: dict[str, int] = field(default_factory=dict)
@@ -78,8 +82,8 @@ class _Writer:
             "about": _cut(", ".join(about), _ANSWER_CHARS),
             "evidence": [self._evidence(dataset, one) for one in shown],
             "moreEvidence": len(question.evidence) - len(shown),
-            "explained": self.beside.explained.get(key, ""),
-            "command": self.beside.commands.get(key, ""),
+            "explained": [self.beside.explained.get((*key, name), "") for name in self.retrievers],
+            "words": self.beside.words.get(key, ""),
         }
 
     def _evidence(self, dataset: str, evidence: Evidence) -> Plain:
@@ -133,7 +137,7 @@ def question_rows(
 
     Rows stand in this order, None where a method was not measured on a question.
     """
-    writer = _Writer(metrics, beside, detail)
+    writer = _Writer(metrics, evaluation.retrievers, beside, detail)
     datasets = {name: at for at, name in enumerate(evaluation.datasets)}
     questions = {(one.dataset, one.question.id): one.question for one in evaluation.scores}
     rows = {
@@ -154,6 +158,9 @@ def question_rows(
         "rows": written,
         "documents": [_cut(name, _NAME_CHARS) for name in writer.documents],
         "evidenceChars": detail.evidence_chars,
+        "drawing": None
+        if beside.drawing is None
+        else [beside.drawing.get(name) for name in evaluation.retrievers],
     }
 
 

@@ -1,74 +1,85 @@
-"""The explain views of the questions that a method did worst on, beside the report."""
+"""The explain views of the questions that a method did worst on, beside the report.
+
+Rules:
+    A view draws the very search that was measured: with its preset, reranker and tuning, and with
+    headers or without. Only searches that choose segments exactly can be explained: all other
+    methods have none.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.metrics import METRICS
+from spanwise.evaluation.retrievers.making import make_explainable
+from spanwise.evaluation.retrievers.methods import Method, read_method
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.report.summary import Summary
-    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.evaluation.retrievers import Material
 
-__all__ = ["view_commands", "write_views"]
+__all__ = ["drawing_commands", "question_words", "write_views"]
 
-_WAY = "exact"
-_HEADERS = "+headers"
 _VIEW = re.compile(r"[0-9]{3,}\.html")
 
 
-def explained_method(summary: Summary) -> str | None:
-    """Return the method that explain views are of; None where none of its kind was measured."""
+def explained_methods(summary: Summary) -> Iterator[Method]:
+    """Yield the methods measured that have explain views, in their order."""
     for name in summary.evaluation.retrievers:
-        way, _, _ = name.partition("+")
-        if way.partition(":")[0] == _WAY and name.endswith(_HEADERS):
-            return name
-    return None
+        try:
+            method = read_method(name)
+        except OptionError:  # somebody else's retriever
+            continue
+        if method.way == "exact" and method.name == name:
+            yield method
 
 
 def write_views(
-    summary: Summary, bases: Mapping[str, KnowledgeBase], page: Path, *, views: int
-) -> dict[tuple[str, str], str]:
+    summary: Summary, materials: Mapping[str, Material], page: Path, *, views: int
+) -> dict[tuple[str, str, str], str]:
     """Write the explain views of the questions with the least of the metric, and say where.
 
-    They draw the first method measured that is an exact search with headers and nothing else, at
-    the least budget; without such a method there are none.
+    The questions are those that the first method with explain views did worst on at the least
+    budget; each has a view of every such method, at that budget.
 
     Args:
         summary: The figures.
-        bases: Open knowledge bases, by dataset.
+        materials: What was measured with, by dataset.
         page: The report; the views go into a folder beside it.
-        views: How many, at most.
+        views: For how many questions, at most.
 
     Returns:
-        The address of each, as seen from the page, by dataset and id of the question.
+        The address of each, as seen from the page, by dataset, id of the question and method.
     """
-    method = explained_method(summary)
+    methods = list(explained_methods(summary))
     folder = page.with_name(f"{page.stem}-explain")
     _remove_views(folder)
-    if method is None or not views:
+    if not methods or not views:
         return {}
-    folder.mkdir(parents=True, exist_ok=True)
-    preset = _preset(method)
-    addresses: dict[tuple[str, str], str] = {}
-    for number, (dataset, question) in enumerate(_worst(summary, method)[:views], start=1):
-        explanation = bases[dataset].explain(
-            question.text,
-            budget_tokens=summary.evaluation.budgets[0],
-            preset=preset,
-            documents=question.scope,
-            headers=False,
-            tokenizer=summary.evaluation.tokenizer,
-        )
-        name = f"{number:03}.html"
-        (folder / name).write_bytes(explanation.to_html().encode("utf-8"))
-        addresses[dataset, question.id] = f"{quote(folder.name)}/{name}"
+    budget = summary.evaluation.budgets[0]
+    addresses: dict[tuple[str, str, str], str] = {}
+    worst = _worst(summary, methods[0].name)[:views]
+    for method in methods:
+        made = {name: make_explainable(method, material) for name, material in materials.items()}
+        for dataset, question in worst:
+            try:
+                explanation = made[dataset].explain(
+                    question.text, budget_tokens=budget, documents=question.scope
+                )
+            # The best chunk stood in for segments, or what a reranker said is not kept any more.
+            except (OptionError, ModelError):
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            name = f"{len(addresses) + 1:03}.html"
+            (folder / name).write_bytes(explanation.to_html().encode("utf-8"))
+            addresses[dataset, question.id, method.name] = f"{quote(folder.name)}/{name}"
     return addresses
 
 
@@ -80,34 +91,52 @@ def _remove_views(folder: Path) -> None:
                 path.unlink()
 
 
-def _preset(method: str | None) -> str | None:
-    """Return the preset in the name of a method that is explained."""
-    return (method or "").removesuffix(_HEADERS).partition(":")[2] or None
+def drawing_commands(
+    summary: Summary, *, reranker: str = "", tuning: Path | None = None
+) -> dict[str, str]:
+    """Return how the command begins that draws an explain view, by method.
+
+    Methods without views are not there. The words are empty where no command draws them: without
+    headers, a copy of the knowledge base is searched. What is drawn differs from the view in one
+    thing: the headers of segments count too, as in any search.
+
+    Args:
+        summary: The figures.
+        reranker: Name of that of methods with "+rerank".
+        tuning: File of methods with "+tuned".
+    """
+    commands: dict[str, str] = {}
+    for method in explained_methods(summary):
+        words = ["spanwise", "explain", "--open", "--budget", str(summary.evaluation.budgets[0])]
+        words += ["--tokenizer", summary.evaluation.tokenizer]
+        if method.preset is not None:
+            words += ["--preset", method.preset]
+        if method.rerank:
+            words += ["--rerank", reranker]
+        if method.tuned:
+            words += ["--tuning", str(tuning)]
+        commands[method.name] = shlex.join(words) if method.headers else ""
+    return commands
 
 
-def view_commands(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[str, str], str]:
-    """Return the command that draws the explain view of each question, by dataset and id.
+def question_words(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[str, str], str]:
+    """Return how such a command ends for each question, by dataset and id.
 
     Args:
         summary: The figures.
         paths: Folders of knowledge bases, by dataset; questions of others have none.
     """
-    options = ["--budget", str(summary.evaluation.budgets[0])]
-    options += ["--tokenizer", summary.evaluation.tokenizer]
-    preset = _preset(explained_method(summary))
-    if preset is not None:
-        options += ["--preset", preset]
-    commands: dict[tuple[str, str], str] = {}
+    ends: dict[tuple[str, str], str] = {}
     for one in summary.evaluation.scores:
         path = paths.get(one.dataset)
         if path is not None:
-            words = ["spanwise", "explain", "--open", "--kb", str(path), *options]
+            words = ["--kb", str(path)]
             for document in one.question.scope or ():
                 words += ["-d", document]
             # What begins with a dash would be read as an option.
             words += ["--"] * one.question.text.startswith("-") + [one.question.text]
-            commands[one.dataset, one.question.id] = shlex.join(words)
-    return commands
+            ends[one.dataset, one.question.id] = shlex.join(words)
+    return ends
 
 
 def _worst(summary: Summary, method: str) -> list[tuple[str, LabelledQuestion]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spanwise.evaluation.retrieval import Retriever
     from spanwise.evaluation.retrievers.material import Material
 
-__all__ = ["check_method", "make_retriever"]
+__all__ = ["check_method", "make_explainable", "make_retriever"]
 
 _EMBEDDED = ("sentence-window", "parent-document")
 _BASELINES = {
@@ -51,27 +51,38 @@ def make_retriever(method: str | Method, material: Material) -> Retriever:
     )
     if method.way == "top-k":
         return best
-    tokenizer = material.tokenizer.name
     if method.way == "excerpts":
         return ExcerptsRetriever(
             name=method.name,
             searcher=searcher,
-            tokenizer=tokenizer,
+            tokenizer=material.tokenizer.name,
             segments=_segments(method)[0],
             reranking=reranking,
             best=best,
         )
+    return make_explainable(method, material)
+
+
+def make_explainable(method: Method, material: Material) -> Segments:
+    """Return the retriever of a method that chooses segments, which says why.
+
+    Raises:
+        OptionError: If it wants a reranker or a tuning file that is not there.
+    """
     segments, published = _segments(method)
     info = material.base.info()
+    searcher, reranking = material.searcher_of(method), material.reranking(method)
     return Segments(
         name=method.name,
         searcher=searcher,
-        tokenizer=tokenizer,
+        tokenizer=material.tokenizer.name,
         segments=segments,
         published=published,
         chunk_tokens=max(1.0, info.tokens / max(1, info.chunks)),
         reranking=reranking,
-        best=best,
+        best=BestChunks(
+            name=method.name, searcher=searcher, count=material.count, reranking=reranking
+        ),
     )
 
 

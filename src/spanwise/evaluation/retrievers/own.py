@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spanwise.evaluation.metrics import Count
+    from spanwise.explanation import Explanation
     from spanwise.options import PublishedOptions, SegmentOptions
     from spanwise.ports import Snapshot
     from spanwise.query import Searcher
@@ -76,6 +77,22 @@ class Segments:
             ),
             usage=result.usage,
             warnings=result.warnings,
+        )
+
+    def explain(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Explanation:
+        """Return why these segments are chosen.
+
+        Raises:
+            OptionError: If no relevant chunk fits, so that the best one stood in.
+            ModelError: If the embedder or the reranker fails.
+        """
+        return self.searcher.explain(
+            question,
+            options=self._options(budget_tokens),
+            documents=documents,
+            reranking=self.reranking,
         )
 
     def _options(self, budget_tokens: int) -> SearchOptions:

@@ -54,7 +54,7 @@ class Example:
     features: NDArray[np.float32]
     """(c, features); what a reranker says is the last column, where there is one."""
     lifts: NDArray[np.float64]
-    """What packs add to the score of each, (c,)."""
+    """What packs and known answers add to the score of each, (c,)."""
     evidence: NDArray[np.float64]
     """Characters of evidence in each, some of them > 0, (c,)."""
     documents: NDArray[np.int64]
@@ -86,8 +86,8 @@ def collect_examples(
     Args:
         base: Where is searched.
         questions: With evidence in characters or pages; others are left out.
-        model: Which chunks become candidates depends on its share of keywords, and where a pack
-            lifts chunks on its weights.
+        model: Which chunks become candidates depends on its share of keywords, and where packs or
+            known answers lift chunks on its weights.
         tokenizer: Whose tokens are counted; that of the knowledge base when None.
         reranking: A reranker whose scores become a feature; None for none.
 
@@ -171,7 +171,7 @@ class _Collector:
         )
 
     def _columns(self, weighed: Weighed) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Return the features, with the reranker's, and what packs add."""
+        """Return the features, with the reranker's, and what else is added to scores."""
         lifts = dict(weighed.lifts)
         columns = [weighed.features]
         if self.reranking is not None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Fitted", "Start", "fit", "gains"]
+__all__ = ["Fitted", "Start", "fit", "fit_weights", "gains"]
 
 _STRENGTHS = (20.0, 80.0, 320.0, 1280.0)
 """Questions that the earlier training counts for."""
@@ -49,6 +49,7 @@ _TRIES: tuple[tuple[_Change, ...], ...] = (
 )
 """What is tried beside the defaults, one setting after the other."""
 _RIDGE = 1e-3  # so that no direction is open
+_HELD = 1e6  # precision of a weight that stays as it is, to a millionth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,9 @@ class Start:
     """Name of the reranker whose scores are the last column of the features; None for none."""
     budgets: tuple[int, ...] = (1_000, 4_000)
     """In tokens; settings are chosen by the mean recall at them."""
+    places_alone: bool = False
+    """Whether weights of features and settings stay as they are, and only the place of embedder and
+    reranker, and the table, are fitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +90,7 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
     best = _crossed(examples[usual], start)
     recalls = best.recalls(SegmentOptions.BALANCED)
     segments = SegmentOptions.BALANCED
-    for tries in _TRIES:
+    for tries in () if start.places_alone else _TRIES:
         for change in tries:
             tried = change(segments)
             reached = best.recalls(tried)
@@ -103,6 +107,20 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
         if gains(reached, recalls):
             best, recalls = tried_weights, reached
     return Fitted(model=best.whole(), segments=segments, recalls=recalls)
+
+
+def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentOptions) -> Fitted:
+    """Return weights and table for some questions, under settings that stay as they are.
+
+    Args:
+        examples: With the share of keywords of `start`; too few for parts change nothing.
+        start: What it starts from.
+        segments: The settings.
+    """
+    if len(examples) < _FOLDS:
+        return Fitted(model=start.model, segments=segments, recalls={})
+    crossed = _crossed(examples, start)
+    return Fitted(model=crossed.whole(), segments=segments, recalls=crossed.recalls(segments))
 
 
 def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
@@ -233,6 +251,9 @@ def _trained(examples: Sequence[Example], start: Start, strength: float) -> Rele
         curvature[:inner, :inner] = known
         curvature[inner:, :inner] = curvature[:inner, inner:] = 0.0
     precision = strength * curvature + _RIDGE * np.eye(len(mean))
+    if start.places_alone:
+        features = np.arange(len(start.model.weights))
+        precision[features, features] += _HELD
     weights = minimise(loss, known=Known(mean=mean, precision=precision))
     count = len(start.model.weights)
     rerankers = dict(start.model.rerankers)

@@ -25,6 +25,9 @@ class TuneOptions:
     """Weights of keywords beside the cosine that are tried; each is in [0, 1]."""
     chunk_targets: tuple[int, ...] = ()
     """Lengths of chunks in characters that are tried: each costs an ingest of all documents."""
+    known_answers: bool = True
+    """Whether words of the documents may be kept: those that answered questions of a kind, where
+    documents are enough to measure each question with what others taught."""
     folds: int = 5
     """Parts of the questions; each is measured with what the others say."""
 

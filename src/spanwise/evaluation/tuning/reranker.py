@@ -1,14 +1,13 @@
-"""A reranker that is named, as a tuning uses it."""
+"""A reranker, as a tuning uses it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from spanwise.calls.reranking import RerankCaller
-from spanwise.options import ModelOptions, RerankOptions
+from spanwise.options import RerankOptions
 from spanwise.query import shipped_model
 from spanwise.query.rerank import Reranking
-from spanwise.registry import make_reranker
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -18,11 +17,7 @@ __all__ = ["tuned_reranking"]
 
 
 def tuned_reranking(
-    base: KnowledgeBase,
-    reranker: str | Reranker,
-    *,
-    chunks: int = RerankOptions().chunks,
-    models: ModelOptions | None = None,
+    base: KnowledgeBase, reranker: Reranker, *, chunks: int = RerankOptions().chunks
 ) -> Reranking:
     """Return a reranker whose scores become a feature.
 
@@ -30,16 +25,9 @@ def tuned_reranking(
 
     Args:
         base: The knowledge base.
-        reranker: Name or object.
+        reranker: The reranker; `paying.Purse` makes one of a name.
         chunks: How many candidates of each question it reads.
-        models: How it is called.
-
-    Raises:
-        OptionError: If there is no such reranker.
-        ModelKeyError: If there is no key for it.
     """
-    if isinstance(reranker, str):
-        reranker = make_reranker(reranker, options=models or ModelOptions())
     store = base.searcher(shipped_model()).store
     return Reranking(
         caller=RerankCaller(reranker=reranker, cache=store),

@@ -27,9 +27,10 @@ from spanwise.evaluation.statistics import (
     compare,
     document_clusters,
 )
+from spanwise.evaluation.tuning.answers import Answers, examples_with_answers, read_answers
 from spanwise.evaluation.tuning.examples import evidence_ranges
-from spanwise.evaluation.tuning.fitting import Fitted, Start, fit, gains
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.fitting import Fitted, Start, fit, fit_weights, gains
+from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.material import Material, collected, other_chunks, with_chunks
 from spanwise.evaluation.tuning.measuring import Measure
 from spanwise.evaluation.tuning.options import LEAST_QUESTIONS, TuneOptions
@@ -78,6 +79,8 @@ class _Tuner:
     materials: Sequence[Material]
     start: Start
     measure: Measure
+    answers: Answers | None
+    """Of all questions; None where nothing is learned from them."""
 
     def fit(self, questions: Sequence[LabelledQuestion]) -> tuple[Material, Fitted]:
         """Return in which chunks and with what settings some questions are found best."""
@@ -87,7 +90,35 @@ class _Tuner:
             tried = fit(other.of(questions), self.start)
             if gains(tried.recalls, best[1].recalls):
                 best = other, tried
-        return best
+        if self.answers is None:
+            return best
+        return best[0], self._with_answers(*best, questions, answers=self.answers)
+
+    def _with_answers(
+        self,
+        material: Material,
+        fitted: Fitted,
+        questions: Sequence[LabelledQuestion],
+        *,
+        answers: Answers,
+    ) -> Fitted:
+        """Return what some questions say once their answers are known, where that gains."""
+        known = answers.learn(questions)
+        if not known.kinds:
+            return fitted
+        share = fitted.model.keyword_share
+        start = replace(self.start, model=replace(self.start.model, keyword_share=share))
+        examples = examples_with_answers(
+            material.base,
+            questions,
+            answers=answers,
+            model=start.model,
+            tokenizer=self.measure.tokenizer,
+        )
+        tried = fit_weights(examples, start, segments=fitted.segments)
+        if not gains(tried.recalls, fitted.recalls):
+            return fitted
+        return replace(tried, model=replace(tried.model, known_answers=known))
 
     def before(self, questions: Sequence[LabelledQuestion]) -> Recalls:
         """Return what is reached without tuning."""
@@ -126,7 +157,9 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         options: What is tried.
         model: What it starts from; the shipped one when None.
         reranking: A reranker that is given its weight; None for none.
-        source: Where the questions come from.
+        source: Where the questions come from. Made ones are asked in words of the documents, and
+            their evidence is a section by the way they are made: of them the place of embedder and
+            reranker is learned, and the table, but no weight of a feature and no setting.
         hear: Hears each step: its name, how much is done, and how much there is.
 
     Raises:
@@ -139,8 +172,15 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         model=model or shipped_model(),
         reranker=None if reranking is None else reranking.caller.reranker.name,
         budgets=wanted.budgets,
+        places_alone=source == "made",
     )
     usable = _usable(base, questions, source)
+    folds = fold_questions(usable, folds=wanted.folds)
+    # With a reranker each part would have it read more; made questions teach no answers; and in
+    # parts that share documents, questions would be measured with what their own ones taught.
+    learns = (
+        wanted.known_answers and source == "labelled" and reranking is None and folds.by_document
+    )
     with ExitStack() as stack:
         hear("reading candidates", 0, len(usable))
         materials = [
@@ -165,8 +205,9 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             measure=Measure(
                 budgets=wanted.budgets, tokenizer=wanted.tokenizer, reranking=reranking
             ),
+            answers=read_answers(base, usable, model=start.model) if learns else None,
         )
-        return _report(tuner, usable, len(questions) - len(usable), wanted.folds, source, hear)
+        return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
 
 
 def _usable(
@@ -223,12 +264,11 @@ def _report(
     tuner: _Tuner,
     usable: Sequence[LabelledQuestion],
     left_out: int,
-    count: int,
+    folds: Folds,
     source: Literal["labelled", "made"],
     hear: Callable[[str, int, int], None],
 ) -> TuneReport:
     """Return what came of a tuning: measured part by part, then fitted to all where it helps."""
-    folds = fold_questions(usable, folds=count)
     hear("measuring before", 0, len(folds.numbers) + 2)
     before = np.array(tuner.before(usable))
     after = np.zeros_like(before)

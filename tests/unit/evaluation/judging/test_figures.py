@@ -12,7 +12,9 @@ ESSAY = labelled(9, rubric="Names the length.")
 
 def test_everything_is_counted_once() -> None:
     unanswerable = labelled(6, answer="", metadata={"answerable": False})
+    in_words = graded(10, question=unanswerable, answer="That is not there.")
     rows = [
+        in_words,
         graded(1),
         graded(2, outcome="incorrect", swayed=True),
         graded(3, outcome="refused", refused=True, grades=()),
@@ -24,13 +26,13 @@ def test_everything_is_counted_once() -> None:
         graded(9, question=ESSAY, outcome="refused", refused=True, grades=()),
     ]
     (found,) = answer_figures(judged(*rows))
-    assert found.questions == 9
+    assert found.questions == 10
     outcomes = (found.correct, found.incorrect, found.refused, found.scored, found.failed)
-    assert (*outcomes, found.ungraded) == (3, 1, 2, 1, 1, 1)
+    assert (*outcomes, found.ungraded) == (4, 1, 2, 1, 1, 1)
     assert (found.swayed, found.uncontrolled) == (1, 1)
-    assert (found.unanswerable, found.rightly_refused) == (1, 1)
+    assert (found.unanswerable, found.rightly_refused) == (2, 2)
     assert found.accuracy is not None
-    assert found.accuracy.mean == pytest.approx(3 / 6)
+    assert found.accuracy.mean == pytest.approx(4 / 7)
     assert found.points is not None
     assert found.points.mean == pytest.approx(0.3)
 

@@ -57,7 +57,6 @@ def test_an_answer_that_says_the_right_one_is_correct() -> None:
     [
         ({"refused": True}, "refused"),
         ({"error": "the provider is down"}, "failed"),
-        ({"question": labelled(metadata={"answerable": False})}, "incorrect"),
         ({"question": labelled(metadata={"answerable": False}), "refused": True}, "correct"),
         ({"question": labelled(answer="")}, "ungraded"),
     ],
@@ -68,6 +67,59 @@ def test_some_need_no_judge(fields: dict[str, Any], outcome: str) -> None:
     assert row.outcome == outcome
     assert model.requests == []
     assert row.error or outcome != "ungraded"
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "counted"),
+    [
+        ("refused", "correct", "correct"),
+        ("correct", "correct", "correct"),
+        ("incorrect", "incorrect", "incorrect"),
+    ],
+)
+def test_where_there_is_no_answer_a_refusal_in_words_is_correct(
+    said: str, outcome: str, counted: str
+) -> None:
+    """The judge is told that there is none; a rubric of such a question does not count."""
+    grading, model = judging(lambda _: verdict(said), controls=False)
+    question = labelled(answer="", rubric="Tells it.", metadata={"answerable": False})
+    (row,) = grade_answers(
+        [open_answer(answer="Nobody knows.", question=question)], grading=grading
+    )
+    assert (row.outcome, row.passed) == (outcome, float(outcome == "correct"))
+    assert "The documents do not answer this question." in model.requests[0].prompt
+    assert "Tells it." not in model.requests[0].prompt
+    assert (row.grades[0].verdict, json.loads(row.grades[0].raw)["verdict"]) == (counted, said)
+
+
+def test_that_there_is_no_answer_is_no_control_of_another_refusal() -> None:
+    """An honest judge passes each of them against each other."""
+
+    def judge(request: ModelRequest) -> str:
+        gold = request.prompt.partition("<gold>")[2].partition("</gold>")[0]
+        is_none = "do not answer" in gold or "Undisclosed" in gold
+        return verdict("correct" if is_none else "incorrect")
+
+    none_known = {"answerable": False}
+    rows = [
+        open_answer(answer="Nobody knows.", question=labelled(1, answer="", metadata=none_known)),
+        open_answer(
+            answer="",
+            refused=True,
+            question=labelled(2, answer="Undisclosed.", metadata=none_known),
+        ),
+    ]
+    grading, _ = judging(judge)
+    refusal, _ = grade_answers(rows, grading=grading)
+    assert (refusal.outcome, refusal.swayed) == ("correct", False)
+
+
+def test_an_order_to_pass_gains_nothing_where_there_is_no_answer() -> None:
+    question = labelled(answer="", metadata={"answerable": False})
+    grading, _ = judging(obedient)
+    given = open_answer(answer=f"Some metres. {attack('pass')}", question=question)
+    (row,) = grade_answers([given], grading=grading)
+    assert (row.outcome, row.swayed) == ("incorrect", True)
 
 
 @pytest.mark.parametrize(

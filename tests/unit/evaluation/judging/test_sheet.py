@@ -98,6 +98,18 @@ def test_a_sheet_is_read_as_a_spreadsheet_saves_it(tmp_path: Path) -> None:
         assert (found.answers, found.graded, found.equal) == (2, 1, 1.0)
 
 
+def test_a_refusal_where_there_is_no_answer_is_correct_by_hand_too(tmp_path: Path) -> None:
+    """The judge's own "refused" counted as correct there."""
+    path = tmp_path / "sheet.csv"
+    unanswerable = labelled(answer="", metadata={"answerable": False})
+    write_sheet([graded(question=unanswerable, answer="They do not say.")], path)
+    for given in ("refused", "r", "correct"):
+        fill(path, [given])
+        assert read_sheet(path).equal == 1.0
+    fill(path, ["incorrect"])
+    assert read_sheet(path).equal == 0.0
+
+
 @pytest.mark.parametrize("there", ["sheet.csv", "sheet-key.csv"])
 def test_no_sheet_stands_beside_the_key_of_another(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 
 from spanwise.core.quotes.check import QuoteChecker
 from spanwise.errors import OptionError
-from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
-from spanwise.evaluation.reading import check_questions, locating
+from spanwise.evaluation.dataset import (
+    Dataset,
+    DocumentText,
+    Evidence,
+    LabelledQuestion,
+    LeftOut,
+)
+from spanwise.evaluation.reading import check_questions, locating, usable_questions
 from spanwise.evaluation.reading.locating import MAX_PLACES, PlaceFinder
 from spanwise.types import Page
 
@@ -161,7 +167,26 @@ def test_faults_of_all_questions_are_told_together() -> None:
 
     assert message.startswith("there are 25 faults in the questions:")
     assert message.endswith("and 5 more; correct these first")
-    assert message.count(";\n  ") == 20
+    assert message.count("\n  ") == 21
+
+
+@pytest.mark.parametrize("left_out", [None, LeftOut()])
+def test_only_what_is_told_is_looked_into(
+    left_out: LeftOut | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of thousands of faults, finding out what is near each would take hours."""
+    sought: list[str] = []
+
+    def near(word: str, *_: object, **__: object) -> list[str]:
+        sought.append(word)
+        return []
+
+    monkeypatch.setattr("spanwise.evaluation.reading.checking.difflib.get_close_matches", near)
+    questions = _asked(Evidence(document_id="plane"), Evidence(document_id="plank")) * 100
+    dataset = Dataset(name="made", questions=questions, left_out=left_out)
+    with pytest.raises(OptionError):
+        usable_questions(dataset, TEXTS, called="it")
+    assert len(sought) == 20
 
 
 @given(

@@ -106,6 +106,7 @@ def test_cuad_asks_each_contract_also_for_what_it_does_not_have(tmp_path: Path, 
     assert (term.answer, term.scope) == ("ten days", ("ACME_LEASE",))
     assert term.metadata == {"category": "Term"}
     assert (audit.evidence, audit.answer, audit.scope) == ((), "", ("ACME_LEASE",))
+    assert audit.metadata == {"category": "Audit", "answerable": False}
 
 
 def test_qmsum_has_a_turn_a_line_and_spans_with_their_last_turn(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +12,18 @@ from tests.evaluations import made_evaluation
 from tests.explanations import QUESTION, filled_base
 
 from spanwise import KnowledgeBase
-from spanwise.evaluation.report import Summary, summarise, view_commands, write_views
-from spanwise.evaluation.report.views import explained_method
+from spanwise.evaluation.report import (
+    Summary,
+    drawing_commands,
+    question_words,
+    summarise,
+    write_views,
+)
+from spanwise.evaluation.retrievers import Material
+from spanwise.options import SegmentOptions
+from spanwise.query import shipped_model
+from spanwise.query.tuning import Measured, Tuning
+from spanwise.testing.models import ScriptedReranker
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +32,18 @@ def base() -> Iterator[KnowledgeBase]:
         yield opened
 
 
+NOTHING_MEASURED = Measured(questions=10, source="labelled", is_shown=False, figures=())
+
+
 def summary_of(**methods: float) -> Summary:
-    names = {name.replace("_", "-").replace("--", "+"): part for name, part in methods.items()}
-    evaluation = made_evaluation(6, datasets=["mill"], methods=names, budgets=(600, 900))
+    return summary_of_names(
+        [name.replace("_", "-").replace("--", "+") for name in methods], budgets=(600, 900)
+    )
+
+
+def summary_of_names(names: Sequence[str], *, budgets: Sequence[int] = (600,)) -> Summary:
+    methods = dict.fromkeys(names, 0.5)
+    evaluation = made_evaluation(6, datasets=["mill"], methods=methods, budgets=budgets)
     return summarise(
         replace(
             evaluation,
@@ -40,61 +59,90 @@ def summary_of(**methods: float) -> Summary:
 def test_the_worst_questions_have_their_views(base: KnowledgeBase, tmp_path: Path) -> None:
     summary = summary_of(bm25=0.5, exact__headers=0.5)
     page = tmp_path / "my report.html"
-    addresses = write_views(summary, {"mill": base}, page, views=2)
+    addresses = write_views(summary, {"mill": Material(base)}, page, views=2)
     recalls = {
         one.question.id: one.metrics["recall"]
         for one in summary.evaluation.select(retriever="exact+headers", budget_tokens=600).scores
     }
     worst = sorted(recalls, key=lambda identity: recalls[identity])[:2]
-    assert [identity for _, identity in addresses] == worst
+    assert list(addresses) == [("mill", identity, "exact+headers") for identity in worst]
     assert set(addresses.values()) == {f"my%20report-explain/00{place}.html" for place in (1, 2)}
     written = (tmp_path / "my report-explain" / "001.html").read_text("utf-8")
     assert f"{QUESTION} {worst[0]}" in written
     assert '"budget":600' in written
 
 
-@pytest.mark.parametrize(
-    ("names", "explained"),
-    [
-        (["top-k+headers", "exact:precise+headers", "exact+headers"], "exact:precise+headers"),
-        (["exact", "exact+headers+rerank", "exact+headers+tuned", "greedy+headers"], None),
-    ],
-)
-def test_views_are_of_exact_search_as_it_is_by_default(
-    names: list[str], explained: str | None
+def test_every_exact_search_that_was_measured_is_explained(
+    base: KnowledgeBase, tmp_path: Path
 ) -> None:
-    summary = summarise(made_evaluation(4, methods=dict.fromkeys(names, 0.5)))
-    assert explained_method(summary) == explained
+    """With its preset, reranker and tuning, and without headers from the copy that has none."""
+    asked: list[str] = []
+
+    def rate(query: str, _text: str) -> float:
+        asked.append(query)
+        return 1.0
+
+    tuning = Tuning(
+        model=shipped_model(),
+        segments=SegmentOptions.COMPREHENSIVE,
+        embedder=base.info().settings["embedder"],
+        measured=NOTHING_MEASURED,
+    )
+    names = ["exact", "exact:precise+headers", "exact+headers+rerank", "exact+headers+tuned"]
+    others = ["bm25", "excerpts+headers", "greedy+headers", "exact_of_mine"]
+    summary = summary_of_names([*others, *names])
+    with Material(base, reranker=ScriptedReranker(rate), tuning=tuning) as material:
+        addresses = write_views(summary, {"mill": material}, tmp_path / "r.html", views=2)
+    questions = list(dict.fromkeys(identity for _, identity, _ in addresses))
+    assert set(addresses) == {("mill", one, name) for one in questions for name in names}
+    assert len(questions) == 2
+    assert len(set(addresses.values())) == 8
+    written = {
+        name: (tmp_path / addresses["mill", questions[0], name]).read_text("utf-8")
+        for name in names
+    }
+    assert len(set(written.values())) == 4
+    assert asked
+
+
+def test_a_budget_in_which_no_chunk_fits_has_no_view(base: KnowledgeBase, tmp_path: Path) -> None:
+    summary = summary_of_names(["exact+headers"], budgets=(1,))
+    views = write_views(summary, {"mill": Material(base)}, tmp_path / "r.html", views=2)
+    assert views == {}
 
 
 def test_none_are_written_where_none_are_wanted(base: KnowledgeBase, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    assert write_views(summary_of(exact__headers=0.5), {"mill": base}, page, views=0) == {}
-    assert write_views(summary_of(bm25=0.5), {"mill": base}, page, views=3) == {}
+    assert (
+        write_views(summary_of(exact__headers=0.5), {"mill": Material(base)}, page, views=0) == {}
+    )
+    assert write_views(summary_of(bm25=0.5), {"mill": Material(base)}, page, views=3) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_views_of_an_earlier_report_do_not_stay(base: KnowledgeBase, tmp_path: Path) -> None:
     summary, page = summary_of(exact__headers=0.5), tmp_path / "report.html"
-    write_views(summary, {"mill": base}, page, views=3)
+    write_views(summary, {"mill": Material(base)}, page, views=3)
     folder = tmp_path / "report-explain"
     (folder / "mine.html").touch()
-    write_views(summary, {"mill": base}, page, views=1)
+    write_views(summary, {"mill": Material(base)}, page, views=1)
     assert sorted(one.name for one in folder.iterdir()) == ["001.html", "mine.html"]
-    write_views(summary, {"mill": base}, page, views=0)
+    write_views(summary, {"mill": Material(base)}, page, views=0)
     assert [one.name for one in folder.iterdir()] == ["mine.html"]
 
 
 def test_a_command_draws_what_the_views_draw() -> None:
-    summary = summarise(
-        replace(
-            made_evaluation(4, datasets=["mill"], methods={"exact:precise+headers": 0.5}),
-            tokenizer="o200k_base",
-        )
+    names = ["bm25", "exact", "exact:precise+headers", "exact+headers+rerank+tuned"]
+    commands = drawing_commands(
+        summary_of_names(names), reranker="cohere:rerank-v3.5", tuning=Path("my tuned.toml")
     )
-    words = shlex.split(view_commands(summary, {"mill": Path("mill.kb")})["mill", "q0"])
-    assert words[words.index("--preset") + 1] == "precise"
-    assert words[words.index("--tokenizer") + 1] == "o200k_base"
+    assert (list(commands), commands["exact"]) == (names[1:], "")
+    precise, other = (shlex.split(commands[name]) for name in names[2:])
+    assert precise == [
+        *("spanwise", "explain", "--open", "--budget", "600", "--tokenizer", "o200k_base"),
+        *("--preset", "precise"),
+    ]
+    assert other[-4:] == ["--rerank", "cohere:rerank-v3.5", "--tuning", "my tuned.toml"]
 
 
 def test_a_command_can_be_pasted_whatever_the_question() -> None:
@@ -105,10 +153,9 @@ def test_a_command_can_be_pasted_whatever_the_question() -> None:
         for one in summary.evaluation.scores
     )
     summary = summarise(replace(summary.evaluation, scores=scores))
-    commands = view_commands(summary, {"mill": Path("my reports.kb")})
-    words = shlex.split(commands["mill", "q0"])
-    assert words[:2] == ["spanwise", "explain"]
+    ends = question_words(summary, {"mill": Path("my reports.kb")})
+    words = shlex.split(ends["mill", "q0"])
     assert words[-2:] == ["--", text]
     assert words[words.index("--kb") + 1] == "my reports.kb"
     assert words[words.index("-d") + 1] == "a b.txt"
-    assert view_commands(summary, {}) == {}
+    assert question_words(summary, {}) == {}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from spanwise import KnowledgeBase
+from spanwise.core.features import FEATURES
 from spanwise.core.relevance import RelevanceModel
 from spanwise.errors import EmbedderMismatchError, OptionError
 from spanwise.evaluation.tuning.writing import check_replaceable, write_tuning
@@ -68,9 +69,9 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
         ("segment_charge = 0.03\n", "", "segments.segment_charge is None"),
         ("keyword_share = 0.5", "keyword_share = 1.5", "keyword_share is 1.5"),
         ('"document", ', "", "tune again"),
-        ("weights = [", "weights = [1.0, ", "must be a list of 9 numbers"),
-        ("deviations = [", "deviations = [-1.0, ", "must be a list of 9"),
-        ("  [1.0, 0.91757],", "  [1.0, 0.1],", "chances that ascend"),
+        ("weights = [", "weights = [1.0, ", f"must be a list of {len(FEATURES)} numbers"),
+        ("deviations = [", "deviations = [-1.0, ", f"must be a list of {len(FEATURES)}"),
+        ("  [1.0, 0.", "  [1.0, 0.00", "chances that ascend"),
         ("  [0.0, 0.0],", "  [0.5, 0.0],", "shares that ascend"),
         ("  [0.0, 0.0],", "  [0.0],", "a list of pairs"),
         ('3.5" = 1.25', '3.5" = -1.0', "must be from 0 to 100"),
@@ -80,7 +81,7 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
         ("[segments]", "[segment]", "segment is no key"),
         ("before = 0.5", "before = 1" + "0" * 400, "measured.figures.before must be from"),
         ("low = 0.05", "low = -inf", "measured.figures.low must be from"),
-        ("means = [", "means = [1e300, ", "must be a list of 9"),
+        ("means = [", "means = [1e300, ", f"must be a list of {len(FEATURES)}"),
         ("[measured]", "[measured", "is no TOML"),
     ],
 )
@@ -95,7 +96,7 @@ def test_what_is_wrong_is_refused_by_name(tmp_path: Path, old: str, new: str, sa
 
 def test_weights_without_bounds_are_refused(tmp_path: Path) -> None:
     """Their scores would be no numbers."""
-    model = replace(shipped_model(), weights=np.full(9, 1e307))
+    model = replace(shipped_model(), weights=np.full(len(FEATURES), 1e307))
     path = written(tmp_path, tuning_text(tuning(model=model)))
     with pytest.raises(OptionError, match=r"relevance.weights must be from -1,000,000"):
         read_tuning(path)

@@ -1,0 +1,197 @@
+"""All commands as one program: it turns whatever ends a command into one line and a code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from spanwise.cli.commands.add import add
+from spanwise.cli.commands.ask import ask
+from spanwise.cli.commands.backup import backup
+from spanwise.cli.commands.completion import completion
+from spanwise.cli.commands.config import config
+from spanwise.cli.commands.doctor import doctor
+from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.eval import evaluate_retrieval
+from spanwise.cli.commands.excerpts import excerpts
+from spanwise.cli.commands.explain import explain
+from spanwise.cli.commands.info import info
+from spanwise.cli.commands.locate import locate
+from spanwise.cli.commands.packs import packs
+from spanwise.cli.commands.page import page
+from spanwise.cli.commands.questions import questions
+from spanwise.cli.commands.search import search
+from spanwise.cli.commands.sync import sync
+from spanwise.cli.commands.threads import threads
+from spanwise.cli.commands.tune import tune
+from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import Failure, describe_failure
+from spanwise.cli.json_output import failure_document, write_json
+from spanwise.cli.layout import Page
+from spanwise.cli.log import drawn_warnings
+from spanwise.cli.settings import command_defaults
+from spanwise.cli.teaching import TeachingGroup
+from spanwise.config import (
+    COMPLETION_VARIABLE,
+    completion_request,
+    read_settings,
+    wants_traceback,
+)
+
+__all__ = ["PROGRAM", "cli", "execute"]
+
+PROGRAM = "spanwise"
+
+
+@click.group(
+    cls=TeachingGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 80},
+    examples=[
+        ("take in a folder of reports", "spanwise add reports/"),
+        ("ask", 'spanwise search "Why did the margin fall in 2018?"'),
+        ("what a command can do", "spanwise search --help"),
+    ],
+)
+@click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> ExitCode:
+    """Find the few contiguous segments of long documents that answer a question.
+
+    Everything stays on this machine, with no key and no download, but for what you send to a model
+    that you name. Documents live in a knowledge base, a folder that --kb names, or SPANWISE_KB, or
+    spanwise.toml, or else ./spanwise.kb.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    else:
+        context.default_map = command_defaults(read_settings())
+    return ExitCode.OK
+
+
+for _command in (
+    add,
+    sync,
+    search,
+    excerpts,
+    explain,
+    ask,
+    threads,
+    list_documents,
+    show,
+    page,
+    locate,
+    remove,
+    packs,
+    questions,
+    evaluate_retrieval,
+    tune,
+    info,
+    doctor,
+    backup,
+    config,
+    completion,
+):
+    cli.add_command(_command)
+
+
+def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
+    """Run one command line, and return its exit code.
+
+    Args:
+        arguments: What follows the program's name.
+        listen: Called when an interruption can be reported; raises KeyboardInterrupt for one that
+            came before.
+    """
+    sys.stdout = _prepared(sys.stdout)
+    sys.stderr = _prepared(sys.stderr)
+    try:
+        listen()
+        with drawn_warnings():
+            code = _complete() if completion_request() else _invoke(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _after_broken_pipe()
+    except (Exception, KeyboardInterrupt) as error:
+        if wants_traceback() and describe_failure(error).code == "internal":
+            raise
+        return _report(error, as_json=_wants_json(arguments))
+    return code
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    try:
+        with cli.make_context(PROGRAM, list(arguments)) as context:
+            return int(cli.invoke(context))
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+
+
+def _complete() -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, completion_request())
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Return whether `--json` is asked for, in a command line that may be wrong."""
+    options = list(arguments)
+    if "--" in options:
+        options = options[: options.index("--")]
+    return "--json" in options
+
+
+def _report(error: BaseException, *, as_json: bool) -> int:
+    failure = describe_failure(error)
+    try:
+        if not (as_json and _wrote_json(failure)):
+            page = Page(sys.stderr)
+            said = failure.message.partition("\n")[0] if failure.faults else failure.message
+            page.message(f"{PROGRAM}: ", said, "red")
+            for fault in failure.faults:
+                page.message("  ", fault)
+    except BrokenPipeError:
+        return _after_broken_pipe()
+    return failure.exit_code
+
+
+def _wrote_json(failure: Failure) -> bool:
+    """Write an error as JSON; return whether it could be, on a disk that is full it cannot."""
+    try:
+        write_json(failure_document(failure), sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        _discard_output()
+        return False
+    return True
+
+
+def _prepared(stream: TextIO | None) -> TextIO:
+    """Return a stream that writes every text, what its encoding cannot say escaped.
+
+    One that was closed before the program began writes nowhere.
+    """
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    return stream
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter ends without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _after_broken_pipe() -> int:
+    _discard_output()
+    return ExitCode.BROKEN_PIPE

@@ -1,0 +1,54 @@
+"""Laws of segments that are cut to sentences, on documents of every shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise import KnowledgeBase, SegmentOptions
+from spanwise.core.trimming import sentence_places
+from spanwise.errors import OptionError
+
+_WORDS = st.sampled_from(
+    "margin cost freight price sales Acme 2018 3.5 tax law notice party term safety of the".split()
+)
+_SENTENCES = st.tuples(
+    st.lists(_WORDS, min_size=1, max_size=12), st.sampled_from([". ", "?\n", ".\n\n", "\n", " | "])
+).map(lambda parts: " ".join(parts[0]) + parts[1])
+_TEXTS = st.lists(_SENTENCES, min_size=1, max_size=30).map("".join)
+_QUESTIONS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(_TEXTS, min_size=1, max_size=5),
+    question=_QUESTIONS,
+    budget=st.integers(60, 600),
+    penalty=st.floats(0, 0.9),
+)
+def test_cut_segments_are_sentences_of_the_whole_ones(
+    texts: list[str], question: str, budget: int, penalty: float
+) -> None:
+    whole = SegmentOptions(segment_charge=0.005, relative_penalty=penalty)
+    with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:
+        for number, text in enumerate(texts):
+            base.add_text(text, document_id=f"d{number}")
+        try:
+            uncut, cut = (
+                base.search(question, budget_tokens=budget, segment_options=options, abstain=False)
+                for options in (whole, replace(whole, trim=True))
+            )
+        except OptionError:  # the budget holds no chunk
+            return
+    assert len(cut.context) / 4 <= cut.tokens <= uncut.tokens
+    for kept, full in zip(cut.segments, uncut.segments, strict=True):
+        assert kept.text == texts[int(kept.document_id[1:])][kept.start : kept.end]
+        assert full.start <= kept.start < kept.end <= full.end
+        assert kept.tokens <= full.tokens
+        places = {full.start + place for place in sentence_places(full.text)}
+        assert {kept.start, kept.end} <= places
+        assert (kept.rank, kept.value, kept.queries) == (full.rank, full.value, full.queries)
