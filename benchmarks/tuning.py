@@ -32,7 +32,7 @@ from spanwise.evaluation.tuning.measuring import Measure
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.query.tuning import Tuning
 
-PACKED = ("financebench_txt",)
+PACKED = ("financebench_txt", "cuad", "lbr_contractnli")
 """Sets that are measured with the packs that come with Spanwise."""
 WAYS = ("all", "weights", "few", "made")
 FEW = 20
