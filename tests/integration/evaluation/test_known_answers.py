@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.clause_documents import (
     clause_texts,
 )
 from tests.integration.commands import read_json, spanwise
+from tests.question_files import write_questions
 
 from spanwise import KnowledgeBase
 from spanwise.evaluation.dataset import LabelledQuestion
@@ -115,19 +115,7 @@ def test_the_command_says_that_the_file_holds_words_of_documents(tmp_path: Path)
     with KnowledgeBase(tmp_path / "spanwise.kb", embedder=None, packs=()) as base:
         for name, text in clause_texts().items():
             base.add_text(text, document_id=f"{name}.txt", title=f"{name} paper")
-    rows = [
-        {
-            "id": one.id,
-            "question": one.text,
-            "evidence": [
-                {"document_id": place.document_id, "start": place.start, "end": place.end}
-                for place in one.evidence
-            ],
-        }
-        for one in clause_questions()
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "questions.jsonl").write_text(lines, encoding="utf-8")
+    write_questions(tmp_path / "questions.jsonl", clause_questions())
     budget = ("--budget", "130", "--tokenizer", "chars:4")
     done = spanwise("tune", "questions.jsonl", *budget, folder=tmp_path)
     said = " ".join(done.stdout.split())

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.integration.commands import read_json, spanwise
+from tests.question_files import write_questions
 from tests.tuned_documents import misleading_base, misleading_questions, misleading_texts
 
 from spanwise import KnowledgeBase
@@ -180,19 +181,7 @@ def folder(tmp_path: Path) -> Path:
     with KnowledgeBase(tmp_path / "spanwise.kb", embedder=None, packs=()) as base:
         for name, (text, _, _) in misleading_texts().items():
             base.add_text(text, document_id=f"{name}.txt", title=f"{name} works")
-    rows = [
-        {
-            "id": one.id,
-            "question": one.text,
-            "evidence": [
-                {"document_id": place.document_id, "start": place.start, "end": place.end}
-                for place in one.evidence
-            ],
-        }
-        for one in misleading_questions()
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "questions.jsonl").write_text(lines, encoding="utf-8")
+    write_questions(tmp_path / "questions.jsonl", misleading_questions())
     return tmp_path
 
 

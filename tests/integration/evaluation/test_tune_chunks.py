@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.commands import spanwise
+from tests.question_files import write_questions
 from tests.tuned_documents import scattered_questions, scattered_texts
 
 from spanwise import KnowledgeBase
@@ -131,19 +132,7 @@ def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     for name, (text, _) in scattered_texts().items():
         (tmp_path / "reports" / f"{name}.txt").write_text(text, encoding="utf-8")
-    rows = [
-        {
-            "id": one.id,
-            "question": one.text,
-            "evidence": [
-                {"document_id": place.document_id, "start": place.start, "end": place.end}
-                for place in one.evidence
-            ],
-        }
-        for one in scattered_questions()
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "questions.jsonl").write_text(lines, encoding="utf-8")
+    write_questions(tmp_path / "questions.jsonl", scattered_questions())
 
     def run(*words: str) -> str:
         done = spanwise(*words, folder=tmp_path, extra=extra)
@@ -155,8 +144,9 @@ def test_the_commands(tmp_path: Path) -> None:
     said = " ".join(run("tune", "questions.jsonl", "--kb", "old.kb", *options).split())
     assert "`spanwise add ... --tuning tuned.toml`" in said
     run("add", "reports", "--kb", "new.kb", "--tuning", "tuned.toml")
-    search = ("search", rows[0]["question"], "--kb", "new.kb", "--tuning", "tuned.toml", "--json")
-    assert json.loads(run(*map(str, search)))["segments"]
-    refused = spanwise(*map(str, search[:3]), "old.kb", "--tuning", "tuned.toml", folder=tmp_path)
+    asked = scattered_questions()[0].text
+    search = ("search", asked, "--kb", "new.kb", "--tuning", "tuned.toml", "--json")
+    assert json.loads(run(*search))["segments"]
+    refused = spanwise(*search[:3], "old.kb", "--tuning", "tuned.toml", folder=tmp_path)
     assert refused.returncode == 2
     assert "chunks of 100 chars" in " ".join(refused.stderr.split())
