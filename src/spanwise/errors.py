@@ -21,6 +21,7 @@
     └── StoreError             the knowledge base itself
         ├── FormatError        made by another version, or not a knowledge base
         ├── EmbedderMismatchError   its vectors were made by another embedder
+        ├── UntrustedAddressError   it names a server that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
         └── StoreBusyError     another process holds the write lock for too long
 
@@ -55,6 +56,7 @@ __all__ = [
     "StoreError",
     "StoreFullError",
     "ThreadNotFoundError",
+    "UntrustedAddressError",
 ]
 
 DocumentErrorCode = Literal[
@@ -199,6 +201,18 @@ class FormatError(StoreError):
 
 class EmbedderMismatchError(StoreError):
     """The vectors of the knowledge base were made by another embedder."""
+
+
+class UntrustedAddressError(StoreError):
+    """The knowledge base names a server that this user has not approved; nothing was sent to it.
+
+    Attributes:
+        address: Scheme, host and port of the server, as `spanwise config trust` takes them.
+    """
+
+    def __init__(self, message: str, *, address: str) -> None:
+        super().__init__(message)
+        self.address = address
 
 
 class StoreFullError(StoreError):

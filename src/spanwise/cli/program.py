@@ -34,11 +34,12 @@ from spanwise.cli.failures import Failure, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.log import drawn_warnings
-from spanwise.cli.settings import command_defaults
+from spanwise.cli.settings import command_defaults, untrusted_warning
 from spanwise.cli.teaching import TeachingGroup
 from spanwise.config import (
     COMPLETION_VARIABLE,
     completion_request,
+    read_project_file,
     read_settings,
     wants_traceback,
 )
@@ -71,7 +72,15 @@ def cli(context: click.Context) -> ExitCode:
         click.echo(context.get_help())
     else:
         context.default_map = command_defaults(read_settings())
+        if context.invoked_subcommand != config.name:  # which says it by itself
+            _warn_of_untrusted_settings()
     return ExitCode.OK
+
+
+def _warn_of_untrusted_settings() -> None:
+    warning = untrusted_warning(read_project_file())
+    if warning:
+        Page(sys.stderr).message("warning: ", warning, "yellow")
 
 
 for _command in (

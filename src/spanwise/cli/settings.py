@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.config import Setting, Value
+    from spanwise.config import ProjectFile, Setting, Value
 
-__all__ = ["MakingKeywords", "command_defaults", "making_keywords"]
+__all__ = ["MakingKeywords", "command_defaults", "making_keywords", "untrusted_warning"]
 
 _OPTIONS = {
     "search.budget": {"search": "budget", "explain": "budget"},
@@ -49,6 +49,17 @@ def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]
         for command, parameter in _OPTIONS.get(one.name, {}).items():
             defaults.setdefault(command, {})[parameter] = one.value
     return defaults
+
+
+def untrusted_warning(project: ProjectFile | None) -> str:
+    """Return what is said of a project file whose settings do not all count; else nothing."""
+    if project is None or not project.ignored:
+        return ""
+    names = ", ".join(one.name for one in project.ignored)
+    return (
+        f"{project.path} is not trusted, so what it sets for {names} does not count; read it, then "
+        "run `spanwise config trust`"
+    )
 
 
 def making_keywords(path: Path) -> MakingKeywords:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +34,12 @@ class Key:
     meaning: str
     check: Callable[[Any], object] = str
     """Raises OptionError for a value out of range."""
+    needs_trust: bool = True
+    """Whether a project file can set it only after the user has approved the file.
+
+    False for what can neither send data anywhere, load or write a file, speak to a model, spend
+    money nor raise a limit that protects the user.
+    """
 
     @property
     def variable(self) -> str:
@@ -53,8 +59,10 @@ def _limits(
     name: str,
     options: type[ParseOptions | FetchOptions | ModelOptions | ContextOptions],
     meanings: Mapping[str, str],
+    *,
+    harmless: Collection[str] = (),
 ) -> list[Key]:
-    """Return a key for each limit."""
+    """Return a key for each limit; those in `harmless` need no trust."""
 
     def check(field: str, value: Value) -> object:
         given: dict[str, Any] = {field: value}  # its kind is that of the default: checked before
@@ -66,6 +74,7 @@ def _limits(
             default=_NO_LIMIT[field] if field in _NO_LIMIT else getattr(options(), field),
             meaning=meaning,
             check=partial(check, field),
+            needs_trust=field not in harmless,
         )
         for field, meaning in meanings.items()
     ]
@@ -89,17 +98,20 @@ KEYS: tuple[Key, ...] = (
         default=SearchOptions().budget_tokens,
         meaning="Tokens of all segments together, of `search` and `explain`.",
         check=lambda value: SearchOptions(budget_tokens=value),
+        needs_trust=False,
     ),
     Key(
         name="search.preset",
         default="balanced",
         meaning=f"One of {', '.join(METHOD_PRESETS['exact'])}; of `excerpts` too.",
         check=SegmentOptions.preset,
+        needs_trust=False,
     ),
     Key(
         name="search.tokenizer",
         default="",
         meaning="Whose tokens are counted, of `excerpts` too; empty for the knowledge base's.",
+        needs_trust=False,
     ),
     Key(
         name="search.tuning",
@@ -112,19 +124,27 @@ KEYS: tuple[Key, ...] = (
         default=ExcerptOptions().excerpts,
         meaning="How many texts `excerpts` gives, at most.",
         check=lambda value: ExcerptOptions(excerpts=value),
+        needs_trust=False,
     ),
     Key(
         name="excerpts.excerpt_tokens",
         default=ExcerptOptions().excerpt_tokens,
         meaning="Tokens of each of them.",
         check=lambda value: ExcerptOptions(excerpt_tokens=value),
+        needs_trust=False,
     ),
     Key(
         name="add.include",
         default=(),
         meaning="Patterns of files that `add` and `sync` take from folders; empty for all.",
+        needs_trust=False,
     ),
-    Key(name="add.exclude", default=(), meaning="Patterns of files that they leave out."),
+    Key(
+        name="add.exclude",
+        default=(),
+        meaning="Patterns of files that they leave out.",
+        needs_trust=False,
+    ),
     Key(
         name="add.embedder",
         default="auto",
@@ -134,6 +154,7 @@ KEYS: tuple[Key, ...] = (
         name="add.tokenizer",
         default="o200k_base",
         meaning="Tokenizer of a new knowledge base.",
+        needs_trust=False,
     ),
     Key(
         name="add.packs",
@@ -162,6 +183,13 @@ KEYS: tuple[Key, ...] = (
             "tokens_per_minute": "Most tokens of input and output in a minute; 0 for no limit.",
             "max_cost": "US dollars that one operation may cost; 0.0 for no limit.",
         },
+        harmless=(
+            "concurrency",
+            "timeout_seconds",
+            "retries",
+            "requests_per_minute",
+            "tokens_per_minute",
+        ),
     ),
     *_limits(
         "context",

@@ -14,7 +14,7 @@ from spanwise.knowledge_base.answering import Answering
 from spanwise.knowledge_base.checks import checked_path
 from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
-from spanwise.knowledge_base.opening import named_embedder, open_store
+from spanwise.knowledge_base.opening import approve_embedder, named_embedder, open_store
 from spanwise.knowledge_base.packs import Packs
 from spanwise.knowledge_base.query_writing import QueryWriting
 from spanwise.knowledge_base.recutting import parts_of
@@ -72,7 +72,9 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             path: Its folder, or ":memory:" for one that is gone when it is closed.
             create: Whether it is made when missing.
             embedder: Name or object; "auto" for the static model that comes with an installed
-                package, None for keywords alone. Recorded when the knowledge base is made.
+                package, None for keywords alone. Recorded when the knowledge base is made. A name
+                with an address approves the address for the user. A recorded address that the
+                user has not approved is refused where it would be contacted.
             tokenizer: Whose tokens are counted, "o200k_base" when not given. Recorded.
             sections: How documents are cut into sections. Recorded.
             chunks: How sections are cut into chunks. Recorded.
@@ -103,6 +105,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         is_new = not self._path.exists()
         if chunks is None and is_new and self._tuning is not None:
             chunks = self._tuning.chunks
+        named = embedder if isinstance(embedder, str) else ""
         embedder = named_embedder(embedder, models=self._models)
         self._given_embedder = None if isinstance(embedder, str) else embedder
         wanted = wanted_settings(
@@ -118,6 +121,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             self._settings = settle(self._store, wanted, embedder=embedder)
             if self._tuning is not None:
                 check_tuning(self._tuning, self._settings, place=str(tuning))
+            approve_embedder(named, path=self._path)
         except BaseException:
             self._store.close()
             raise
