@@ -52,29 +52,28 @@ def found(name: str) -> config.Setting:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("key", "model"),
     [
-        '[rerank]\nmodel = "server:x@{url}/v1"\n',
-        '[rerank]\nmodel = "llm:compatible:x@{url}/v1"\n',
-        '[llm]\nmodel = "compatible:x@{url}/v1"\n',
-        '[add]\nembedder = "compatible:x@{url}/v1"\n',
+        ("rerank.model", "server:x"),
+        ("rerank.model", "llm:compatible:x"),
+        ("llm.model", "compatible:x"),
+        ("llm.fallback", "compatible:x"),
+        ("add.embedder", "compatible:x"),
     ],
 )
 def test_a_planted_model_receives_nothing(
-    work: Path, server: ScriptedServer, text: str, capsys: pytest.CaptureFixture[str]
+    work: Path, server: ScriptedServer, key: str, model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = plant(work, text.format(url=server.url))
+    path = plant(work, f'{key} = "{model}@{server.url}/v1"\n')
     (work / "note.txt").write_text("Salaries of all.", encoding="utf-8")
     assert main(["search", "why did margins fall", "--kb", "../private.kb", "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["segments"]
+    (warning,) = said.err.splitlines()
+    assert all(one in warning for one in (str(path), key, "spanwise config trust"))
     assert main(["excerpts", "why did margins fall", "--kb", "../private.kb"]) == 0
     assert main(["add", "note.txt", "--kb", "new.kb"]) == 0
     assert server.received == []
-    (warning,) = said.err.splitlines()
-    assert all(one in warning for one in (str(path), "model", "spanwise config trust")) or (
-        "add.embedder" in warning
-    )
 
 
 def test_documents_are_not_stored_where_a_planted_file_says(

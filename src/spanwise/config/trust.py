@@ -175,5 +175,5 @@ def _file_name(path: Path) -> str:
 
 def _name(kind: str, subject: str) -> str:
     """Return the file name of an approval; it is of one length and safe on every system."""
-    said = f"{kind}\0{subject}".encode("utf-8", "surrogateescape")
+    said = f"{kind}\0{subject}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(said).hexdigest()[:_NAME_DIGITS] + ".json"
