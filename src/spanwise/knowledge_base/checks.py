@@ -84,7 +84,7 @@ def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
         OptionError: If they are one text, whose characters would be taken for them, or no texts.
     """
     if isinstance(values, str):
-        raise OptionError(f"{name} is the text {values!r}; give a list of texts")
+        raise OptionError(f"{name} is the text {values[:80]!r}; give a list of texts")
     given = tuple(values) if isinstance(values, Iterable) else (values,)
     if not all(isinstance(value, str) for value in given):
         raise OptionError(f"{name} is {values!r}; give a list of texts")
