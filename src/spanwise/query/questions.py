@@ -22,6 +22,7 @@ from spanwise.core.scores import inverse_frequencies
 from spanwise.core.stems import stem_language
 from spanwise.core.terms import word_pieces, word_terms
 from spanwise.errors import QueryError
+from spanwise.plain import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +53,7 @@ def check_question(text: object) -> str:
         QueryError: If it is no text, longer than `MAX_QUESTION_CHARS`, or holds half a character.
     """
     if not isinstance(text, str):
-        raise QueryError(f"the question is {text!r}; give one text")
+        raise QueryError(f"the question is {shown(text)}; give one text")
     _check_length(len(text))
     if not text.isascii() and _SURROGATE.search(text):
         raise QueryError(
