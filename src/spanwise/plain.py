@@ -19,7 +19,7 @@ _SHOWN_CHARS = 80
 def shown(value: object) -> str:
     """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
 
-    A value whose `repr` fails, such as a number of more digits than Python writes, is named by kind.
+    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
     """
     try:
         text = repr(value)

@@ -10,7 +10,7 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option
 from spanwise.cli.exits import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page
+from spanwise.cli.layout import Page, one_line
 from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import KEYS, Setting, Value, read_settings, settings_files
 
@@ -45,7 +45,7 @@ def config(*, kb: str | None, as_json: bool) -> ExitCode:
     values = [_shown(one.value) for one in settings]
     widths = [max(map(len, column)) for column in ([one.name for one in settings], values)]
     for one, value in zip(settings, values, strict=True):
-        origin = one.place or one.origin
+        origin = one_line(one.place or one.origin)
         name = page.paint(one.name.ljust(widths[0]), "bold" if one.origin != "default" else "dim")
         page.line(f"{name}  {value.ljust(widths[1])}  {page.paint(origin, 'dim')}")
     if not files:
@@ -62,5 +62,5 @@ def _with_argument(one: Setting, kb: str | None) -> Setting:
 
 def _shown(value: Value) -> str:
     if isinstance(value, tuple):
-        return ", ".join(value) or "-"
-    return str(value) or "-"
+        value = ", ".join(value)
+    return one_line(str(value)) or "-"
