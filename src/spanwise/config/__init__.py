@@ -19,17 +19,20 @@ from spanwise.config.reading import (
     wants_traceback,
 )
 from spanwise.config.secrets import Secret, find_secret
+from spanwise.config.telemetry import TELEMETRY_OFF, disable_telemetry
 
 __all__ = [
     "COMPLETION_VARIABLE",
     "FILE_NAME",
     "KEYS",
+    "TELEMETRY_OFF",
     "Key",
     "Secret",
     "Setting",
     "Value",
     "completion_request",
     "context_options",
+    "disable_telemetry",
     "fetch_options",
     "find_secret",
     "knowledge_base_path",
