@@ -25,6 +25,7 @@ from typing import BinaryIO
 from spanwise.config import TELEMETRY_OFF
 from spanwise.errors import ParseError
 from spanwise.options import ParseOptions
+from spanwise.parsers.adapters.plugins import OWN_PARSERS
 from spanwise.parsers.parsed import Step
 from spanwise.parsers.process.deadlines import Allowance, Watch
 from spanwise.parsers.process.protocol import Header, decode_error, read_frame, write_frame
@@ -314,7 +315,8 @@ def _signal_name(number: int) -> str:
 
 def _command(options: ParseOptions) -> list[str]:
     limit = str(options.max_memory_bytes)
-    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit]
+    folder = tempfile.gettempdir() if options.parser == OWN_PARSERS else ""  # others keep caches
+    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit, folder]
 
 
 def _environment() -> dict[str, str]:
