@@ -106,7 +106,7 @@ class PackError(OptionError):
 
 
 class QueryError(OptionError):
-    """A question is empty or holds nothing to search for."""
+    """A question is empty, too long or holds nothing to search for."""
 
 
 class DocumentError(SpanwiseError):
