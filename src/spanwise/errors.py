@@ -6,7 +6,7 @@
     ├── OptionError            an option, argument or id is not usable (has `faults`)
     │   ├── FilterError        a filter names an unknown field or a wrong type
     │   ├── PackError          a pack cannot be read, or its file is not usable
-    │   └── QueryError         a question is empty or holds nothing to search for
+    │   └── QueryError         a question is empty, too long or holds nothing to search for
     ├── DocumentError          a document cannot be taken in (has `source` and `code`)
     │   ├── ParseError         its bytes cannot be read as text
     │   ├── FetchError         it cannot be fetched or opened
@@ -108,7 +108,7 @@ class PackError(OptionError):
 
 
 class QueryError(OptionError):
-    """A question is empty or holds nothing to search for."""
+    """A question is empty, too long or holds nothing to search for."""
 
 
 class DocumentError(SpanwiseError):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
+from spanwise.query.questions import check_question
 from spanwise.tasks.query_writing import TASK, Asked, write
 from spanwise.types import Usage, WrittenQueries
 
@@ -48,8 +49,8 @@ def write_queries(
         DocumentNotFoundError: If the scope names a document that does not exist.
         ModelKeyError: If there is no key for the model, or it is refused.
     """
-    if not isinstance(question, str) or not words(question):
-        raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
+    if not words(check_question(question)):
+        raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
     asked = Asked(
         question=question,
         options=options,

@@ -18,7 +18,7 @@ _LEAST_TITLE = 20
 
 def written_moment(moment: str) -> str:
     """Return a time in ISO 8601 as people write it, to the minute, UTC."""
-    return moment[:16].replace("T", " ")
+    return one_line(moment[:16].replace("T", " "))
 
 
 def draw_threads(infos: Sequence[ThreadInfo], page: Page) -> None:

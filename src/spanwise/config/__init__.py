@@ -23,12 +23,14 @@ from spanwise.config.reading import (
     wants_traceback,
 )
 from spanwise.config.secrets import Secret, find_secret
+from spanwise.config.telemetry import TELEMETRY_OFF, disable_telemetry
 from spanwise.config.trust import TrustStore
 
 __all__ = [
     "COMPLETION_VARIABLE",
     "FILE_NAME",
     "KEYS",
+    "TELEMETRY_OFF",
     "Key",
     "ProjectFile",
     "Secret",
@@ -38,6 +40,7 @@ __all__ = [
     "approve_file",
     "completion_request",
     "context_options",
+    "disable_telemetry",
     "fetch_options",
     "find_secret",
     "knowledge_base_path",

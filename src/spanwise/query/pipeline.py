@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.calls.embedding import embedding_usage, one_side
-from spanwise.core.question import read_question
-from spanwise.errors import ModelError, ModelKeyError, QueryError
+from spanwise.errors import ModelError, ModelKeyError
 from spanwise.options import SegmentOptions
 from spanwise.providers.tokens import make_tokenizer
 from spanwise.query.evidence import gather
@@ -21,6 +20,7 @@ from spanwise.query.judge import judge
 from spanwise.query.meter import make_meter
 from spanwise.query.penalty import with_penalty
 from spanwise.query.present import Presenter
+from spanwise.query.questions import read_questions
 from spanwise.query.rerank import rerank
 from spanwise.query.trim import Trimmer
 from spanwise.query.weigh import Scope, search_all
@@ -46,7 +46,6 @@ __all__ = ["COMPARISON_CHARGE", "Searcher"]
 
 COMPARISON_CHARGE = 1 / 3
 """Of the segment charge, for a question that compares: it wants a place in each document."""
-_MAX_QUERIES = 16
 
 
 class _Steps:
@@ -109,13 +108,13 @@ class Searcher:
         """Return the segments that answer a question, searched by itself and by further queries.
 
         Raises:
-            QueryError: If the question or a query is empty, or there are too many.
+            QueryError: If the question or a query is empty or too long, or there are too many.
             OptionError: If the budget, or a segment, holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             return self._found(
                 asked,
                 snapshot,
@@ -140,7 +139,7 @@ class Searcher:
             SpanwiseError: As `search`.
         """
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             result, extractor = self._found(
                 asked,
                 snapshot,
@@ -170,7 +169,7 @@ class Searcher:
         options = replace(options, segments=self._segments(options.segments))
         found = Excerpts()
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             gathered = self._gathered(
                 asked,
                 snapshot,
@@ -194,8 +193,8 @@ class Searcher:
                 found = excerpter.guess() if refuses else excerpter.make()
         steps.done("excerpts", excerpts=len(found.excerpts), tokens=found.tokens)
         return ExcerptResult(
-            question=asked[0].text,
-            queries=tuple(question.text for question in asked),
+            question=asked[0].said,
+            queries=tuple(question.said for question in asked),
             excerpts=found.excerpts,
             context=found.context,
             tokens=found.tokens,
@@ -255,8 +254,8 @@ class Searcher:
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
-            question=asked[0].text,
-            queries=tuple(question.text for question in asked),
+            question=asked[0].said,
+            queries=tuple(question.said for question in asked),
             segments=tuple(segments),
             context=context,
             tokens=tokens,
@@ -345,10 +344,10 @@ class Searcher:
         warnings: list[str] = []
         if evidence is not None:
             warnings += [
-                f"the question has {len(whole.terms)} different words; "
+                f"the question has {whole.asked_words or len(whole.terms)} different words; "
                 f"it was searched by the {len(part.terms)} most telling ones"
                 for whole, part in zip(asked, evidence.questions, strict=True)
-                if len(part.terms) < len(whole.terms)
+                if whole.asked_words or len(part.terms) < len(whole.terms)
             ]
         elif where is not None:
             met = {record.id for record in self.store.list_records(where)}
@@ -369,31 +368,6 @@ class Searcher:
 
 def _where_text(where: Filter | None) -> str:
     return "" if where is None else str(where)
-
-
-def _read(text: str, languages: Sequence[str]) -> Question:
-    """Return a question that can be searched for."""
-    if not isinstance(text, str):
-        raise QueryError(f"the question is {text!r}; give one text")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise QueryError(
-            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
-        )
-    question = read_question(text, languages=languages)
-    if not question.terms:
-        raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
-    return question
-
-
-def _read_all(texts: Sequence[str], snapshot: Snapshot) -> tuple[Question, ...]:
-    """Return the queries that can be searched for, each once, in the languages of the documents."""
-    if len(texts) > _MAX_QUERIES:
-        raise QueryError(
-            f"{len(texts)} queries are given, the question among them; give at most {_MAX_QUERIES}"
-        )
-    languages = snapshot.languages()
-    questions = [_read(text, languages) for text in texts]
-    return tuple({question.text: question for question in questions}.values())
 
 
 def _options_for(

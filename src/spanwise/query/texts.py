@@ -12,9 +12,9 @@ from spanwise.core.collection import Collection, count_document
 from spanwise.core.languages import detect_language
 from spanwise.core.nesting import by_document
 from spanwise.core.packs.landmarks import document_signals, range_signals
-from spanwise.core.question import read_question
-from spanwise.errors import OptionError, QueryError
+from spanwise.errors import OptionError
 from spanwise.query.packs import default_record, shipped_packs
+from spanwise.query.questions import read_questions
 from spanwise.query.shipped import shipped_model
 from spanwise.query.weigh import Scope, search_terms, weigh
 from spanwise.types import Chunk
@@ -90,16 +90,13 @@ def weigh_chunks(
         are no similarities, have share 0.
 
     Raises:
-        QueryError: If the question has no word.
+        QueryError: If the question has no word, or is too long.
         OptionError: If titles, similarities or sections do not match the chunks, or are no
             cosines and whole numbers.
     """
     documents = _documents(chunks)
     _check_titles(titles, len(documents))
     languages = [detect_language("\n".join(texts)) for texts in documents]
-    asked = read_question(question, languages=sorted(set(languages)))
-    if not asked.terms:
-        raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
     model = model or shipped_model()
     searchable = _GivenChunks(
         documents,
@@ -107,6 +104,7 @@ def weigh_chunks(
         _cosine(similarities, documents),
         languages,
     )
+    (asked,) = read_questions([question], searchable)
     weighed = weigh(
         replace(asked, terms=search_terms(asked, searchable)),
         snapshot=searchable,

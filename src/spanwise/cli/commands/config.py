@@ -184,7 +184,7 @@ def _project_fields(project: ProjectFile | None) -> dict[str, object] | None:
 
 
 def _draw_settings(settings: Sequence[Setting], page: Page) -> None:
-    values = [one_line(_shown(one.value)) for one in settings]
+    values = [_shown(one.value) for one in settings]
     widths = [max(map(len, column)) for column in ([one.name for one in settings], values)]
     for one, value in zip(settings, values, strict=True):
         origin = one_line(one.place or one.origin)
@@ -200,5 +200,5 @@ def _with_argument(one: Setting, kb: str | None) -> Setting:
 
 def _shown(value: Value) -> str:
     if isinstance(value, tuple):
-        return ", ".join(value) or "-"
-    return str(value) or "-"
+        value = ", ".join(value)
+    return one_line(str(value)) or "-"

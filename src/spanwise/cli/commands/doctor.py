@@ -52,12 +52,14 @@ def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool)
     a repair.
     """
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.parsers.process.landlock import landlock_version
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
         forgotten = knowledge_base.forget_outputs() if forget_outputs else None
         report = knowledge_base.check(repair=repair)
     if as_json:
         said = {} if forgotten is None else {"forgotten_outputs": forgotten}
+        said["parser_landlock"] = landlock_version()
         write_json({"sound": report.sound, "report": report, **said}, sys.stdout)
     else:
         page = Page()
@@ -65,6 +67,17 @@ def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool)
             page.line(f"{count(forgotten, 'kept output')} forgotten")
         draw_check(report, page)
     return ExitCode.OK if report.sound else ExitCode.ERROR
+
+
+def _parser_rights() -> str:
+    """Return what the parser's process gives up on this system."""
+    from spanwise.parsers.process.landlock import landlock_version
+
+    version = landlock_version()
+    if not version:
+        return "no Landlock here: its process has your rights"
+    tcp = ", and connects to nothing by TCP" if version >= 4 else ""
+    return f"Landlock {version}: its process writes temporary files alone{tcp}"
 
 
 def draw_check(report: CheckReport, page: Page) -> None:
@@ -79,6 +92,7 @@ def draw_check(report: CheckReport, page: Page) -> None:
                 f"compared, {report.pending_chunks:,} not written yet",
             ),
             ("time", duration(report.seconds)),
+            ("parser", _parser_rights()),
         ]
     )
     for finding in report.findings:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.calls.embedding import embedding_usage, one_side
-from spanwise.core.question import read_question
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.query.questions import read_questions
 from spanwise.query.rerank import rerank
 from spanwise.query.weigh import Scope, search_all
 
@@ -179,9 +179,8 @@ class BestChunks:
             recorded_dimension=searcher.dimension,
         )
         with searcher.store.snapshot() as snapshot:
-            asked = read_question(question, languages=snapshot.languages())
             searched = search_all(
-                [asked],
+                read_questions([question], snapshot),
                 snapshot=snapshot,
                 embedder=embedder,
                 model=searcher.model,

@@ -11,9 +11,10 @@ import numpy as np
 
 from spanwise.calls.embedding import one_side
 from spanwise.core.packs.lifts import lifted_scores
-from spanwise.core.question import read_question
+from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
 from spanwise.query.meter import make_meter
+from spanwise.query.questions import read_questions
 from spanwise.query.rerank import rerank
 from spanwise.query.weigh import Scope, Weighed, search_all
 
@@ -138,12 +139,13 @@ class _Collector:
         embedder: Embedder | None,
     ) -> Example | None:
         """Return what a question found; None where no candidate holds evidence."""
-        asked = read_question(question.text, languages=snapshot.languages())
-        if not asked.terms:
+        try:
+            asked = read_questions([question.text], snapshot)
+        except QueryError:
             return None
         model = self.searcher.model
         found = search_all(
-            [asked],
+            asked,
             snapshot=snapshot,
             embedder=embedder,
             model=model,
@@ -164,7 +166,7 @@ class _Collector:
             lifts=lifts,
             evidence=evidence,
             documents=weighed.rows.documents[weighed.candidates],
-            compares=asked.compares,
+            compares=asked[0].compares,
             candidates=weighed.candidates,
             rows=rows,
             reranker=None if self.reranking is None else self.reranking.caller.reranker.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from spanwise.config import disable_telemetry
 from spanwise.parsers.pdf.ocr import OcrLine, OcrWord
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class RapidOcr:
     dots_per_inch = 200
 
     def __init__(self) -> None:
+        disable_telemetry()
         from rapidocr import RapidOCR
 
         self._engine = RapidOCR(params={"Global.log_level": "error"})

@@ -25,6 +25,7 @@ from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudg
 from spanwise.parsers.detect import detect_format
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
+from spanwise.parsers.process.landlock import restrict
 from spanwise.parsers.process.protocol import (
     Header,
     encode_error,
@@ -44,9 +45,12 @@ def main(arguments: list[str]) -> None:
     """Answer requests until the input ends.
 
     Args:
-        arguments: Limit of the address space in bytes.
+        arguments: Limit of the address space in bytes, and the folder for temporary files where
+            this process may write nowhere else, "" for no such limit.
     """
     _limit_memory(int(arguments[0]))
+    if arguments[1]:
+        restrict(arguments[1])
     requests, answers = _take_streams()
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     write_frame(answers, header={"ready": True}, payload=b"")
