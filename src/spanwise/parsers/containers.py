@@ -18,6 +18,7 @@ from pathlib import Path
 
 from spanwise.core.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
+from spanwise.parsers.expansion import MAX_RATIO, is_bomb
 from spanwise.parsers.parsed import Source, Step
 
 __all__ = [
@@ -29,8 +30,6 @@ __all__ = [
     "Unpacked",
 ]
 
-_MAX_RATIO = 1000
-_RATIO_FLOOR_BYTES = 50_000_000
 _MAX_NAME_CHARS = 500
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 
@@ -194,10 +193,10 @@ class MemberFolder:
             raise self.source.error(
                 "too_large", f"it has more than max_file_bytes={self.max_member_bytes} bytes"
             )
-        if size > _RATIO_FLOOR_BYTES and size > _MAX_RATIO * packed_bytes:
+        if is_bomb(size, packed_bytes=packed_bytes):
             raise self.source.error(
                 "too_large",
-                f"it unpacks to more than {_MAX_RATIO} times its size, as no honest file does",
+                f"it unpacks to more than {MAX_RATIO} times its size, as no honest file does",
             )
 
     def lose(self, name: str, code: DocumentErrorCode, cause: str) -> None:
