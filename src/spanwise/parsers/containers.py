@@ -18,7 +18,7 @@ from pathlib import Path
 
 from spanwise.core.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
-from spanwise.parsers.expansion import MAX_RATIO, is_bomb
+from spanwise.parsers.expansion import MAX_RATIO, Limit, is_bomb
 from spanwise.parsers.parsed import Source, Step
 
 __all__ = [
@@ -63,8 +63,9 @@ class UnpackBudget:
     """Where members go, and what all of them together may take."""
 
     into: Path
-    max_members: int
-    max_bytes: int
+    members: Limit
+    unpacked: Limit
+    """Bytes of all members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +166,11 @@ class MemberFolder:
 
     def _count(self) -> None:
         self._entries += 1
-        if self._entries > self.budget.max_members:
+        limit = self.budget.members
+        if self._entries > limit.most:
             raise _StoppedError(
-                f"it has more than max_members={self.budget.max_members} members that are left to "
-                "be read; raise that limit, or unpack it and add the folder"
+                f"it has more than the {limit.most} members that are left of {limit.option}; "
+                "raise that limit, or unpack it and add the folder"
             )
 
     def _write(self, file: Path, pieces: Iterable[bytes], *, packed_bytes: int) -> int:
@@ -177,11 +179,11 @@ class MemberFolder:
             for piece in pieces:
                 size += len(piece)
                 self._written += len(piece)
-                if self._written > self.budget.max_bytes:
+                limit = self.budget.unpacked
+                if self._written > limit.most:
                     raise _StoppedError(
-                        f"its members have more than the {self.budget.max_bytes} bytes that are "
-                        "left of max_container_bytes; raise that limit, or unpack it and add the "
-                        "folder"
+                        f"its members have more than the {limit.most} bytes that are left of "
+                        f"{limit.option}; raise that limit, or unpack it and add the folder"
                     )
                 self._check_size(size, packed_bytes)
                 stream.write(piece)
