@@ -17,6 +17,7 @@ class ExitCode(IntEnum):
     NOTHING_FOUND = 4
     INTERRUPTED = 130
     BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -27,5 +28,6 @@ MEANINGS = {
     ExitCode.NOTHING_FOUND: "nothing was found; or `locate` found a text edited or gone",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged stays",
     ExitCode.BROKEN_PIPE: "the reader of the output went away",
+    ExitCode.TERMINATED: "ended by SIGTERM; what was acknowledged stays",
 }
 """One line a code, for help and documentation."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from spanwise.cli.failures import Interrupted
+from spanwise.cli.failures import Interrupted, Terminated
 from spanwise.cli.layout import STATUSES, Page, count, duration
 from spanwise.cli.progress import IngestBar
 from spanwise.cli.usage import usage_words
@@ -113,20 +113,26 @@ def target(
 
 @contextmanager
 def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
-    """Open a progress bar; after Ctrl-C, say what stays.
+    """Open a progress bar; after Ctrl-C or SIGTERM, say what stays.
 
     Raises:
         Interrupted: In place of KeyboardInterrupt.
+        Terminated: The same one with a message.
     """
     with IngestBar(quiet=quiet) as bar:
         try:
             yield bar
-        except KeyboardInterrupt as interruption:
-            raise Interrupted(
-                f"interrupted: {count(bar.acknowledged, 'document')} of this run "
+        except (KeyboardInterrupt, Terminated) as ending:
+            kind: type[Interrupted | Terminated] = Interrupted
+            said = "interrupted"
+            if isinstance(ending, Terminated):
+                kind = Terminated
+                said = "ended by SIGTERM"
+            raise kind(
+                f"{said}: {count(bar.acknowledged, 'document')} of this run "
                 f"{'is' if bar.acknowledged == 1 else 'are'} in {path} and stay there; "
                 "run the same command again to go on"
-            ) from interruption
+            ) from ending
 
 
 def draw_failures(report: IngestReport) -> None:

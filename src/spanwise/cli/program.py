@@ -30,7 +30,7 @@ from spanwise.cli.commands.sync import sync
 from spanwise.cli.commands.threads import threads
 from spanwise.cli.commands.tune import tune
 from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Failure, describe_failure
+from spanwise.cli.failures import Failure, Terminated, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.log import drawn_warnings
@@ -114,8 +114,8 @@ def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
 
     Args:
         arguments: What follows the program's name.
-        listen: Called when an interruption can be reported; raises KeyboardInterrupt for one that
-            came before.
+        listen: Called when a signal can be reported; raises KeyboardInterrupt or `Terminated` for
+            one that came before.
     """
     sys.stdout = _prepared(sys.stdout)
     sys.stderr = _prepared(sys.stderr)
@@ -126,7 +126,7 @@ def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _after_broken_pipe()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, Terminated) as error:
         if wants_traceback() and describe_failure(error).code == "internal":
             raise
         return _report(error, as_json=_wants_json(arguments))

@@ -35,6 +35,7 @@ from spanwise.ingest.unfinished import (
     embedding_failure,
     note_not_begun,
     note_too_costly,
+    out_of_memory,
 )
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
@@ -149,6 +150,8 @@ class Ingestor:
                     tally.note(source, outcome())
                 except DocumentError as error:
                     tally.note_failure(source, error)
+                except MemoryError:
+                    tally.note_failure(source, out_of_memory(source))
         for record in _gone(job, tally):
             tally.note(record, "removed")
         return self._report(job, tally)
@@ -237,6 +240,7 @@ class Ingestor:
         ):
             for (source, _), drafted in drafts:
                 outcome: Outcome = "unchanged"
+                draft = None  # a large one is not held while the next one is made
                 try:
                     draft = drafted()
                     tally.check_id(source)
@@ -248,6 +252,8 @@ class Ingestor:
                         note_not_begun(sources, source, tally)
                         _let_end(drafts, job.enricher)
                         return False
+                except MemoryError:
+                    tally.note_failure(source, out_of_memory(source))
                 except CostLimitError as error:
                     note_too_costly(sources, source, tally, error)
                     _let_end(drafts, job.enricher)

@@ -115,10 +115,17 @@ class Tally:
             )
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
-        """Note what cannot be taken in; a member that no parser reads is counted with its like."""
+        """Note what cannot be taken in.
+
+        A member that no parser reads is counted with its like. What is no regular file in a folder
+        is skipped with a warning.
+        """
         if isinstance(source, Source) and source.is_member and error.code in _SET_ASIDE:
             reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
             self._count_aside(source, reason)
+        elif isinstance(source, DocumentError) and error.code == "unsupported":
+            reason = str(error).removeprefix(f"{error.source}: ")
+            self.warnings.append(f"{error.source}: left out: {reason}")
         else:
             self.fail(error)
         self.note(source, "failed")

@@ -1,4 +1,4 @@
-"""What a run does not take in, because an embedder fails or a model would cost too much.
+"""What a run does not take in: an embedder fails, a model would cost too much, memory runs out.
 
 Rules:
     A document whose text the embedder refuses fails alone.
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from spanwise.ingest.tally import Tally
     from spanwise.types import Document
 
-__all__ = ["FailuresInRow", "embedding_failure", "note_not_begun", "note_too_costly"]
+__all__ = [
+    "FailuresInRow",
+    "embedding_failure",
+    "note_not_begun",
+    "note_too_costly",
+    "out_of_memory",
+]
 
 _MOST_IN_ROW = 3
 _REFUSED = frozenset({400, 413, 422})
@@ -36,6 +42,17 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
         f"{location}: not taken in, as its chunks could not be embedded: {error}",
         source=location,
         code="not_embedded",
+    )
+
+
+def out_of_memory(source: Source | DocumentError) -> DocumentError:
+    """Return what keeps a document out that needs more memory than there is."""
+    location = source.location if isinstance(source, Source) else source.source
+    return DocumentError(
+        f"{location}: not taken in, as memory ran out; close other programs, split the document, "
+        "or lower max_text_bytes to refuse documents as large as this one",
+        source=location,
+        code="too_large",
     )
 
 

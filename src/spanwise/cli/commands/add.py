@@ -84,6 +84,7 @@ class _AddArguments(MakingArguments):
         ExitCode.SOME_FAILED,
         ExitCode.NOTHING_FOUND,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))

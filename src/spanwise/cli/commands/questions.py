@@ -87,6 +87,7 @@ def questions() -> None:
         ExitCode.USAGE,
         ExitCode.NOTHING_FOUND,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @knowledge_base_option

@@ -66,6 +66,7 @@ class _SyncArguments(MakingArguments):
         ExitCode.USAGE,
         ExitCode.SOME_FAILED,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @click.argument("folder", type=click.Path(readable=False))

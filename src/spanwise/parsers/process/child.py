@@ -39,7 +39,7 @@ _END_SECONDS = 1.0
 _MAX_LOST_PAGES = 10
 _MAX_HUNG_PAGES = 3
 """Pages on which a parser may die, or hang, before the document is given up."""
-_HEADER_BYTES = 1 << 28
+_HEADER_BYTES = 1 << 27
 _LOG_BYTES = 1 << 16
 """Of the end of the log, which is read: a library may have printed without end."""
 _PASSED_VARIABLES = frozenset(
