@@ -30,9 +30,9 @@ def open_store(path: str | Path, *, create: bool) -> Store:
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()
-    from spanwise.stores.embedded import open_embedded
+    from spanwise.stores.readers import open_folder
 
-    return open_embedded(Path(path).absolute(), create=create)
+    return open_folder(Path(path).absolute(), create=create)
 
 
 def named_embedder(

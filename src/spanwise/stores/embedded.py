@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,10 +29,17 @@ from spanwise.filters import Filter
 from spanwise.stores import truth
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
 from spanwise.stores.doctor import check_store
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
-from spanwise.stores.folder import INDEX_NAME, TRUTH_NAME, check_database_file, make_folder
+from spanwise.stores.folder import (
+    INDEX_NAME,
+    TRUTH_NAME,
+    check_database_file,
+    make_database,
+    make_folder,
+    may_write,
+)
 from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, read_packs, renew_signals
@@ -67,6 +73,9 @@ _FOLLOW_ROWS = 500  # so that no search has to build more than this
 def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     """Open the knowledge base in a folder.
 
+    In a folder that cannot be written, the store reads one state of it, and raises
+    StoreChangedError once there is another; `readers.open_folder` returns one that follows.
+
     Args:
         path: The folder, usually `NAME.kb`.
         create: Whether to make it where there is none; its folder must be missing or empty.
@@ -82,19 +91,12 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
             check_database_file(path)
         else:
             make_folder(path, create=create)
-        writable = os.access(path, os.W_OK) and (
-            not database.exists() or os.access(database, os.W_OK)
-        )
-        if writable:
-            database.touch()
+        writable = may_write(path) and (not database.exists() or may_write(database))
+        if writable and not database.exists():
+            make_database(database)
     except OSError as error:
         raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
-    pool = ConnectionPool(database, writable=writable)
-    try:
-        pool.prepare()
-    except BaseException:
-        pool.close()
-        raise
+    pool = open_writer_pool(database) if writable else open_reader_pool(database)
     return EmbeddedStore(path, pool)
 
 
@@ -121,6 +123,20 @@ class EmbeddedStore:
         self._unfollowed_rows = 0
         self._next_flush_rows = _FLUSH_ROWS
         self._has_warned = False
+
+    @property
+    def writable(self) -> bool:
+        """Whether the folder can be written."""
+        return self._pool.writable
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a read that begins now would see all that was committed before."""
+        return self._pool.is_current
+
+    def supersede(self) -> None:
+        """Close the store because another one takes its place; its reads are to be repeated."""
+        self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from spanwise.errors import FormatError
 
-__all__ = ["INDEX_NAME", "TRUTH_NAME", "check_database_file", "make_folder"]
+__all__ = [
+    "INDEX_NAME",
+    "TRUTH_NAME",
+    "check_database_file",
+    "make_database",
+    "make_folder",
+    "may_write",
+]
 
 TRUTH_NAME = "truth.db"
 INDEX_NAME = "index"
+_PRIVATE_MODE = 0o600
 
 
 def check_database_file(path: Path) -> None:
@@ -61,3 +70,13 @@ def make_folder(path: Path, *, create: bool) -> None:
             "makes one, and so does create=True in Python"
         )
     path.mkdir(parents=True, exist_ok=True)
+
+
+def may_write(path: Path) -> bool:
+    """Return whether this process may write a file, or make files in a folder."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def make_database(path: Path) -> None:
+    """Make an empty database that its owner alone may read; one that is there stays as it is."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_MODE))
