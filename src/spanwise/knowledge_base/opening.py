@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
     from spanwise.options import ModelOptions
     from spanwise.ports import Embedder, Store
+    from spanwise.types import Durability
 
 __all__ = ["named_embedder", "open_embedder", "open_store"]
 
 _MEMORY = ":memory:"
 
 
-def open_store(path: str | Path, *, create: bool) -> Store:
+def open_store(path: str | Path, *, create: bool, durability: Durability = "full") -> Store:
     """Return the store of a path; imported here, so that importing Spanwise stays light.
 
     Raises:
@@ -32,7 +33,7 @@ def open_store(path: str | Path, *, create: bool) -> Store:
         return MemoryStore()
     from spanwise.stores.readers import open_folder
 
-    return open_folder(Path(path).absolute(), create=create)
+    return open_folder(Path(path).absolute(), create=create, durability=durability)
 
 
 def named_embedder(

@@ -219,6 +219,14 @@ class Store(OutputCache, Protocol):
             Whether a document was deleted.
         """
 
+    def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
+        """Leave it to the caller when the writes of this thread are forced to the disk.
+
+        Outside of it, a write is on the disk when it returns, as far as the store promises that.
+        Inside, it is visible at once, and on the disk when the function that this gives, or the
+        end of the context, returns.
+        """
+
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
 

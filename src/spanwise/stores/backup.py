@@ -9,7 +9,6 @@ the disk; a process that is killed meanwhile leaves `TARGET.<random>.tmp` behind
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
+from spanwise.stores.disk import is_disk_full
+from spanwise.stores.durability import force_to_disk
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 from spanwise.stores.part_file import sync_folder
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["back_up"]
 
 _STEP_PAGES = 2_048  # 8 MB; writers and the progress come in between
-_PRIMARY_CODE = 0xFF
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Progress = Callable[[int, int], None]
 """Hears the bytes of the database copied, and all of them."""
@@ -66,15 +64,15 @@ def back_up(
             try:
                 _copy_database(source, temporary / database.name, on_progress)
             except sqlite3.Error as error:
-                code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
-                raise _failure(target, error, is_full=code in _FULL) from error
+                is_full = is_disk_full(error, temporary / database.name)
+                raise _failure(target, error, is_full=is_full) from error
         _sync_file(temporary / database.name)
         _copy_index(index.folder, manifest, temporary / index.folder.name)
         sync_folder(temporary)
         temporary.rename(target)
         sync_folder(target.parent)
     except OSError as error:
-        raise _failure(target, error, is_full=error.errno in _FULL_ERRORS) from error
+        raise _failure(target, error, is_full=is_disk_full(error, target)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -123,7 +121,7 @@ def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
 
 def _sync_file(path: Path) -> None:
     with path.open("rb+") as file:
-        os.fsync(file.fileno())
+        force_to_disk(file.fileno())
 
 
 def _failure(target: Path, error: Exception, *, is_full: bool) -> StoreError:

@@ -29,7 +29,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import (
     FormatError,
@@ -38,7 +38,11 @@ from spanwise.errors import (
     StoreError,
     StoreFullError,
 )
+from spanwise.stores.disk import is_disk_full
 from spanwise.stores.schema import migrate, require_version
+
+if TYPE_CHECKING:
+    from spanwise.types import Durability
 
 __all__ = [
     "BUSY_TIMEOUT_SECONDS",
@@ -54,14 +58,6 @@ BUSY_TIMEOUT_SECONDS = 60.0
 """How long a writer waits for the writers of other processes."""
 
 _MAX_IDLE = 8
-_FULL = (sqlite3.SQLITE_FULL,)
-_NOT_WRITTEN = (  # a limit of file size, a quota, or a disk that fills beside the database
-    sqlite3.SQLITE_IOERR_WRITE,
-    sqlite3.SQLITE_IOERR_FSYNC,
-    sqlite3.SQLITE_IOERR_DIR_FSYNC,
-    sqlite3.SQLITE_IOERR_SHMOPEN,
-    sqlite3.SQLITE_IOERR_SHMSIZE,
-)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REFUSED = (  # rule 2
@@ -83,7 +79,7 @@ def translated_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into ours.
 
     Raises:
-        StoreFullError: If the disk is full, or a write failed as on a full disk.
+        StoreFullError: If the disk, a quota or a limit of file size is full.
         StoreBusyError: If another process kept the write lock for too long.
         FormatError: If the file is damaged or no database.
         StoreError: If SQLite cannot go on for another reason.
@@ -91,17 +87,11 @@ def translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        extended_code = getattr(error, "sqlite_errorcode", 0)
-        code = extended_code & _PRIMARY_CODE
-        if code in _FULL:
+        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+        if is_disk_full(error, path):
             raise StoreFullError(
-                f"the disk of {path} is full; nothing of the document in flight was kept: "
-                "free some space and add it again"
-            ) from error
-        if extended_code in _NOT_WRITTEN:
-            raise StoreFullError(
-                f"{path} cannot be written ({error}, {error.sqlite_errorname}): is the disk full, "
-                "or a file size limited? Free some space or raise the limit, and try again"
+                f"the disk of {path} is full, or a file size limited ({error}); nothing of the "
+                "document in flight was kept: free some space or raise the limit, and try again"
             ) from error
         if code in _BUSY:
             raise StoreBusyError(
@@ -112,11 +102,19 @@ def translated_errors(path: Path) -> Iterator[None]:
             raise FormatError(
                 f"{path} is damaged or no knowledge base ({error}); restore it from a backup"
             ) from error
+        if code == sqlite3.SQLITE_IOERR:
+            raise StoreError(
+                f"{path} cannot be read or written: {error} ({error.sqlite_errorname}); check the "
+                "disk and its connection"
+            ) from error
         raise StoreError(f"{path} cannot be read or written: {error}") from error
 
 
-def _set_journal(connection: sqlite3.Connection, path: Path) -> None:
-    """Switch to the write-ahead log; several processes may try to at once."""
+def _set_journal(connection: sqlite3.Connection, path: Path) -> bool:
+    """Switch to the write-ahead log, and return whether there is one.
+
+    Several processes may try to at once.
+    """
     until = time.monotonic() + BUSY_TIMEOUT_SECONDS
     while True:
         try:
@@ -134,6 +132,7 @@ def _set_journal(connection: sqlite3.Connection, path: Path) -> None:
             "other there",
             path,
         )
+    return bool(mode == "wal")
 
 
 class FileState(NamedTuple):
@@ -178,16 +177,25 @@ def _log_holds_commits(path: Path) -> bool:
 class ConnectionPool:
     """Connections to one database."""
 
-    def __init__(self, path: Path, *, writable: bool, unlocked: FileState | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool,
+        durability: Durability = "full",
+        unlocked: FileState | None = None,
+    ) -> None:
         """Remember what to open; nothing is opened yet.
 
         Args:
             path: The database.
             writable: False where the folder cannot be written.
+            durability: What a commit promises if the power fails.
             unlocked: The state of the database if it is read without locks (rule 2).
         """
         self._path = path
         self.writable = writable
+        self._durability = durability
         self._unlocked = unlocked
         self._file = FileState.of(path)
         self._process = os.getpid()
@@ -195,6 +203,8 @@ class ConnectionPool:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._superseded = False
+        self.has_log = True
+        """Whether commits go to a write-ahead log; known once the pool is prepared."""
 
     def _open(self) -> sqlite3.Connection:
         address = self._path.absolute().as_uri()
@@ -202,8 +212,16 @@ class ConnectionPool:
             how = "mode=ro" if self._unlocked is None else "mode=ro&immutable=1"
             return _connect(f"{address}?{how}")
         connection = _connect(f"{address}?mode=rw")
-        connection.execute("pragma synchronous = normal")
+        self._set_synchronous(connection)
         return connection
+
+    def _set_synchronous(self, connection: sqlite3.Connection) -> None:
+        """Let SQLite force to the disk what `durability.LogSync` does not."""
+        if self._durability == "full":  # on macOS alone, for what SQLite itself forces to the disk
+            connection.execute("pragma fullfsync = on")
+            connection.execute("pragma checkpoint_fullfsync = on")
+        forced = self._durability == "full" and not self.has_log
+        connection.execute(f"pragma synchronous = {'full' if forced else 'normal'}")
 
     @property
     def is_current(self) -> bool:
@@ -230,7 +248,8 @@ class ConnectionPool:
         """
         with self.lend() as connection:
             if self.writable:
-                _set_journal(connection, self._path)
+                self.has_log = _set_journal(connection, self._path)
+                self._set_synchronous(connection)
                 migrate(connection, self._path)
             else:
                 require_version(connection, self._path)
@@ -330,13 +349,13 @@ def _changed(path: Path) -> str:
     return f"{path} was changed while it was read without write access; read it again"
 
 
-def open_writer_pool(path: Path) -> ConnectionPool:
+def open_writer_pool(path: Path, *, durability: Durability) -> ConnectionPool:
     """Return a prepared pool for a database that this process may write.
 
     Raises:
         StoreError: As `ConnectionPool.prepare`.
     """
-    return _prepared(ConnectionPool(path, writable=True))
+    return _prepared(ConnectionPool(path, writable=True, durability=durability))
 
 
 def open_reader_pool(path: Path) -> ConnectionPool:

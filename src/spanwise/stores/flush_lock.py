@@ -6,11 +6,14 @@ dies.
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from spanwise.stores.disk import is_disk_full
 
 __all__ = ["flush_lock"]
 
@@ -52,7 +55,8 @@ def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
             if connection is not None:
                 connection.close()
             if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
-                raise OSError(f"the index folder {folder} cannot be written: {error}") from error
+                number = errno.ENOSPC if is_disk_full(error, folder / _LOCK_NAME) else errno.EIO
+                raise OSError(number, f"it cannot be locked: {error}", str(folder)) from error
             if time.monotonic() >= until:
                 return None
             time.sleep(_PAUSE_SECONDS)

@@ -11,7 +11,6 @@ for in a search or a put: whoever has it does the work for all.
 
 from __future__ import annotations
 
-import errno
 import logging
 import sqlite3
 import threading
@@ -25,6 +24,7 @@ import numpy as np
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores.build import Vocabulary, build_part, in_pieces
 from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.disk import is_disk_full
 from spanwise.stores.flush import flush_pending
 from spanwise.stores.flush_lock import flush_lock
 from spanwise.stores.manifest import Manifest, read_manifest
@@ -221,7 +221,7 @@ class Index:
                     )
                 yield
         except OSError as error:
-            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            kind = StoreFullError if is_disk_full(error, self.folder) else StoreError
             raise kind(
                 f"the index {self.folder} cannot be written ({error}); no document is lost"
             ) from error

@@ -20,6 +20,7 @@ from spanwise.stores.embedded import EmbeddedStore, open_embedded
 if TYPE_CHECKING:
     from spanwise.ports import Store
     from spanwise.stores.snapshot import EmbeddedSnapshot
+    from spanwise.types import Durability
 
 __all__ = ["ReadonlyStore", "open_folder"]
 
@@ -27,17 +28,18 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def open_folder(path: Path, *, create: bool = True) -> Store:
+def open_folder(path: Path, *, create: bool = True, durability: Durability = "full") -> Store:
     """Open the knowledge base in a folder, for reading and writing where that is allowed.
 
     Args:
         path: The folder, usually `NAME.kb`.
         create: Whether to make it where there is none; its folder must be missing or empty.
+        durability: As `open_embedded`.
 
     Raises:
         FormatError, StoreError: As `open_embedded`.
     """
-    store = repeated_read(open_embedded)(path, create=create)
+    store = repeated_read(open_embedded)(path, create=create, durability=durability)
     return store if store.writable else ReadonlyStore(path, store)
 
 
@@ -100,6 +102,11 @@ class ReadonlyStore:
         """
         with self.current() as store, store.snapshot() as snapshot:
             yield snapshot
+
+    @contextmanager
+    def group_commits(self) -> Iterator[Callable[[], None]]:
+        """Give a function that does nothing: there are no commits."""
+        yield lambda: None
 
     def close(self) -> None:
         """Release everything; a closed store raises StoreError."""
