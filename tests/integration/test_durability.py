@@ -17,6 +17,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError, StoreError, StoreFullError
+from spanwise.stores import disk as disk_functions
 from spanwise.stores import durability
 from spanwise.stores.durability import LogSync
 from spanwise.stores.embedded import open_embedded
@@ -30,7 +31,7 @@ class Disk:
         self.folder = folder
         self.log = b""
         self.forced = 0
-        self._force = durability.force_to_disk
+        self._force = disk_functions.force_to_disk
 
     def force(self, descriptor: int) -> None:
         """Force a file to the disk."""

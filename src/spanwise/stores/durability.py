@@ -13,40 +13,14 @@ Rules:
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 from spanwise.errors import StoreError, StoreFullError
-from spanwise.stores.disk import is_disk_full
-from spanwise.stores.part_file import sync_folder
+from spanwise.stores.disk import force_to_disk, is_disk_full, sync_folder
 
-__all__ = ["LogSync", "force_to_disk"]
-
-if sys.platform == "darwin":
-    import fcntl
-
-    def force_to_disk(descriptor: int) -> None:
-        """Force a file to the disk, through the cache of the drive.
-
-        Raises:
-            OSError: If that fails.
-        """
-        try:
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        except OSError:  # not every file system offers it
-            os.fsync(descriptor)
-
-else:
-
-    def force_to_disk(descriptor: int) -> None:
-        """Force a file to the disk, through the cache of the drive.
-
-        Raises:
-            OSError: If that fails.
-        """
-        os.fsync(descriptor)
+__all__ = ["LogSync"]
 
 
 class LogSync:

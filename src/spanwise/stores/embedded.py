@@ -31,6 +31,7 @@ from spanwise.stores import truth
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
+from spanwise.stores.disk import make_private
 from spanwise.stores.doctor import check_store
 from spanwise.stores.durability import LogSync
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
@@ -38,7 +39,6 @@ from spanwise.stores.folder import (
     INDEX_NAME,
     TRUTH_NAME,
     check_database_file,
-    make_database,
     make_folder,
     may_write,
 )
@@ -100,7 +100,7 @@ def open_embedded(
             make_folder(path, create=create)
         writable = may_write(path) and (not database.exists() or may_write(database))
         if writable and not database.exists():
-            make_database(database)
+            make_private(database)
     except OSError as error:
         raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
     if not writable:

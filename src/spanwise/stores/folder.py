@@ -6,19 +6,19 @@ import os
 from pathlib import Path
 
 from spanwise.errors import FormatError
+from spanwise.stores.disk import share_as, sync_folder
 
 __all__ = [
     "INDEX_NAME",
     "TRUTH_NAME",
     "check_database_file",
-    "make_database",
     "make_folder",
     "may_write",
+    "share_index_file",
 ]
 
 TRUTH_NAME = "truth.db"
 INDEX_NAME = "index"
-_PRIVATE_MODE = 0o600
 
 
 def check_database_file(path: Path) -> None:
@@ -69,7 +69,10 @@ def make_folder(path: Path, *, create: bool) -> None:
             f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
             "makes one, and so does create=True in Python"
         )
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
 
 
 def may_write(path: Path) -> bool:
@@ -77,6 +80,6 @@ def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def make_database(path: Path) -> None:
-    """Make an empty database that its owner alone may read; one that is there stays as it is."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE_MODE))
+def share_index_file(path: Path) -> None:
+    """Let those read a new file of the index who may read the database."""
+    share_as(path, path.parent.parent / TRUTH_NAME)
