@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.integration.commands import command, environment, spanwise
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError, StoreError, StoreFullError
@@ -215,3 +216,29 @@ def test_the_system_is_asked_to_write_the_log_before_it_is_told(tmp_path: Path) 
         elif '"told ' in line:
             forced.append(clean)
     assert forced == [True] * 8
+
+
+@pytest.mark.skipif(not can_trace(), reason="needs strace")
+def test_a_disk_that_fails_is_not_a_full_disk(tmp_path: Path) -> None:
+    write_texts(tmp_path / "in", 3)
+    failing = ["-e", "trace=pwrite64", "-e", "inject=pwrite64:error=EIO:when=30+"]
+    done = subprocess.run(
+        ["strace", "-f", "--seccomp-bpf", "-o", os.devnull, *failing, *command("add", "in")],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "I/O error" in done.stderr
+    assert "full" not in done.stderr
+
+
+def test_the_command_line_takes_a_durability(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text about granite.")
+    assert spanwise("add", "a.txt", "--durability", "fast", folder=tmp_path).returncode == 0
+    wrong = {"SPANWISE_ADD_DURABILITY": "slow"}
+    done = spanwise("add", "a.txt", folder=tmp_path, extra=wrong)
+    assert done.returncode == 2
+    assert "fast" in done.stderr
