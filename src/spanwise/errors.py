@@ -24,6 +24,7 @@
         ├── UntrustedAddressError   it names a server that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
         └── StoreBusyError     another process holds the write lock for too long
+            └── StoreChangedError   it changed during a read without locks
 
 A message says what happened, the value seen and what to do.
 """
@@ -53,6 +54,7 @@ __all__ = [
     "QueryError",
     "SpanwiseError",
     "StoreBusyError",
+    "StoreChangedError",
     "StoreError",
     "StoreFullError",
     "ThreadNotFoundError",
@@ -221,3 +223,7 @@ class StoreFullError(StoreError):
 
 class StoreBusyError(StoreError):
     """Another process kept the write lock longer than the time to wait."""
+
+
+class StoreChangedError(StoreBusyError):
+    """The knowledge base changed while a process without write access read it; read it again."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from spanwise.cli.failures import Interrupted, Terminated
 from spanwise.cli.layout import STATUSES, Page, count, duration
 from spanwise.cli.progress import IngestBar
 from spanwise.cli.usage import usage_words
+from spanwise.types import Durability
 
 if TYPE_CHECKING:
     from spanwise.types import IngestReport
@@ -75,6 +76,14 @@ def ingest_options(command: _Command) -> _Command:
             show_default=True,
             help="Who reads pages that are pictures of text: rapidocr, tesseract (with languages: "
             "tesseract:deu+eng), auto for the first of them that is installed, or off.",
+        ),
+        click.option(
+            "--durability",
+            type=click.Choice(get_args(Durability)),
+            default="full",
+            show_default=True,
+            help="full: a document that is reported survives a power failure; fast: the operating "
+            "system writes it within seconds.",
         ),
     )
     for option in reversed(options):

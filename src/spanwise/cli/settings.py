@@ -24,6 +24,7 @@ _OPTIONS = {
     "excerpts.excerpt_tokens": {"excerpts": "excerpt_tokens"},
     "add.include": {"add": "include", "sync": "include"},
     "add.exclude": {"add": "exclude", "sync": "exclude"},
+    "add.durability": {"add": "durability", "sync": "durability"},
     "rerank.model": dict.fromkeys(("search", "explain", "excerpts", "ask"), "rerank"),
     "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
     "parse.parser": {"add": "parser", "sync": "parser"},

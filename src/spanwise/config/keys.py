@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from spanwise.errors import OptionError
 from spanwise.options import (
@@ -18,6 +18,7 @@ from spanwise.options import (
     SearchOptions,
     SegmentOptions,
 )
+from spanwise.types import Durability
 
 __all__ = ["KEYS", "Key", "Value"]
 
@@ -83,6 +84,12 @@ def _limits(
 def _named_folder(value: str) -> object:
     if not value.strip() or "\0" in value:
         raise OptionError("name a folder, or leave it out")
+    return value
+
+
+def _durability(value: str) -> object:
+    if value not in get_args(Durability):
+        raise OptionError(f"it must be one of {', '.join(get_args(Durability))}")
     return value
 
 
@@ -161,6 +168,12 @@ KEYS: tuple[Key, ...] = (
         default=(),
         meaning="Packs of a new knowledge base: names, or files, in a file from the folder of that "
         'file; empty for those that come with Spanwise, "none" for none.',
+    ),
+    Key(
+        name="add.durability",
+        default="full",
+        meaning="Whether what `add` and `sync` report survives a power failure: full or fast.",
+        check=_durability,
     ),
     Key(
         name="llm.model",

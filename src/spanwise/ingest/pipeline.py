@@ -103,6 +103,14 @@ class Ingestor:
             ModelKeyError: If the provider of a model refuses the key; as for StoreError.
         """
         tally = self._new_tally(job)
+        with self.store.group_commits() as commit, tally.telling_after(commit):
+            self._bring_in_step(job, tally, records)
+        return self._report(job, tally)
+
+    def _bring_in_step(
+        self, job: IngestJob, tally: Tally, records: Mapping[str, DocumentRecord] | None
+    ) -> None:
+        """Take in what is new or changed, then remove what is gone."""
         changed = []
         with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
@@ -111,12 +119,11 @@ class Ingestor:
                 else:
                     changed.append((source, verdict))
         if changed and not self._take_in(changed, job, tally, records):
-            return self._report(job, tally)
+            return
         for record in _gone(job, tally):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
                 tally.note(record, "removed")
-        return self._report(job, tally)
 
     def foresee(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from spanwise.errors import OptionError
 from spanwise.filters.tree import MAX_DIGITS, kind_of
 from spanwise.plain import shown
-from spanwise.types import GivenParts, Scalar
+from spanwise.types import Durability, GivenParts, Scalar
 
 __all__ = [
+    "checked_durability",
     "checked_given",
     "checked_id",
     "checked_list",
@@ -52,6 +53,17 @@ def checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
         raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
     return Path(path)
+
+
+def checked_durability(given: Durability) -> Durability:
+    """Return a durability.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if given not in get_args(Durability):
+        raise OptionError(f"durability is {given!r}; it must be one of {get_args(Durability)}")
+    return given
 
 
 def checked_media_type(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from spanwise.errors import OptionError
 from spanwise.knowledge_base.adding import Adding
 from spanwise.knowledge_base.answering import Answering
-from spanwise.knowledge_base.checks import checked_path
+from spanwise.knowledge_base.checks import checked_durability, checked_path
 from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
 from spanwise.knowledge_base.opening import approve_embedder, named_embedder, open_store
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spanwise.types import (
         BackupReport,
         CheckReport,
+        Durability,
         KnowledgeBaseInfo,
         Segment,
     )
@@ -46,8 +47,8 @@ __all__ = ["KnowledgeBase"]
 class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThreads):
     """Documents and everything derived from them, in one folder.
 
-    Safe for use by several threads and processes at once. Closing waits for nothing: what `add`
-    has returned, or told `on_document`, is on disk.
+    Safe for use by several threads and processes at once. What `add` has returned, or told
+    `on_document`, is on the disk and survives a power failure, unless `durability` is "fast".
     """
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
@@ -64,6 +65,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         fetch: FetchOptions | None = None,
         models: ModelOptions | None = None,
         tuning: str | Path | None = None,
+        durability: Durability = "full",
         listener: Listener | None = None,
     ) -> None:
         """Open a knowledge base, or make it.
@@ -86,6 +88,9 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             models: How models are called: limits, further calls, money.
             tuning: File of settings that `spanwise tune` wrote for these documents; None for the
                 shipped ones. Not recorded. A new knowledge base gets the chunks that it wants.
+            durability: "full": what is acknowledged survives a power failure. "fast": the operating
+                system writes it within seconds; a power failure may lose the last writes, and
+                never leaves half a document. A killed process loses nothing with either.
             listener: Hears the steps of searches, and the calls of models of an ingest.
 
         Raises:
@@ -116,7 +121,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             packs=packs,
             is_new=is_new,
         )
-        self._store = open_store(path, create=create)
+        self._store = open_store(path, create=create, durability=checked_durability(durability))
         try:
             self._settings = settle(self._store, wanted, embedder=embedder)
             if self._tuning is not None:
@@ -210,6 +215,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             chunks=chunks,
             packs=(),
             models=self._models,
+            durability="fast",
         )
         try:
             other.packs.adopt(self.packs)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
     from spanwise.options import ModelOptions
     from spanwise.ports import Embedder, Store
+    from spanwise.types import Durability
 
 __all__ = ["approve_embedder", "named_embedder", "open_embedder", "open_store"]
 
@@ -29,7 +30,7 @@ _MEMORY = ":memory:"
 _log = logging.getLogger("spanwise")
 
 
-def open_store(path: str | Path, *, create: bool) -> Store:
+def open_store(path: str | Path, *, create: bool, durability: Durability = "full") -> Store:
     """Return the store of a path; imported here, so that importing Spanwise stays light.
 
     Raises:
@@ -40,9 +41,9 @@ def open_store(path: str | Path, *, create: bool) -> Store:
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()
-    from spanwise.stores.embedded import open_embedded
+    from spanwise.stores.readers import open_folder
 
-    return open_embedded(Path(path).absolute(), create=create)
+    return open_folder(Path(path).absolute(), create=create, durability=durability)
 
 
 def named_embedder(

@@ -24,6 +24,7 @@ from spanwise.ports.stores import (
     Searchable,
     Snapshot,
     Store,
+    repeated_read,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "Snapshot",
     "Store",
     "Tokenizer",
+    "repeated_read",
 ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spanwise.calls.embedding import embedding_usage, one_side
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.options import SegmentOptions
+from spanwise.ports import repeated_read
 from spanwise.providers.tokens import make_tokenizer
 from spanwise.query.evidence import gather
 from spanwise.query.excerpts import Excerpter, Excerpts
@@ -95,6 +96,7 @@ class Searcher:
     falls_back: bool = True
     """Whether a search goes on by keywords alone where its embedder fails, and says so."""
 
+    @repeated_read
     def search(
         self,
         text: str,
@@ -123,6 +125,7 @@ class Searcher:
                 reranking=reranking,
             )[0]
 
+    @repeated_read
     def explain(
         self,
         text: str,
@@ -149,6 +152,7 @@ class Searcher:
             )
             return explain_search(result, extractor=extractor, options=options)
 
+    @repeated_read
     def excerpts(
         self,
         text: str,

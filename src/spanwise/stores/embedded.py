@@ -3,6 +3,7 @@
 Rules:
     `truth.db` (SQLite) holds all that matters; `index/` can be deleted at any time.
     A document is written in one transaction; the index follows by itself.
+    A write is on the disk when it returns, unless its thread groups commits (`durability`).
     Any number of threads and processes may read and write; the writers of a process take turns
     here, those of different processes in SQLite. After a fork, open the store again.
     In a folder that cannot be written, everything but writing works.
@@ -11,7 +12,6 @@ Rules:
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,10 +30,18 @@ from spanwise.filters import Filter
 from spanwise.stores import truth
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
+from spanwise.stores.disk import make_private
 from spanwise.stores.doctor import check_store
+from spanwise.stores.durability import LogSync
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
-from spanwise.stores.folder import INDEX_NAME, TRUTH_NAME, check_database_file, make_folder
+from spanwise.stores.folder import (
+    INDEX_NAME,
+    TRUTH_NAME,
+    check_database_file,
+    make_folder,
+    may_write,
+)
 from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, read_packs, renew_signals
@@ -44,6 +52,7 @@ from spanwise.types import (
     Chunk,
     Document,
     DocumentRecord,
+    Durability,
     Section,
     Thread,
     ThreadInfo,
@@ -64,12 +73,19 @@ _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # so that no search has to build more than this
 
 
-def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
+def open_embedded(
+    path: Path, *, create: bool = True, durability: Durability = "full"
+) -> EmbeddedStore:
     """Open the knowledge base in a folder.
+
+    In a folder that cannot be written, the store reads one state of it, and raises
+    StoreChangedError once there is another; `readers.open_folder` returns one that follows.
 
     Args:
         path: The folder, usually `NAME.kb`.
         create: Whether to make it where there is none; its folder must be missing or empty.
+        durability: What is on the disk when a write returns; "fast" leaves it to the operating
+            system when.
 
     Raises:
         FormatError: If there is something else, nothing (and `create` is False), a knowledge
@@ -82,20 +98,22 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
             check_database_file(path)
         else:
             make_folder(path, create=create)
-        writable = os.access(path, os.W_OK) and (
-            not database.exists() or os.access(database, os.W_OK)
-        )
-        if writable:
-            database.touch()
+        writable = may_write(path) and (not database.exists() or may_write(database))
+        if writable and not database.exists():
+            make_private(database)
     except OSError as error:
         raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
-    pool = ConnectionPool(database, writable=writable)
-    try:
-        pool.prepare()
-    except BaseException:
-        pool.close()
-        raise
-    return EmbeddedStore(path, pool)
+    if not writable:
+        return EmbeddedStore(path, open_reader_pool(database))
+    pool = open_writer_pool(database, durability=durability)
+    forced = durability == "full" and pool.has_log
+    return EmbeddedStore(path, pool, log_sync=LogSync(database) if forced else None)
+
+
+class _Grouping(threading.local):
+    """Whether a thread groups its commits."""
+
+    is_open = False
 
 
 class EmbeddedStore:
@@ -105,22 +123,41 @@ class EmbeddedStore:
     a usual chunk in terms, as `core.scores` wants it) before the first document.
     """
 
-    def __init__(self, path: Path, pool: ConnectionPool) -> None:
+    def __init__(
+        self, path: Path, pool: ConnectionPool, *, log_sync: LogSync | None = None
+    ) -> None:
         """Bind the folder; use `open_embedded`.
 
         Args:
             path: The folder.
             pool: Connections to its database, prepared.
+            log_sync: Forces commits to the disk; None where nothing or SQLite itself does.
         """
         self._path = path
         self._pool = pool
         self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
         self._write_lock = threading.Lock()
+        self._log_sync = log_sync
+        self._grouping = _Grouping()
         self._unflushed_rows = 0
         self._unfollowed_rows = 0
         self._next_flush_rows = _FLUSH_ROWS
         self._has_warned = False
+
+    @property
+    def writable(self) -> bool:
+        """Whether the folder can be written."""
+        return self._pool.writable
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a read that begins now would see all that was committed before."""
+        return self._pool.is_current
+
+    def supersede(self) -> None:
+        """Close the store because another one takes its place; its reads are to be repeated."""
+        self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""
@@ -156,13 +193,36 @@ class EmbeddedStore:
             return list_signals(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction; it is committed at the end, or nothing of it is kept."""
+    def _writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Open a write transaction; it is committed at the end, or nothing of it is kept.
+
+        Args:
+            durable: Whether it is on the disk then, unless this thread groups its commits.
+        """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:
             connection.execute("begin immediate")
             yield connection
             connection.execute("commit")
+        if durable and not self._grouping.is_open:
+            self._sync()
+
+    def _sync(self) -> None:
+        if self._log_sync is not None:
+            self._log_sync.sync()
+
+    @contextmanager
+    def group_commits(self) -> Iterator[Callable[[], None]]:
+        """Leave it to the caller when the commits of this thread are forced to the disk.
+
+        Gives a function that does so; at the end it is done in any case.
+        """
+        self._grouping.is_open = True
+        try:
+            yield self._sync
+        finally:
+            self._grouping.is_open = False
+            self._sync()
 
     def _check_writable(self) -> None:
         self._pool.check_open()
@@ -324,7 +384,7 @@ class EmbeddedStore:
         if not self._pool.writable:
             self._warn_unkept()
             return
-        with self._writing() as connection:
+        with self._writing(durable=False) as connection:  # a cache
             insert_output(connection, key, output, task=task, model=model)
 
     def _warn_unkept(self) -> None:

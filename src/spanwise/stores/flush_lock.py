@@ -1,4 +1,4 @@
-"""The lock of whoever writes index parts: an exclusive transaction on a database of its own.
+"""The lock of a folder that one process writes: an exclusive transaction on a database of its own.
 
 Works on every platform without a dependency, and the operating system frees it when its holder
 dies.
@@ -6,15 +6,19 @@ dies.
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["flush_lock"]
+from spanwise.stores.disk import is_disk_full, make_private, share_as
+from spanwise.stores.folder import share_index_file
 
-_LOCK_NAME = "lock.db"
+__all__ = ["LOCK_NAME", "flush_lock"]
+
+LOCK_NAME = "lock.db"
 _PAUSE_SECONDS = 0.02
 _PRIMARY_CODE = 0xFF
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -39,20 +43,32 @@ def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
             connection.close()  # rolls back, which frees the lock
 
 
+def _make(folder: Path) -> None:
+    """Make the folder and the file of the lock, for those who use the knowledge base."""
+    if not folder.exists():
+        folder.mkdir(exist_ok=True)
+        share_as(folder, folder.parent)
+    path = folder / LOCK_NAME
+    if not path.exists():
+        make_private(path)
+        share_index_file(path)
+
+
 def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
-    folder.mkdir(exist_ok=True)
+    _make(folder)
     while True:
         connection = None
         try:
             connection = sqlite3.connect(
-                folder / _LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
+                folder / LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
             )
             connection.execute("begin exclusive")
         except sqlite3.OperationalError as error:
             if connection is not None:
                 connection.close()
             if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
-                raise OSError(f"the index folder {folder} cannot be written: {error}") from error
+                number = errno.ENOSPC if is_disk_full(error, folder / LOCK_NAME) else errno.EIO
+                raise OSError(number, f"it cannot be locked: {error}", str(folder)) from error
             if time.monotonic() >= until:
                 return None
             time.sleep(_PAUSE_SECONDS)

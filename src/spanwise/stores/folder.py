@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from spanwise.errors import FormatError
+from spanwise.stores.disk import share_as, sync_folder
 
-__all__ = ["INDEX_NAME", "TRUTH_NAME", "check_database_file", "make_folder"]
+__all__ = [
+    "INDEX_NAME",
+    "TRUTH_NAME",
+    "check_database_file",
+    "make_folder",
+    "may_write",
+    "share_index_file",
+]
 
 TRUTH_NAME = "truth.db"
 INDEX_NAME = "index"
@@ -60,4 +69,17 @@ def make_folder(path: Path, *, create: bool) -> None:
             f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
             "makes one, and so does create=True in Python"
         )
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync_folder(made.parent)
+
+
+def may_write(path: Path) -> bool:
+    """Return whether this process may write a file, or make files in a folder."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def share_index_file(path: Path) -> None:
+    """Let those read a new file of the index who may read the database."""
+    share_as(path, path.parent.parent / TRUTH_NAME)

@@ -11,7 +11,6 @@ for in a search or a put: whoever has it does the work for all.
 
 from __future__ import annotations
 
-import errno
 import logging
 import sqlite3
 import threading
@@ -25,6 +24,7 @@ import numpy as np
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores.build import Vocabulary, build_part, in_pieces
 from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.disk import is_disk_full
 from spanwise.stores.flush import flush_pending
 from spanwise.stores.flush_lock import flush_lock
 from spanwise.stores.manifest import Manifest, read_manifest
@@ -145,9 +145,14 @@ class Index:
                 manifest = read_manifest(self.folder)
                 connection = stack.enter_context(self.pool.lend())
                 connection.execute("begin")
-                allow_large = attempt == _MAX_ATTEMPTS - 1 or not self.pool.writable
+                is_last = attempt == _MAX_ATTEMPTS - 1
                 try:
-                    view = self._view(connection, manifest, allow_large=allow_large)
+                    view = self._view(
+                        connection,
+                        manifest,
+                        allow_large=is_last or not self.pool.writable,
+                        allow_stale=is_last,
+                    )
                 except (_BehindError, _StaleError) as error:
                     behind = isinstance(error, _BehindError)
                 else:
@@ -216,19 +221,25 @@ class Index:
                     )
                 yield
         except OSError as error:
-            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            kind = StoreFullError if is_disk_full(error, self.folder) else StoreError
             raise kind(
                 f"the index {self.folder} cannot be written ({error}); no document is lost"
             ) from error
 
     def _view(
-        self, connection: sqlite3.Connection, manifest: Manifest, *, allow_large: bool
+        self,
+        connection: sqlite3.Connection,
+        manifest: Manifest,
+        *,
+        allow_large: bool,
+        allow_stale: bool = False,
     ) -> View:
         """Return the view of a read transaction; no document of it is missing.
 
         Raises:
             _BehindError: If much is missing and `allow_large` is False.
-            _StaleError: If a file is gone because there is a newer manifest.
+            _StaleError: If a file is gone because there is a newer manifest, and `allow_stale` is
+                False.
         """
         living = self.living(connection)
         latest = self._latest
@@ -239,7 +250,7 @@ class Index:
             view = _located(living, disk, self._delta)
             if len(view.missing):
                 lost = len(disk.names) < len(manifest.parts)
-                if lost and not allow_large and read_manifest(self.folder) != manifest:
+                if lost and not allow_stale and read_manifest(self.folder) != manifest:
                     raise _StaleError
                 rows = int(living.chunks[view.missing].sum())
                 if rows > _MAX_DELTA_ROWS:
@@ -268,7 +279,7 @@ class Index:
         if not len(numbers):
             return []
         try:
-            view = self._view(connection, manifest, allow_large=False)
+            view = self._view(connection, manifest, allow_large=False, allow_stale=True)
         except _BehindError:
             view = None
         if view is not None:

@@ -9,14 +9,14 @@ were made by other rules, or by another version of the stemmers.
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spanwise.core.terms import terms_version
-from spanwise.stores.part_file import sync_folder
+from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
+from spanwise.stores.folder import share_index_file
 
 __all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
 
@@ -91,10 +91,11 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     path = folder / MANIFEST_NAME
     temporary = path.with_suffix(".tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=private_opener) as file:
             file.write(json.dumps(fields, indent=1).encode("utf-8"))
             file.flush()
-            os.fsync(file.fileno())
+            force_to_disk(file.fileno())
+        share_index_file(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanwise.errors import FormatError
+from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
+from spanwise.stores.folder import share_index_file
 from spanwise.stores.part import Part, Postings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["check_part_file", "open_part", "sync_folder", "write_part"]
+__all__ = ["check_part_file", "open_part", "write_part"]
 
 PART_FORMAT = 2
 _MAGIC = b"SPANPART"
@@ -90,7 +92,7 @@ def write_part(part: Part, path: Path) -> int:
     header, offsets, size = _lay_out(described, arrays)
     temporary = path.with_suffix(".tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=private_opener) as file:
             file.write(_MAGIC + len(header).to_bytes(4, "little"))
             file.write(zlib.crc32(header).to_bytes(4, "little") + header)
             for (_, array), offset in zip(arrays, offsets, strict=True):
@@ -98,7 +100,8 @@ def write_part(part: Part, path: Path) -> int:
                 file.write(array.reshape(-1).view(np.uint8).data)
             file.write(bytes(size - file.tell()))
             file.flush()
-            os.fsync(file.fileno())
+            force_to_disk(file.fileno())
+        share_index_file(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -128,20 +131,6 @@ def _lay_out(
 def _header(described: Mapping[str, object], size: int) -> bytes:
     fields = {"format": PART_FORMAT, "bytes": f"{size:016d}", "arrays": described}
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk, where the platform can."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
 
 
 def _read_header(data: mmap.mmap, path: Path) -> dict[str, Any]:

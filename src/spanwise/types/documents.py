@@ -14,6 +14,7 @@ __all__ = [
     "Document",
     "DocumentRecord",
     "DocumentStatus",
+    "Durability",
     "Heading",
     "Page",
     "Scalar",
@@ -26,6 +27,9 @@ Scalar = str | int | float | bool
 
 DocumentStatus = Literal["ok", "partial", "needs_ocr"]
 """Whether the text of a document is whole; "needs_ocr" where pages are pictures of text."""
+
+Durability = Literal["full", "fast"]
+"""Whether an acknowledged write survives a power failure: always, or once the system wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

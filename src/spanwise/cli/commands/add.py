@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise.cli.progress import IngestBar
-    from spanwise.types import IngestReport, Scalar
+    from spanwise.types import Durability, IngestReport, Scalar
 
 __all__ = ["add"]
 
@@ -47,6 +47,7 @@ class _AddArguments(MakingArguments):
     timeout: float
     parser: str
     ocr: str
+    durability: Durability
     allow_private: bool
     ignore_robots: bool
     id: str | None
@@ -171,6 +172,7 @@ def _ingest(
         parse=parse,
         models=models,
         tuning=arguments["tuning"],
+        durability=arguments["durability"],
         listener=bar,
         **making_keywords(path),
     ) as knowledge_base:

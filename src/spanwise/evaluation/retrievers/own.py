@@ -17,6 +17,7 @@ from spanwise.calls.embedding import embedding_usage, one_side
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.ports import repeated_read
 from spanwise.query.questions import read_questions
 from spanwise.query.rerank import rerank
 from spanwise.query.weigh import Scope, search_all
@@ -167,6 +168,7 @@ class BestChunks:
     count: Count
     reranking: Reranking | None
 
+    @repeated_read
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
