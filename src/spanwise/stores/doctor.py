@@ -23,9 +23,9 @@ from spanwise.stores.check import (
     check_documents,
     found,
 )
-from spanwise.stores.check_index import CheckedIndex, check_index, forget_parts
+from spanwise.stores.check_index import CheckedIndex, check_index
 from spanwise.stores.flush import flush_pending
-from spanwise.stores.manifest import read_manifest
+from spanwise.stores.manifest import drop_parts, read_manifest
 from spanwise.types import CheckReport
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _repaired(
     index: Index, findings: Sequence[CheckFinding], checked: CheckedIndex
 ) -> list[CheckFinding]:
     """Make the damaged parts anew; return the findings as they are then."""
-    forget_parts(index, checked.damaged)
+    drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)
     except (ValueError, sqlite3.DatabaseError) as error:

@@ -308,6 +308,7 @@ class EmbeddedStore:
                 view,
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
+                recover=self._index.recover,
             )
 
     def get_output(self, key: str) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import truth
+from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.passages import find_positions, read_passages
 from spanwise.stores.scan import count_terms, scan_view
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbeddedSnapshot"]
 
+_Found = TypeVar("_Found")
+
 
 class EmbeddedSnapshot:
     """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
@@ -35,12 +38,30 @@ class EmbeddedSnapshot:
         *,
         columns: MetadataColumns,
         dimension: int,
+        recover: Callable[[sqlite3.Connection, View, str], View],
     ) -> None:
-        """Bind what a moment consists of; the connection is inside its read transaction."""
+        """Bind what a moment consists of; the connection is inside its read transaction.
+
+        Args:
+            connection: Inside the read transaction.
+            view: The index as the transaction sees it.
+            columns: Metadata of documents, for filters.
+            dimension: Of the vectors, 0 for none.
+            recover: Returns the view without a damaged part, whose documents are built again.
+        """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
+        self._recover = recover
+
+    def _read_index(self, read: Callable[[View], _Found]) -> _Found:
+        """Return what a function reads from the index, from sound parts alone."""
+        while True:
+            try:
+                return read(self._view)
+            except DamagedPartError as error:
+                self._view = self._recover(self._connection, self._view, error.name)
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages of living documents, ascending; "" for what is not known."""
@@ -48,7 +69,8 @@ class EmbeddedSnapshot:
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
-        return count_terms(self._view, terms), self._view.all_chunks
+        counts = self._read_index(lambda view: count_terms(view, terms))
+        return counts, self._view.all_chunks
 
     def scan(
         self,
@@ -67,7 +89,7 @@ class EmbeddedSnapshot:
         if documents is not None:
             named = np.isin(numbers, [self._find(document_id) for document_id in documents])
             scope = named if scope is None else scope & named
-        return scan_view(self._view, query, scope=scope)
+        return self._read_index(lambda view: scan_view(view, query, scope=scope))
 
     def _find(self, document_id: str) -> int:
         found = truth.find_document(self._connection, document_id)
@@ -94,7 +116,9 @@ class EmbeddedSnapshot:
         """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
         if len(vectors):
             self._check_vectors(vectors)
-        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
+        return self._read_index(
+            lambda view: read_passages(view, ranges, terms=terms, vectors=vectors)
+        )
 
     def packs(self) -> str:
         """Return the packs that are recorded, "" for none."""

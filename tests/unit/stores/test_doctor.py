@@ -330,7 +330,7 @@ def write_other_order(path: Path) -> None:
 
 
 LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
-    turn_bits: ("part", "the array "),
+    turn_bits: ("part", "are damaged"),
     cut_short: ("part", "bytes, not"),
     empty: ("part", "is damaged"),
     damage_header: ("part", "is no index part, or is damaged"),
