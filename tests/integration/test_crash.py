@@ -90,12 +90,12 @@ def database(folder: Path) -> Iterator[sqlite3.Connection]:
         ("update vector set data = substr(data, 1, 32)", "half its vectors"),
         ("insert into page values (999, 0, 0, 1, null)", "rows of page belong to no document"),
         (
-            "insert into chunk values (999 << 32, 0, 0, 1, 'x', '', '')",
+            "insert into chunk values (999 << 32, 0, 0, 1, 'x', '', '', 0)",
             "chunks belong to no document",
         ),
-        ("update chunk set text = replace(text, 'part 0', 'part 9')", "was changed"),
-        ("update chunk set tokens = tokens + 1", "chunks of left/1 were changed"),
-        ("update vector set data = zeroblob(length(data))", "vectors, scales are not those"),
+        ("update chunk set text = replace(text, 'part 0', 'part 9')", "finds itself damaged"),
+        ("update chunk set tokens = tokens + 1", "finds itself damaged"),
+        ("update vector set data = zeroblob(length(data))", "finds itself damaged"),
     ],
 )
 def test_a_damaged_document_is_found(folder: Path, statement: str, message: str) -> None:

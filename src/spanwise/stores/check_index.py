@@ -7,7 +7,7 @@ built of these documents now: all of a small part, documents spread evenly over 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -114,10 +114,10 @@ def _part_problem(
         return "its documents are not in order", nothing
     lives = np.isin(part.numbers, living.numbers)
     positions = np.searchsorted(living.numbers, part.numbers[lives])
-    counts = np.diff(part.starts)[lives]
-    if (counts != living.chunks[positions]).any():
-        return "it holds documents with other numbers of chunks than they have", nothing
     comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
+    counts = np.diff(part.starts)[comparable]
+    if (counts != living.chunks[positions[comparable[lives]]]).any():
+        return "it holds documents with other numbers of chunks than they have", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
         kept = np.zeros(part.documents, dtype=bool)

@@ -13,10 +13,11 @@ from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import truth
 from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.checksums import check_contents
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.passages import find_positions, read_passages
 from spanwise.stores.scan import count_terms, scan_view
-from spanwise.stores.signals import read_packs, read_signals
+from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View
 from spanwise.types import Chunk, DocumentRecord, Page, Section
 
@@ -39,6 +40,7 @@ class EmbeddedSnapshot:
         columns: MetadataColumns,
         dimension: int,
         recover: Callable[[sqlite3.Connection, View, str], View],
+        with_signals: set[int],
     ) -> None:
         """Bind what a moment consists of; the connection is inside its read transaction.
 
@@ -48,12 +50,14 @@ class EmbeddedSnapshot:
             columns: Metadata of documents, for filters.
             dimension: Of the vectors, 0 for none.
             recover: Returns the view without a damaged part, whose documents are built again.
+            with_signals: Documents whose signals this process has found complete; it grows.
         """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
         self._recover = recover
+        self._with_signals = with_signals
 
     def _read_index(self, read: Callable[[View], _Found]) -> _Found:
         """Return what a function reads from the index, from sound parts alone."""
@@ -122,13 +126,17 @@ class EmbeddedSnapshot:
 
     def packs(self) -> str:
         """Return the packs that are recorded, "" for none."""
-        return read_packs(self._connection)
+        return truth.read_packs(self._connection)
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
     ) -> NDArray[np.float32]:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
-        find_positions(self._view, [span.handle for span in ranges])
+        handles = [span.handle for span in ranges]
+        find_positions(self._view, handles)
+        for handle in set(handles) - self._with_signals:
+            check_contents(self._connection, handle, "signal")
+            self._with_signals.add(handle)
         return read_signals(self._connection, ranges, landmarks)
 
     def record(self, handle: int) -> DocumentRecord:

@@ -129,12 +129,19 @@ class View:
 
 
 def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
-    """Return where each living document stands; the first part that has it counts."""
+    """Return where each living document stands; the first part that has it counts.
+
+    A part that holds another number of chunks than a document has is not used for it: the document
+    is missing then, and verified when it is built.
+    """
     part_of = np.full(len(living.numbers), -1, dtype=np.int64)
     ordinals = np.zeros(len(living.numbers), dtype=np.int64)
     views = []
     for index, part in enumerate(parts):
         positions = _positions(living.numbers, part.numbers, free=part_of < 0)
+        if len(living.numbers):
+            differs = living.chunks[positions] != np.diff(part.starts)
+            positions[differs] = -1
         used = np.flatnonzero(positions >= 0)
         part_of[positions[used]] = index
         ordinals[positions[used]] = used

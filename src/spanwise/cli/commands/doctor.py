@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_REPAIRABLE = ("manifest", "part", "orphans")
+_REPAIRABLE = ("manifest", "part", "orphans", "outputs")
 
 
 @click.command(
