@@ -145,6 +145,8 @@ def is_seen(path: Path) -> bool:
         return True
     try:
         return not store.check().sound
+    except StoreError:
+        return True
     finally:
         store._pool.close()
 

@@ -255,9 +255,11 @@ def read_numbered(
     """
     found = list(rows)
     key = 1 if table == "section" else 0
-    for row, place in zip(found, places, strict=False):
-        if row[key] != place or not is_sound(row):
-            raise damaged_document(_document_id(connection, number), f"`{table}`")
+    sound = len(found) <= len(places) and all(
+        row[key] == place and is_sound(row) for row, place in zip(found, places, strict=False)
+    )
+    if not sound:
+        raise damaged_document(_document_id(connection, number), f"`{table}`")
     if len(found) < len(places):  # the document ends there, or rows are missing
         whole = places.start == (0 if table == "section" else number << POSITION_BITS)
         check_contents(

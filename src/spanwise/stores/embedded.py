@@ -23,6 +23,7 @@ import numpy as np
 
 from spanwise.errors import (
     ConflictError,
+    FormatError,
     OptionError,
     StoreError,
 )
@@ -92,6 +93,9 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
     pool = ConnectionPool(database, writable=writable)
     try:
         pool.prepare()
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes in its message
+        pool.close()
+        raise FormatError(f"{database} is damaged ({error}); restore it from a backup") from error
     except BaseException:
         pool.close()
         raise
