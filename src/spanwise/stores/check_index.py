@@ -7,7 +7,7 @@ built of these documents now: all of a small part, documents spread evenly over 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,10 @@ from spanwise.stores.manifest import (
     MANIFEST_NAME,
     Manifest,
     is_outdated,
-    read_manifest,
-    write_manifest,
 )
 from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part, Postings
-from spanwise.stores.part_file import check_part_file, open_part
+from spanwise.stores.part import Part
+from spanwise.stores.part_file import open_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from spanwise.stores.index import Index
     from spanwise.types import CheckFinding
 
-__all__ = ["CheckedIndex", "check_index", "forget_parts"]
+__all__ = ["CheckedIndex", "check_index"]
 
 _SAMPLE_ROWS = 3_000  # built again of each part
 _PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair makes it anew"
@@ -73,8 +71,8 @@ def check_index(
     for name in manifest.parts:
         checked.parts += 1
         try:
-            check_part_file(index.folder / name)
             part = open_part(index.folder / name)
+            part.check_all()
             problem, positions = _part_problem(index, connection, part, checked)
         except FileNotFoundError:
             problem = "it is missing"
@@ -116,10 +114,10 @@ def _part_problem(
         return "its documents are not in order", nothing
     lives = np.isin(part.numbers, living.numbers)
     positions = np.searchsorted(living.numbers, part.numbers[lives])
-    counts = np.diff(part.starts)[lives]
-    if (counts != living.chunks[positions]).any():
-        return "it holds documents with other numbers of chunks than they have", nothing
     comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
+    counts = np.diff(part.starts)[comparable]
+    if (counts != living.chunks[positions[comparable[lives]]]).any():
+        return "it holds documents with other numbers of chunks than they have", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
         kept = np.zeros(part.documents, dtype=bool)
@@ -150,19 +148,5 @@ def _differing(part: Part, expected: Part) -> list[str]:
     return [
         name
         for name, one, other in pairs
-        if not isinstance(one, Postings) and not np.array_equal(one, other)
+        if isinstance(one, np.ndarray) and not np.array_equal(one, other)
     ]
-
-
-def forget_parts(index: Index, names: Sequence[str]) -> None:
-    """Take parts out of the manifest, so that a flush makes them anew; its caller has the lock.
-
-    Raises:
-        OSError: If the manifest cannot be written.
-    """
-    manifest = read_manifest(index.folder)
-    kept = tuple(name for name in manifest.parts if name not in names)
-    if kept:
-        write_manifest(index.folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=kept))
-    else:
-        (index.folder / MANIFEST_NAME).unlink(missing_ok=True)

@@ -355,7 +355,7 @@ def open_writer_pool(path: Path, *, durability: Durability) -> ConnectionPool:
     Raises:
         StoreError: As `ConnectionPool.prepare`.
     """
-    return _prepared(ConnectionPool(path, writable=True, durability=durability))
+    return _prepared(ConnectionPool(path, writable=True, durability=durability), path)
 
 
 def open_reader_pool(path: Path) -> ConnectionPool:
@@ -366,7 +366,7 @@ def open_reader_pool(path: Path) -> ConnectionPool:
         StoreError: As `ConnectionPool.prepare`.
     """
     with suppress(StoreChangedError):
-        return _prepared(ConnectionPool(path, writable=False))
+        return _prepared(ConnectionPool(path, writable=False), path)
     state = FileState.settled(path)
     if _log_holds_commits(path):
         time.sleep(_LOG_PAUSE_SECONDS)
@@ -375,12 +375,15 @@ def open_reader_pool(path: Path) -> ConnectionPool:
             f"or {path.name}-wal and {path.name}-shm are not readable; let its owner open it once, "
             "or grant the right to read them"
         )
-    return _prepared(ConnectionPool(path, writable=False, unlocked=state))
+    return _prepared(ConnectionPool(path, writable=False, unlocked=state), path)
 
 
-def _prepared(pool: ConnectionPool) -> ConnectionPool:
+def _prepared(pool: ConnectionPool, path: Path) -> ConnectionPool:
     try:
         pool.prepare()
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes in its message
+        pool.close()
+        raise FormatError(f"{path} is damaged ({error}); restore it from a backup") from error
     except BaseException:
         pool.close()
         raise

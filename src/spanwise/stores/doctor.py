@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.errors import StoreError
+from spanwise.errors import FormatError, StoreError
 from spanwise.stores.check import (
     ORPHAN_TABLES,
     Checked,
@@ -23,9 +23,10 @@ from spanwise.stores.check import (
     check_documents,
     found,
 )
-from spanwise.stores.check_index import CheckedIndex, check_index, forget_parts
+from spanwise.stores.check_index import CheckedIndex, check_index
 from spanwise.stores.flush import flush_pending
-from spanwise.stores.manifest import read_manifest
+from spanwise.stores.manifest import drop_parts, read_manifest
+from spanwise.stores.outputs import delete_damaged_outputs
 from spanwise.types import CheckReport
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
     Args:
         index: Its index, with the connections to `truth.db`.
         path: Its folder.
-        repair: Whether to delete rows that belong to no document and to make damaged parts of the
-            index anew.
+        repair: Whether to delete rows that belong to no document and damaged outputs of models, and
+            to make damaged parts of the index anew.
 
     Raises:
         StoreBusyError: If another process writes the index for too long.
@@ -54,6 +55,9 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
     if repair and any(f.code == "orphans" for f in findings) and not _is_broken(findings):
         _delete_orphans(index)
         findings = [replace(f, repaired=True) if f.code == "orphans" else f for f in findings]
+    if repair and any(f.code == "outputs" for f in findings) and not _is_broken(findings):
+        _delete_outputs(index)
+        findings = [replace(f, repaired=True) if f.code == "outputs" else f for f in findings]
     parts = CheckedIndex(unreadable=frozenset(checked.damaged))
     if not _is_broken(findings) and index.folder.exists():
         findings += _check_index(index, parts, repair=repair)
@@ -102,6 +106,13 @@ def _delete_orphans(index: Index) -> None:
         connection.execute("commit")
 
 
+def _delete_outputs(index: Index) -> None:
+    with index.pool.lend() as connection:
+        connection.execute("begin immediate")
+        delete_damaged_outputs(connection)
+        connection.execute("commit")
+
+
 def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[CheckFinding]:
     with ExitStack() as stack:
         if index.pool.writable:
@@ -119,10 +130,10 @@ def _repaired(
     index: Index, findings: Sequence[CheckFinding], checked: CheckedIndex
 ) -> list[CheckFinding]:
     """Make the damaged parts anew; return the findings as they are then."""
-    forget_parts(index, checked.damaged)
+    drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)
-    except (ValueError, sqlite3.DatabaseError) as error:
+    except (ValueError, FormatError, sqlite3.DatabaseError) as error:
         return [
             replace(f, message=f"{f.message}; that failed ({error}): mend the documents first")
             for f in findings

@@ -44,7 +44,7 @@ from spanwise.stores.folder import (
 )
 from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
-from spanwise.stores.signals import list_signals, read_packs, renew_signals
+from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot
 from spanwise.stores.threads import append_turn, delete_thread, read_thread, read_threads
 from spanwise.types import (
@@ -137,6 +137,7 @@ class EmbeddedStore:
         self._pool = pool
         self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
+        self._with_signals: set[int] = set()
         self._write_lock = threading.Lock()
         self._log_sync = log_sync
         self._grouping = _Grouping()
@@ -247,7 +248,7 @@ class EmbeddedStore:
             settings = self._index.settings(connection)
         check_entry(entry, dimension=settings.dimension)
         with self._writing() as connection:
-            check_packs(entry, recorded=read_packs(connection))
+            check_packs(entry, recorded=truth.read_packs(connection))
             replaced = _make_room(connection, entry.document, replace=replace)
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks)
@@ -368,6 +369,8 @@ class EmbeddedStore:
                 view,
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
+                recover=self._index.recover,
+                with_signals=self._with_signals,
             )
 
     def get_output(self, key: str) -> str | None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError
-from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
+from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
 from spanwise.stores.merge import Source, merge_parts
 from spanwise.stores.part_file import check_part_file, write_part
 
@@ -62,23 +63,29 @@ def flush_pending(index: Index, *, compact: bool) -> None:
     """
     if compact:
         _forget_damaged(index.folder)
-    while _write_batch(index, compact=compact):
-        pass
+    more = True
+    while more:
+        if index.damaged:
+            drop_parts(index.folder, index.damaged)
+            index.damaged.clear()
+        try:
+            more = _write_batch(index, compact=compact)
+        except DamagedPartError as error:  # of a part that is merged: nothing was written
+            _logger.warning("an index part is built again: %s", error)
+            index.drop(error.name)
 
 
 def _forget_damaged(folder: Path) -> None:
     """Take damaged files out of the manifest: their documents are then written again."""
-    manifest = read_manifest(folder)
-    sound = []
-    for name in manifest.parts:
+    damaged = []
+    for name in read_manifest(folder).parts:
         try:
             check_part_file(folder / name)
         except (OSError, FormatError) as error:
             _logger.warning("an index part is made anew: %s", error)
-        else:
-            sound.append(name)
-    if len(sound) < len(manifest.parts):
-        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=tuple(sound)))
+            damaged.append(name)
+    if damaged:
+        drop_parts(folder, damaged)
 
 
 def _write_batch(index: Index, *, compact: bool) -> bool:
@@ -161,6 +168,8 @@ def _write(folder: Path, group: _Group, *, compact: bool) -> str:
     """Write a group to a new file, unless it is a file that may stay; return the file's name."""
     if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
         return group.name
+    for source in group.sources:  # a copy would have sound checksums of damaged contents
+        source.part.check_all()
     part = merge_parts(group.sources)
     # The name is random: other processes may have a file of the same documents mapped.
     name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,17 @@ from spanwise.core.terms import terms_version
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
 
-__all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
+__all__ = [
+    "MANIFEST_NAME",
+    "Manifest",
+    "drop_parts",
+    "is_outdated",
+    "read_manifest",
+    "write_manifest",
+]
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 3
+MANIFEST_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +109,22 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(folder)
+
+
+def drop_parts(folder: Path, names: Collection[str]) -> None:
+    """Take parts out of the manifest: a flush then writes their documents again.
+
+    The caller holds the lock of the index.
+
+    Raises:
+        OSError: If the manifest cannot be written.
+    """
+    manifest = read_manifest(folder)
+    kept = tuple(name for name in manifest.parts if name not in names)
+    if not kept:
+        (folder / MANIFEST_NAME).unlink(missing_ok=True)
+    elif kept != manifest.parts:
+        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=kept))
 
 
 def _checksum(body: object) -> int:

@@ -6,12 +6,14 @@ Rules:
     A part in memory and one in a file are the same arrays, but that ordinals and counts may stand
     in two bytes in a file: widen them before you calculate.
     Terms are known by a 64-bit hash; arrays over terms are sorted by it.
+    Vectors and postings of a file are verified before they are read: `check_vectors`,
+    `check_terms`. The other arrays were verified when the file was opened.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Part", "Postings", "find_terms", "run_indexes", "term_hashes"]
+    from spanwise.stores.blocks import Blocks
+
+__all__ = ["LAZY_ARRAYS", "Part", "Postings", "find_terms", "run_indexes", "term_hashes"]
+
+LAZY_ARRAYS = ("vectors", "body_rows", "body_impacts", "body_documents", "body_chunks")
+"""Names, in a file, of the large arrays that are verified when they are first read."""
 
 
 def term_hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
@@ -99,6 +106,13 @@ class Part:
     """Those of term g are `title_documents[title_ends[g] : title_ends[g + 1]]`, (G + 1,)."""
     title_documents: NDArray[np.uint32]
     """Ordinals of documents, ascending for each term."""
+    blocks: Blocks | None = None
+    """Checksums of the file; None for a part in memory, which the methods below pass over."""
+
+    @property
+    def name(self) -> str:
+        """File name, empty for a part in memory."""
+        return "" if self.blocks is None else self.blocks.name
 
     @property
     def documents(self) -> int:
@@ -109,3 +123,54 @@ class Part:
     def rows(self) -> int:
         """Number of chunks."""
         return len(self.scales)
+
+    def check_size(self) -> None:
+        """Compare the size of the file with that of the map.
+
+        Raises:
+            DamagedPartError: If it differs.
+        """
+        if self.blocks is not None:
+            self.blocks.check_size()
+
+    def check_vectors(self) -> None:
+        """Verify the vectors, once.
+
+        Raises:
+            DamagedPartError: If they differ from their checksums.
+        """
+        if self.blocks is not None:
+            self.blocks.check_array("vectors")
+
+    def check_terms(self, places: Iterable[int]) -> None:
+        """Verify the postings of some terms, each once.
+
+        Args:
+            places: Indexes into `body.terms`; negative ones stand for terms not in the part.
+
+        Raises:
+            DamagedPartError: If they differ from their checksums.
+        """
+        blocks = self.blocks
+        if blocks is None:
+            return
+        body = self.body
+        for place in places:
+            if place < 0 or place in blocks.terms:
+                continue
+            start, stop = int(body.ends[place]), int(body.ends[place + 1])
+            blocks.check_items("body_rows", start, stop)
+            blocks.check_items("body_impacts", start, stop)
+            start, stop = int(body.document_ends[place]), int(body.document_ends[place + 1])
+            blocks.check_items("body_documents", start, stop)
+            blocks.check_items("body_chunks", start, stop)
+            blocks.terms.add(place)
+
+    def check_all(self) -> None:
+        """Verify the size and everything else, whatever was verified before.
+
+        Raises:
+            DamagedPartError: If something differs.
+        """
+        if self.blocks is not None:
+            self.blocks.check_all()

@@ -81,6 +81,7 @@ def read_passages(
 
     Raises:
         DocumentNotFoundError: If the moment has no document with one of the handles.
+        DamagedPartError: If postings or vectors differ from their checksums.
     """
     runs, total = _place_ranges(view, ranges)
     hashes = term_hashes(terms)
@@ -100,6 +101,7 @@ def read_passages(
         openings[columns] = run.part.openings[rows]
         if not len(queries):
             continue
+        run.part.check_vectors()
         gathered, scales = run.part.vectors[rows], run.part.scales[rows]
         for m, (query, scale) in enumerate(zip(queries, query_scales, strict=True)):
             dots = dot_products(gathered, query)
@@ -143,7 +145,9 @@ def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.
     # Search keys have the type of the postings: numpy would otherwise convert all postings.
     starts = runs.starts.astype(postings.rows.dtype)
     ends = (runs.starts + runs.lengths).astype(postings.rows.dtype)
-    for t, place in enumerate(find_terms(postings.terms, hashes).tolist()):
+    places = find_terms(postings.terms, hashes).tolist()
+    runs.part.check_terms(places)
+    for t, place in enumerate(places):
         if place < 0:
             continue
         first = int(postings.ends[place])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import truth
+from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.checksums import check_contents
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.passages import find_positions, read_passages
 from spanwise.stores.scan import count_terms, scan_view
-from spanwise.stores.signals import read_packs, read_signals
+from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View
 from spanwise.types import Chunk, DocumentRecord, Page, Section
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["EmbeddedSnapshot"]
+
+_Found = TypeVar("_Found")
 
 
 class EmbeddedSnapshot:
@@ -35,12 +39,33 @@ class EmbeddedSnapshot:
         *,
         columns: MetadataColumns,
         dimension: int,
+        recover: Callable[[sqlite3.Connection, View, str], View],
+        with_signals: set[int],
     ) -> None:
-        """Bind what a moment consists of; the connection is inside its read transaction."""
+        """Bind what a moment consists of; the connection is inside its read transaction.
+
+        Args:
+            connection: Inside the read transaction.
+            view: The index as the transaction sees it.
+            columns: Metadata of documents, for filters.
+            dimension: Of the vectors, 0 for none.
+            recover: Returns the view without a damaged part, whose documents are built again.
+            with_signals: Documents whose signals this process has found complete; it grows.
+        """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
+        self._recover = recover
+        self._with_signals = with_signals
+
+    def _read_index(self, read: Callable[[View], _Found]) -> _Found:
+        """Return what a function reads from the index, from sound parts alone."""
+        while True:
+            try:
+                return read(self._view)
+            except DamagedPartError as error:
+                self._view = self._recover(self._connection, self._view, error.name)
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages of living documents, ascending; "" for what is not known."""
@@ -48,7 +73,8 @@ class EmbeddedSnapshot:
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
-        return count_terms(self._view, terms), self._view.all_chunks
+        counts = self._read_index(lambda view: count_terms(view, terms))
+        return counts, self._view.all_chunks
 
     def scan(
         self,
@@ -67,7 +93,7 @@ class EmbeddedSnapshot:
         if documents is not None:
             named = np.isin(numbers, [self._find(document_id) for document_id in documents])
             scope = named if scope is None else scope & named
-        return scan_view(self._view, query, scope=scope)
+        return self._read_index(lambda view: scan_view(view, query, scope=scope))
 
     def _find(self, document_id: str) -> int:
         found = truth.find_document(self._connection, document_id)
@@ -94,17 +120,23 @@ class EmbeddedSnapshot:
         """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
         if len(vectors):
             self._check_vectors(vectors)
-        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
+        return self._read_index(
+            lambda view: read_passages(view, ranges, terms=terms, vectors=vectors)
+        )
 
     def packs(self) -> str:
         """Return the packs that are recorded, "" for none."""
-        return read_packs(self._connection)
+        return truth.read_packs(self._connection)
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
     ) -> NDArray[np.float32]:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
-        find_positions(self._view, [span.handle for span in ranges])
+        handles = [span.handle for span in ranges]
+        find_positions(self._view, handles)
+        for handle in set(handles) - self._with_signals:
+            check_contents(self._connection, handle, "signal")
+            self._with_signals.add(handle)
         return read_signals(self._connection, ranges, landmarks)
 
     def record(self, handle: int) -> DocumentRecord:

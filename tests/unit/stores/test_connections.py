@@ -80,7 +80,7 @@ def test_connections_are_used_again_and_come_back_clean(tmp_path: Path) -> None:
     pool = pool_of(tmp_path / "truth.db")
     with pool.lend() as first:
         first.execute("begin immediate")
-        first.execute("insert into setting values ('a', '1')")
+        first.execute("insert into setting values ('a', '1', 0)")
         with pool.lend() as second:
             assert second is not first
     with pool.lend() as again, pool.lend() as other:

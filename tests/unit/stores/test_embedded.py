@@ -21,6 +21,7 @@ from spanwise.errors import (
     StoreFullError,
 )
 from spanwise.stores import connections, truth
+from spanwise.stores.checksums import seal_document
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
@@ -170,6 +171,7 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from spanwise.errors import StoreFullError
+from spanwise.stores.checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.entries import SETTINGS, make_entry
 
@@ -284,6 +286,8 @@ def test_many_ids_come_in_order(tmp_path: Path) -> None:
             " pages) values (?, '', '', '', '', '{}', '', '', '', '', '[]', 0, 0, 0, 0)",
             [(f"{number:05d}",) for number in range(2_500)],
         )
+        for number in range(1, 2_501):
+            seal_document(connection, number)
     assert [record.id for record in store.list_records()] == [
         f"{number:05d}" for number in range(2_500)
     ]
@@ -324,6 +328,7 @@ import os, sys
 from pathlib import Path
 from spanwise.core.scan import ScanQuery
 from spanwise.errors import StoreError
+from spanwise.stores.checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn

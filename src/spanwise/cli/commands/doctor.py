@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_REPAIRABLE = ("manifest", "part", "orphans")
+_REPAIRABLE = ("manifest", "part", "orphans", "outputs")
 
 
 @click.command(
@@ -46,7 +46,7 @@ _REPAIRABLE = ("manifest", "part", "orphans")
 @knowledge_base_option
 @json_option
 def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool) -> ExitCode:
-    """Check texts against their hashes, chunks against texts, and the index against both.
+    """Check everything that is stored against its checksums, and the index against the documents.
 
     Others may search and write meanwhile. It ends with code 0 if all is sound, or is again after
     a repair.
