@@ -69,7 +69,7 @@ DocumentErrorCode = Literal[
     "unsupported",  # a known format that no parser reads
     "encrypted",  # needs a password
     "corrupt",  # damaged beyond saving
-    "too_large",  # over a size limit, before or after unpacking
+    "too_large",  # over a size limit, before or after unpacking, or memory ran out
     "timeout",  # the parser took too long and was stopped
     "crashed",  # the parser died or ran out of memory
     "unreadable",  # the file or folder cannot be opened
