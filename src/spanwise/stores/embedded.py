@@ -137,7 +137,7 @@ class EmbeddedStore:
         self._pool = pool
         self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
-        self._with_signals: set[int] = set()
+        self._verified: set[tuple[str, int]] = set()
         self._write_lock = threading.Lock()
         self._log_sync = log_sync
         self._grouping = _Grouping()
@@ -370,7 +370,7 @@ class EmbeddedStore:
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
                 recover=self._index.recover,
-                with_signals=self._with_signals,
+                verified=self._verified,
             )
 
     def get_output(self, key: str) -> str | None:

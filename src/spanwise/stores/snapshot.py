@@ -40,7 +40,7 @@ class EmbeddedSnapshot:
         columns: MetadataColumns,
         dimension: int,
         recover: Callable[[sqlite3.Connection, View, str], View],
-        with_signals: set[int],
+        verified: set[tuple[str, int]],
     ) -> None:
         """Bind what a moment consists of; the connection is inside its read transaction.
 
@@ -50,14 +50,15 @@ class EmbeddedSnapshot:
             columns: Metadata of documents, for filters.
             dimension: Of the vectors, 0 for none.
             recover: Returns the view without a damaged part, whose documents are built again.
-            with_signals: Documents whose signals this process has found complete; it grows.
+            verified: Tables and numbers of documents whose rows there this process has verified
+                as a whole; it grows.
         """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
         self._recover = recover
-        self._with_signals = with_signals
+        self._verified = verified
 
     def _read_index(self, read: Callable[[View], _Found]) -> _Found:
         """Return what a function reads from the index, from sound parts alone."""
@@ -134,10 +135,15 @@ class EmbeddedSnapshot:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
         handles = [span.handle for span in ranges]
         find_positions(self._view, handles)
-        for handle in set(handles) - self._with_signals:
-            check_contents(self._connection, handle, "signal")
-            self._with_signals.add(handle)
+        for handle in set(handles):
+            self._verify("signal", handle)
         return read_signals(self._connection, ranges, landmarks)
+
+    def _verify(self, table: str, handle: int) -> None:
+        """Verify the rows of a document in a table as a whole, once per process."""
+        if (table, handle) not in self._verified:
+            check_contents(self._connection, handle, table)
+            self._verified.add((table, handle))
 
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document."""
@@ -152,7 +158,8 @@ class EmbeddedSnapshot:
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return its pages in order, none where the format has no pages."""
         find_positions(self._view, [handle])
-        return truth.read_pages(self._connection, handle)
+        self._verify("page", handle)
+        return truth.read_pages(self._connection, handle, verify=False)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return its chunks `[start, end)`."""

@@ -399,21 +399,30 @@ def read_sections(
 
 
 def _read_layout(
-    connection: sqlite3.Connection, number: int, table: str, columns: str
+    connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
 ) -> list[tuple[Any, ...]]:
-    """Return the verified rows of a document in `page`, `heading` or `block`, without position."""
+    """Return the rows of a document in `page`, `heading` or `block`, without position."""
     rows = connection.execute(
         # Names cannot be parameters; all are constants of this module.
         f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
         (number,),
     ).fetchall()
-    check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
+    if verify:
+        check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
     return [row[1:] for row in rows]
 
 
-def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
-    """Return the pages of a document in order."""
-    rows = _read_layout(connection, number, "page", "start, end, label")
+def read_pages(
+    connection: sqlite3.Connection, number: int, *, verify: bool = True
+) -> tuple[Page, ...]:
+    """Return the pages of a document in order.
+
+    Args:
+        connection: Inside a read transaction.
+        number: Of the document.
+        verify: Whether to compare them with their checksum; False where the caller did.
+    """
+    rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
     return tuple(Page(start=start, end=end, label=label) for start, end, label in rows)
 
 
