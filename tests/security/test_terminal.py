@@ -61,6 +61,8 @@ COMMANDS: dict[str, list[list[str]]] = {
     "doctor": [[], ["--json"]],
     "backup": [["{folder}/missing {attack}/copy.kb"]],
     "config": [[], ["--json"]],
+    "config trust": [["{attack}"], ["https://x/{attack}"]],
+    "config untrust": [["{attack}"], ["https://x/{attack}", "--json"]],
     "completion": [["bash"], ["{attack}"]],
 }
 SHOWING = ("search", "excerpts", "threads list", "threads show", "list", "show", "info", "doctor")
@@ -82,7 +84,7 @@ def leaves(group: click.Group, *names: str) -> Iterator[str]:
     for name, one in group.commands.items():
         if isinstance(one, click.Group):
             yield from leaves(one, *names, name)
-        else:
+        if not isinstance(one, click.Group) or one.invoke_without_command:
             yield " ".join((*names, name))
 
 
@@ -119,7 +121,7 @@ def written(name: str, arguments: list[str], folder: Path, monkeypatch: pytest.M
         one.format(folder=folder, id=ID, attack=ATTACK.replace("\x00", "")) for one in arguments
     ]
     place = (
-        [] if name.split(maxsplit=1)[0] in ("completion",) else ["--kb", str(folder / "base.kb")]
+        [] if name.startswith(("completion", "config ")) else ["--kb", str(folder / "base.kb")]
     )
     if name in ("packs new", "packs check"):
         place = []
