@@ -120,9 +120,7 @@ def written(name: str, arguments: list[str], folder: Path, monkeypatch: pytest.M
     words = [
         one.format(folder=folder, id=ID, attack=ATTACK.replace("\x00", "")) for one in arguments
     ]
-    place = (
-        [] if name.startswith(("completion", "config ")) else ["--kb", str(folder / "base.kb")]
-    )
+    place = [] if name.startswith(("completion", "config ")) else ["--kb", str(folder / "base.kb")]
     if name in ("packs new", "packs check"):
         place = []
     with monkeypatch.context() as patched:
