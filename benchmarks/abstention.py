@@ -42,7 +42,7 @@ from benchmarks.lib.datasets import (
 from benchmarks.lib.scoring import cut, document_recall, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
-from spanwise.core.abstention import SIGNALS, LogisticModel
+from spanwise.core.ranking.abstention import SIGNALS, LogisticModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SegmentOptions
 

@@ -26,11 +26,11 @@ from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import CHARS_A_TOKEN, Range, interval
 from benchmarks.lib.training import build
 from benchmarks.quality import Search, model_without, spanwise_search
-from spanwise.evaluation.metrics.chroma import chroma_metrics
-from spanwise.evaluation.metrics.places import Place
+from spanwise.evaluation.metrics.ranges import Place
+from spanwise.evaluation.metrics.scores import chroma_metrics
+from spanwise.models.providers.wordllama import WordLlama
+from spanwise.models.registry import make_embedder
 from spanwise.options import ModelOptions, SegmentOptions
-from spanwise.providers.wordllama import WordLlama
-from spanwise.registry import make_embedder
 
 _SET = "chroma"
 _RETURNED = 5

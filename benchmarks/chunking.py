@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from spanwise.core.chunks import ChunkSpan, split_chunks
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.chunks import ChunkSpan, split_chunks
+from spanwise.core.documents.sections import split_sections
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source

@@ -26,16 +26,16 @@ from benchmarks.lib.datasets import TEXT_SETS, Dataset, Query, read_dataset
 from benchmarks.lib.scoring import cut, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import BUDGETS, chunk_ranges, model_without
-from spanwise.core.question import read_question
+from spanwise.core.ranking.question import read_question
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.ports import Snapshot
-from spanwise.query import Searcher
-from spanwise.query.evidence import gather
-from spanwise.query.extract import Extractor
-from spanwise.query.meter import make_meter
-from spanwise.query.present import Presenter
-from spanwise.query.weigh import Scope, search_all
+from spanwise.search.evidence import gather
+from spanwise.search.extract import Extractor
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rendering import Presenter
+from spanwise.search.scoring import Scope, search_all
+from spanwise.search.token_counter import make_token_counter
+from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
 
     The question is weighed once; settings and budgets are the fast part.
     """
-    meter = make_meter(_METER, searcher.tokenizer)
+    meter = make_token_counter(_METER, searcher.tokenizer)
     searched = search_all(
         [read_question(query.text, languages=snapshot.languages())],
         snapshot=snapshot,

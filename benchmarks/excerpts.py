@@ -26,9 +26,9 @@ from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
 from spanwise.errors import OptionError
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import ExcerptOptions, SegmentOptions
-from spanwise.providers.tokens import make_tokenizer
-from spanwise.query import Searcher
+from spanwise.search.pipeline import Searcher
 from spanwise.types import Excerpt, ExcerptResult
 
 SIZES = ((1, 1_000), (3, 333), (4, 1_000), (8, 500))

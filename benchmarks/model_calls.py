@@ -20,10 +20,10 @@ from pydantic import BaseModel
 from benchmarks.lib.corpus import documents, sentences
 from benchmarks.lib.model_server import running_model
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.calls.caller import Caller
-from spanwise.core.fences import fenced
-from spanwise.ports import ModelRequest
-from spanwise.registry import make_language_model
+from spanwise.core.text.fences import fenced
+from spanwise.models.caller import Caller
+from spanwise.models.ports import ModelRequest
+from spanwise.models.registry import make_language_model
 
 PAGE_CHARS = 3_000
 PROMPT_CHARS = 20_000

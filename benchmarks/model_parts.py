@@ -24,16 +24,16 @@ from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.model_server import running_model
 from benchmarks.lib.sample import SAMPLE_SETS
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import SpanwiseError
+from spanwise.evaluation.budget import Purse
 from spanwise.evaluation.dataset import Dataset
-from spanwise.evaluation.loading import knowledge_base_of
-from spanwise.evaluation.paying import Purse
-from spanwise.evaluation.reading import read_dataset
+from spanwise.evaluation.dataset_base import knowledge_base_of
+from spanwise.evaluation.datasets import read_dataset
 from spanwise.evaluation.results import Evaluation, merged
 from spanwise.evaluation.runner import evaluate
-from spanwise.ports import LanguageModel, Reranker
-from spanwise.registry import make_reranker
+from spanwise.models.caller import MemoryOutputs
+from spanwise.models.ports import LanguageModel, Reranker
+from spanwise.models.registry import make_reranker
 from spanwise.testing.models import ScriptedReranker
 
 BUDGETS = (1_000, 4_000)

@@ -34,16 +34,16 @@ from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.training import Example, labelled, untrained_model
 from benchmarks.quality import Measured, cell, model_without, spanwise_search
-from spanwise.calls.reranking import RerankCaller
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.evaluation.tuning.examples import collect_examples
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.models.ports import Embedder, Reranker
+from spanwise.models.providers.local_model import LocalEmbedder
+from spanwise.models.providers.wordllama import WordLlama
+from spanwise.models.registry import make_embedder, make_reranker
+from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
-from spanwise.ports import Embedder, Reranker
-from spanwise.providers.local.running import LocalEmbedder
-from spanwise.providers.wordllama import WordLlama
-from spanwise.query.rerank import Reranking
-from spanwise.registry import make_embedder, make_reranker
+from spanwise.search.rerank import Reranking
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import SearchResult, Usage
 

@@ -25,11 +25,11 @@ from benchmarks.lib.sample_filings import SAMPLE_FILINGS, write_sample_filings
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.training import build
 from benchmarks.quality import Measured, model_without, spanwise_search
-from spanwise.core.relevance import LiftWeights, RelevanceModel
+from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.packs import shipped_packs
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_packs import shipped_packs
 
 Fields = Mapping[str, Mapping[str, str]]
 Floats = NDArray[np.float64]

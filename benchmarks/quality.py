@@ -26,12 +26,12 @@ from benchmarks.lib.datasets import (
 )
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.query import Searcher
-from spanwise.query.rerank import Reranking
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rerank import Reranking
 from spanwise.types import SearchResult
 
 BUDGETS = (1_000, 4_000)

@@ -19,13 +19,13 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from benchmarks.lib.datasets import NEVER_TRAINED, Dataset, Query
-from spanwise.core.abstention import SIGNALS, LogisticModel, can_judge
-from spanwise.core.question import read_question
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.abstention import SIGNALS, LogisticModel, can_judge
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.query import Searcher
-from spanwise.query.judge import signals_of
-from spanwise.query.weigh import Scope, search_terms, weigh
+from spanwise.search.abstention import signals_of
+from spanwise.search.pipeline import Searcher
+from spanwise.search.scoring import Scope, search_terms, weigh
 
 Floats = NDArray[np.float64]
 

@@ -31,20 +31,14 @@ from tests.broken_keepers import (
     VersionOfTheBytes,
 )
 
-from spanwise.core.moments import moments
-from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.score_statistics import moments
 from spanwise.filters import Filter, matches
-from spanwise.ports import DocumentEntry, Store
-from spanwise.stores.memory import MemoryStore
-from spanwise.stores.memory_snapshot import MemorySnapshot, StoredDocument
+from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
-from spanwise.types import (
-    Chunk,
-    Document,
-    DocumentRecord,
-    WholeDocument,
-)
+from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
 
 
 class BrokenSnapshot(MemorySnapshot):

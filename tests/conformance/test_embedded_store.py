@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.ports import DocumentEntry, Store
 from spanwise.stores.embedded import open_embedded
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import question
 from spanwise.testing.store_suite import check_scan

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise import (
-    ChunkOptions,
-    KnowledgeBase,
-    SegmentOptions,
-    field,
-)
+from spanwise import ChunkOptions, KnowledgeBase, SegmentOptions, field
 from spanwise.errors import (
     ConflictError,
     DocumentNotFoundError,
@@ -22,7 +17,7 @@ from spanwise.errors import (
     ParseError,
     QueryError,
 )
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import IngestProgress
 
 MARGINS = """# Annual report 2018

@@ -15,7 +15,7 @@ from tests.models import made_answer
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import ConflictError, ModelError, ModelKeyError, OptionError
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import DocumentRecord, Usage
 
@@ -231,7 +231,7 @@ def test_a_batch_holds_the_calls_of_many_documents(
         return made_answer(request)
 
     batches = ScriptedModel(answer, concurrency=256)
-    monkeypatch.setattr("spanwise.registry.make_batch_model", lambda _, *, kept: batches)
+    monkeypatch.setattr("spanwise.models.registry.make_batch_model", lambda _, *, kept: batches)
     with KnowledgeBase(":memory:", embedder=None, models=ModelOptions(batch=True)) as base:
         report = base.add(folder, llm=ScriptedModel(made_answer), context=HEADERS)
     assert len(report.added) == count

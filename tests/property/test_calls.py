@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.calls.bounded import map_bounded
-from spanwise.calls.caller import Caller
-from spanwise.calls.foreseen import foreseeing_caller
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.ports import ModelRequest
+from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ports import ModelRequest
+from spanwise.models.threads import map_bounded
 from spanwise.testing.models import ScriptedModel
 
 WIDTHS = st.integers(1, 12)
@@ -99,7 +98,7 @@ def test_what_is_foreseen_is_the_input_exactly_and_the_output_at_most(
     for number in kept:
         Caller(model=model, cache=outputs).call(ask(number), read=str)
     requests = [ask(number) for number in numbers]
-    foreseen = foreseeing_caller(model, cache=outputs)
+    foreseen = dry_run_caller(model, cache=outputs)
     foreseen.call_all(requests, read=lambda _, text: text)
     real = Caller(model=model, cache=outputs)
     real.call_all(requests, read=lambda _, text: text)

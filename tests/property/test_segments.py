@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core import knapsack
-from spanwise.core.segments import Extraction, extract_segments
+from spanwise.core.extraction import knapsack
+from spanwise.core.extraction.segments import Extraction, extract_segments
 
 UNITS = 1_000_000_000
 

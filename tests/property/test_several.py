@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 
 _CLAUSES = st.sampled_from(
     [

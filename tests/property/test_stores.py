@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.filters import parse_filter
-from spanwise.ports import Store
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
+from spanwise.stores.port import Store
 from spanwise.testing.entries import SETTINGS, make_entry
 from spanwise.testing.questions import fingerprint, question
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.notebook import Card, cards_html, strip_svg
+from spanwise.types.notebook import Card, cards_html, strip_svg
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 

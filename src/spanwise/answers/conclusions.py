@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.core.render import render_segments
+from spanwise.core.extraction.render import render_segments
 from spanwise.errors import ModelError
-from spanwise.tasks.combining import SourcedConclusion
-from spanwise.tasks.conclusions import Conclusion, conclusions_request, read_conclusions
+from spanwise.models.prompts.conclusions import (
+    Conclusion,
+    SourcedConclusion,
+    conclusions_request,
+    read_conclusions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.answers.sources import Source
-    from spanwise.calls.caller import Caller
-    from spanwise.tasks.asking import Question
-
-__all__ = ["read_excerpts"]
+    from spanwise.models.caller import Caller
+    from spanwise.models.prompts.answers import Question
 
 
 def read_excerpts(

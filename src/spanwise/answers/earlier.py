@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 
 from spanwise.answers.queries import searched_records
 from spanwise.answers.sources import Run, Source
-from spanwise.core.citations import cite_range, locate
-from spanwise.core.headers import chunk_header
-from spanwise.core.render import render_segments
+from spanwise.core.answers.citations import cite_range, locate
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.render import render_segments
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
     from spanwise.answers.sources import Found
-    from spanwise.ports import Store
-    from spanwise.query.weigh import Scope
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Store
     from spanwise.types import Chunk, Citation, Turn, WholeDocument
 
-__all__ = ["EarlierEvidence", "find_earlier"]
 
 _MAX_CITATIONS = 64  # the latest ones, that are looked up
 _AROUND_CHUNKS = 1

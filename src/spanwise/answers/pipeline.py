@@ -1,4 +1,7 @@
-"""From a question to an answer, top to bottom: queries, search, answer, check, cite."""
+"""What is said where the documents hold no answer: what was searched, where, and what was read.
+
+From a question to an answer, top to bottom: queries, search, answer, check, cite.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,62 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from spanwise.answers.citing import Citer
-from spanwise.answers.composing import Composer
 from spanwise.answers.conclusions import read_excerpts
-from spanwise.answers.drafting import compose
 from spanwise.answers.queries import write_queries
-from spanwise.answers.refusing import refusal
 from spanwise.answers.sources import Found, found_of
+from spanwise.answers.statements import Citer, Composer, compose
 from spanwise.answers.threads import Conversation
-from spanwise.core.drafts import Draft
-from spanwise.core.model_lines import without_controls
+from spanwise.core.answers.drafts import Draft
+from spanwise.core.text.model_lines import without_controls
 from spanwise.errors import OptionError
 from spanwise.filters import parse_filter
-from spanwise.tasks.answers import answer_task
-from spanwise.tasks.asking import Question
-from spanwise.tasks.combining import combining_task
-from spanwise.tasks.structured_answers import structured_answer_task
+from spanwise.models.prompts.answers import Question, answer_task, structured_answer_task
+from spanwise.models.prompts.conclusions import combining_task
 from spanwise.types import Answer, WrittenQueries
+from spanwise.types.notebook import counted
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spanwise.calls.caller import Caller
     from spanwise.filters import Filter
+    from spanwise.models.caller import Caller
+    from spanwise.models.prompts.answers import AnswerTask
     from spanwise.options import AnswerOptions, QueryOptions
-    from spanwise.ports import Store
-    from spanwise.query.weigh import Scope
-    from spanwise.tasks.asking import AnswerTask
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Store
     from spanwise.types import ExcerptResult, SearchResult
 
-__all__ = ["Answerer", "Search"]
+
+def refusal(
+    queries: Sequence[str],
+    *,
+    where: Filter | None,
+    documents: Sequence[str] | None,
+    store: Store,
+    read: int,
+) -> str:
+    """Return why there is no answer.
+
+    Args:
+        queries: By which was searched.
+        where: Filter under which was searched.
+        documents: Ids of the documents that were searched; None for all.
+        store: Where they are.
+        read: How many segments or excerpts the model read.
+    """
+    records = store.list_records(where)
+    count = sum(documents is None or record.id in documents for record in records)
+    place = counted(count, "document") + ("" if where is None else f" where {where}")
+    searched = ", ".join(f'"{query}"' for query in queries)
+    if not read:
+        said = "nothing was found"
+    elif read == 1:
+        said = "one text was read, which does not answer it"
+    else:
+        said = f"{read} texts were read, none of which answers it"
+    return (
+        f"The documents hold no answer to this question: {said}. Searched {place} for {searched}."
+    )
 
 
 class Search(Protocol):

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spanwise.core.terms import words
+from spanwise.core.text.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
-from spanwise.tasks.query_writing import TASK, Asked, write
+from spanwise.models.prompts.queries import TASK, Asked, write
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
-    from spanwise.calls.caller import Caller
+    from spanwise.models.caller import Caller
     from spanwise.options import QueryOptions
-    from spanwise.ports import Store
-    from spanwise.query.weigh import Scope
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord, Turn
-
-__all__ = ["searched_records", "write_queries"]
 
 
 def write_queries(

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from spanwise.types import Citation, Excerpt, ExcerptResult, SearchResult, Usage
 
-__all__ = ["Found", "Run", "Source", "found_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:

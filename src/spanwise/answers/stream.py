@@ -7,8 +7,6 @@ from typing import Self
 
 from spanwise.types import Answer
 
-__all__ = ["AnswerStream"]
-
 
 class AnswerStream:
     """Pieces of the text of an answer, each of which is checked; joined, they are the text.

@@ -20,12 +20,12 @@ from spanwise.errors import StoreError
 from spanwise.types import Turn
 
 if TYPE_CHECKING:
+    from spanwise.models.ports import Tokenizer
     from spanwise.options import AnswerOptions
-    from spanwise.ports import Store, Tokenizer
-    from spanwise.query.weigh import Scope
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Store
     from spanwise.types import Answer
 
-__all__ = ["Conversation", "kept", "open_conversation"]
 
 _HISTORY_SHARE = 0.25
 _EARLIER_SHARE = 0.25

@@ -1,17 +1,19 @@
-"""How an answer looks on a terminal: its text as it comes, then what it cites and what it took."""
+"""How an answer looks on a terminal: its text as it comes, then what it cites and what it took.
+
+How conversations look on a terminal.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spanwise.cli.layout import Page, clean, columns, duration, one_line
-from spanwise.cli.query_writing import draw_searched
+from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
+from spanwise.cli.query_arguments import draw_searched
 
 if TYPE_CHECKING:
-    from spanwise.types import Answer, AnswerCitation
-
-__all__ = ["AnswerText", "draw_notes"]
+    from spanwise.types import Answer, AnswerCitation, Thread, ThreadInfo
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
 _LIKE = 0.5
@@ -84,3 +86,38 @@ def _draw_citation(cited: AnswerCitation, page: Page) -> None:
         page.wrapped(f"{cited.mark} {place}{nearly}", "bold", hang="    ")
     styles = () if cited.verified else ("red",)
     page.wrapped(f'"{cited.quote}"', *styles, indent="    ")
+
+
+_LEAST_TITLE = 20
+
+
+def written_moment(moment: str) -> str:
+    """Return a time in ISO 8601 as people write it, to the minute, UTC."""
+    return moment[:16].replace("T", " ")
+
+
+def draw_threads(infos: Sequence[ThreadInfo], page: Page) -> None:
+    """Write a line for each conversation: id, time of its last turn, turns, first question."""
+    ids = [one_line(info.id) for info in infos]
+    widest = max(map(columns, ids), default=0)
+    for thread_id, info in zip(ids, infos, strict=True):
+        when = f"{written_moment(info.changed_at)}  {count(info.turns, 'turn').rjust(8)}"
+        room = max(_LEAST_TITLE, page.width - widest - len(when) - 4)
+        padded = thread_id + " " * (widest - columns(thread_id))
+        page.line(
+            f"{page.paint(padded, 'bold')}  {page.paint(when, 'dim')}  "
+            f"{shortened(one_line(info.title), room)}"
+        )
+
+
+def draw_thread(thread: Thread, page: Page) -> None:
+    """Write a conversation turn by turn: each question, its answer and what that cites."""
+    for turn in thread.turns:
+        page.wrapped(f"> {turn.question}", "bold", "cyan")
+        page.line(page.paint(written_moment(turn.asked_at), "dim"))
+        page.line()
+        text = AnswerText(page)
+        text.write(turn.answer.text)
+        text.end()
+        draw_notes(turn.answer, page)
+        page.line()

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from spanwise.cli.arguments import json_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, clean
 
 if TYPE_CHECKING:
-    from spanwise.plain import Plain
     from spanwise.types import ExcerptResult, SearchResult
+    from spanwise.types.plain import Plain
 
-__all__ = ["answer_options", "check_answer_options", "write_answer"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")

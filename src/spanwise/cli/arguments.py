@@ -13,24 +13,12 @@ from spanwise.config import knowledge_base_path
 from spanwise.errors import SpanwiseError
 from spanwise.types import Scalar
 
-__all__ = [
-    "as_document_id",
-    "complete_document_ids",
-    "json_option",
-    "knowledge_base_option",
-    "llm_option",
-    "max_cost_option",
-    "parse_metadata",
-    "tuning_option",
-    "where_option",
-]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def as_document_id(value: str) -> str:
     """Return an id as it was typed; bytes that are no text are read as ids write them."""
-    from spanwise.core.file_names import name_to_id
+    from spanwise.core.text.file_names import name_to_id
 
     return name_to_id(value)
 

@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.answer_layout import draw_threads
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, count, one_line
-from spanwise.cli.thread_layout import draw_threads
 from spanwise.errors import ModelError, ModelKeyError, OptionError
 from spanwise.knowledge_base.threads import new_thread_id
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
 
-__all__ = ["Chat"]
 
 _PROMPT = "> "
 _HELP = """\

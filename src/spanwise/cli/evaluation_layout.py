@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from spanwise.cli.layout import Page, columns, count, duration, one_line, shortened
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.judging.graded import Judged
+    from spanwise.evaluation.answers.graded import Judged
     from spanwise.evaluation.report import Figures, Summary
 
-__all__ = ["draw_evaluation"]
 
 _GAP = 2
 _LEAST_NAME = 12
@@ -27,7 +26,7 @@ def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = Non
         page: Where they are written.
         judged: Answers that were graded.
     """
-    from spanwise.evaluation.report.notices import notices
+    from spanwise.evaluation.report.summary import notices
 
     evaluation = summary.evaluation
     asked = count(len(summary.groups[0].questions), "question")
@@ -90,14 +89,14 @@ def _short(metric: str) -> str:
 
 
 def _mean(figures: Figures, metric: str) -> str:
-    from spanwise.evaluation.report.columns import figure
+    from spanwise.evaluation.report.summary import figure
 
     found = figures.intervals.get(metric)
     return "-" if found is None else figure(found.mean, metric)
 
 
 def _interval(figures: Figures, metric: str) -> str:
-    from spanwise.evaluation.report.columns import figure
+    from spanwise.evaluation.report.summary import figure
 
     found = figures.intervals.get(metric)
     if found is None:
@@ -158,7 +157,7 @@ def _draw_datasets(summary: Summary, page: Page) -> None:
 
 
 def _draw_sentences(summary: Summary, page: Page) -> None:
-    from spanwise.evaluation.report.sentences import sentences_of
+    from spanwise.evaluation.report.summary import sentences_of
 
     sentences = sentences_of(summary)
     for budget in summary.evaluation.budgets:

@@ -10,23 +10,7 @@ from typing import Any, TypedDict, TypeVar
 import click
 from click.core import ParameterSource
 
-from spanwise.cli.arguments import (
-    json_option,
-    knowledge_base_option,
-    llm_option,
-    max_cost_option,
-)
-
-__all__ = [
-    "DEFAULT_METHODS",
-    "EvalArguments",
-    "NamedDataset",
-    "eval_options",
-    "given_in_vain",
-    "method_names",
-    "named_datasets",
-    "work_folder",
-]
+from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

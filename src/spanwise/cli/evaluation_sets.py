@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spanwise.evaluation.dataset import Dataset
     from spanwise.knowledge_base import KnowledgeBase
 
-__all__ = ["OpenedSet", "open_dataset", "open_questions"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -45,7 +44,7 @@ def open_questions(questions: Path, kb: str | None, *, stack: ExitStack) -> Open
         StoreError: If there is no such knowledge base.
     """
     from spanwise.evaluation.dataset import Dataset
-    from spanwise.evaluation.reading import read_questions
+    from spanwise.evaluation.datasets import read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
     read = read_questions(questions)
@@ -71,7 +70,7 @@ def open_dataset(
         DocumentError: If documents cannot be taken in.
         Interrupted: If it is stopped; the same command goes on.
     """
-    from spanwise.evaluation.loading import knowledge_base_of
+    from spanwise.evaluation.dataset_base import knowledge_base_of
 
     place = hashlib.sha256(str(source.resolve()).encode("utf-8", "replace")).hexdigest()[:8]
     path = work / f"{_NOT_IN_NAMES.sub('-', dataset.name)}-{place}.kb"

@@ -1,17 +1,43 @@
-"""How an error ends a command: its code for programs, one line for people, an exit code."""
+"""What the process says when it ends.
+
+How an error ends a command: its code for programs, one line for people, an exit code.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 import click
 
-from spanwise.cli.exits import ExitCode
 from spanwise.errors import DocumentError, NotFoundError, OptionError, SpanwiseError
 
-__all__ = ["Failure", "Interrupted", "describe_failure", "error_code"]
+
+class ExitCode(IntEnum):
+    """Exit codes of every command."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    SOME_FAILED = 3
+    NOTHING_FOUND = 4
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+MEANINGS = {
+    ExitCode.OK: "all went well",
+    ExitCode.ERROR: "an error, nothing was answered; or `doctor` found damage",
+    ExitCode.USAGE: "an option, argument or filter is not usable",
+    ExitCode.SOME_FAILED: "one document failed or more did; the others are in",
+    ExitCode.NOTHING_FOUND: "nothing was found; or `locate` found a text edited or gone",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged stays",
+    ExitCode.BROKEN_PIPE: "the reader of the output went away",
+}
+"""One line a code, for help and documentation."""
+
 
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 

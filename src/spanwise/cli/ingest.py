@@ -18,7 +18,6 @@ from spanwise.cli.usage import usage_words
 if TYPE_CHECKING:
     from spanwise.types import IngestReport
 
-__all__ = ["draw_failures", "draw_report", "ingest_options", "interruptible_bar", "target"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _ENDED = frozenset({"cost_limit", "not_begun"})  # codes of what a run that ended left out

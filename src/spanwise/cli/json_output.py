@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from spanwise.plain import Plain, to_plain
+from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
     from spanwise.cli.failures import Failure
-
-__all__ = ["failure_document", "to_plain", "write_json"]
 
 
 def failure_document(failure: Failure) -> dict[str, Plain]:

@@ -13,19 +13,6 @@ from typing import TextIO
 
 from spanwise.config import wants_colour
 
-__all__ = [
-    "STATUSES",
-    "Page",
-    "clean",
-    "columns",
-    "count",
-    "duration",
-    "one_line",
-    "ordinal",
-    "shortened",
-    "size",
-]
-
 STATUSES = {"ok": "whole", "partial": "read in part", "needs_ocr": "needs OCR"}
 """What `DocumentStatus` means, for people."""
 

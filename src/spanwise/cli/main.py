@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["main", "run"]
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line, without the program's name, and return its exit code."""

@@ -1,10 +1,15 @@
-"""All commands as one program: it turns whatever ends a command into one line and a code."""
+"""Warnings that the library logs, as lines of the command line.
+
+All commands as one program: it turns whatever ends a command into one line and a code.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -29,21 +34,33 @@ from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
 from spanwise.cli.commands.threads import threads
 from spanwise.cli.commands.tune import tune
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Failure, describe_failure
+from spanwise.cli.failures import ExitCode, Failure, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.log import drawn_warnings
 from spanwise.cli.settings import command_defaults
-from spanwise.cli.teaching import TeachingGroup
-from spanwise.config import (
-    COMPLETION_VARIABLE,
-    completion_request,
-    read_settings,
-    wants_traceback,
-)
+from spanwise.cli.usage_errors import TeachingGroup
+from spanwise.config import COMPLETION_VARIABLE, completion_request, read_settings, wants_traceback
 
-__all__ = ["PROGRAM", "cli", "execute"]
+
+class _DrawnWarnings(logging.Handler):
+    """Writes each warning on standard error, as those of an ingest are written."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        Page(sys.stderr).message("warning: ", record.getMessage(), "yellow")
+
+
+@contextmanager
+def drawn_warnings() -> Iterator[None]:
+    """Draw what the library logs while a command runs; nothing is configured beyond it."""
+    logger = logging.getLogger("spanwise")
+    handler = _DrawnWarnings(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
 
 PROGRAM = "spanwise"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from spanwise.types import IngestProgress
 
-__all__ = ["IngestBar", "copy_bar", "waiting"]
-
 
 class IngestBar(AbstractContextManager["IngestBar"]):
     """Bar with share of bytes, documents, rate, time left and calls of models.

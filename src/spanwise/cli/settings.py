@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from spanwise.config import Setting, Value
 
-__all__ = ["MakingKeywords", "command_defaults", "making_keywords"]
 
 _OPTIONS = {
     "search.budget": {"search": "budget", "explain": "budget"},

@@ -9,8 +9,6 @@ from spanwise.cli.layout import count, duration
 if TYPE_CHECKING:
     from spanwise.types import Usage
 
-__all__ = ["usage_words"]
-
 
 def usage_words(usage: Usage, *, at_most: bool = False) -> list[str]:
     """Return what calls took, in parts of a line; nothing where there was none.

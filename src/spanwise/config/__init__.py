@@ -1,7 +1,8 @@
 """What can be set, and how it is: in the environment and in `spanwise.toml`."""
 
 from spanwise.config.keys import KEYS, Key, Value
-from spanwise.config.reading import (
+from spanwise.config.secrets import Secret, find_secret
+from spanwise.config.settings import (
     COMPLETION_VARIABLE,
     FILE_NAME,
     Setting,
@@ -18,7 +19,6 @@ from spanwise.config.reading import (
     wants_colour,
     wants_traceback,
 )
-from spanwise.config.secrets import Secret, find_secret
 
 __all__ = [
     "COMPLETION_VARIABLE",

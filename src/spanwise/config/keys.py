@@ -19,8 +19,6 @@ from spanwise.options import (
     SegmentOptions,
 )
 
-__all__ = ["KEYS", "Key", "Value"]
-
 Value = str | int | float | tuple[str, ...]
 
 

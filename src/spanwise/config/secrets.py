@@ -5,10 +5,8 @@ They are kept nowhere and shown nowhere: a key is a `Secret`, whose text must be
 
 from __future__ import annotations
 
-from spanwise.config.reading import variable
+from spanwise.config.settings import variable
 from spanwise.errors import OptionError
-
-__all__ = ["KEYRING_SERVICE", "Secret", "find_secret"]
 
 KEYRING_SERVICE = "spanwise"
 """Name under which keys lie in the keyring; the name of the variable is the user."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         Evidence,
         LabelledQuestion,
     )
-    from spanwise.evaluation.loading import knowledge_base_of
+    from spanwise.evaluation.dataset_base import knowledge_base_of
+    from spanwise.evaluation.datasets import DATASETS, read_dataset, read_questions
     from spanwise.evaluation.metrics.definitions import METRICS
-    from spanwise.evaluation.reading import DATASETS, read_dataset, read_questions
     from spanwise.evaluation.report import write_reports
     from spanwise.evaluation.results import Evaluation, Scored, merged
     from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
@@ -70,9 +70,9 @@ __all__ = [
 
 _HOMES = {
     "dataset": ("Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"),
-    "loading": ("knowledge_base_of",),
+    "dataset_base": ("knowledge_base_of",),
     "metrics.definitions": ("METRICS",),
-    "reading": ("DATASETS", "read_dataset", "read_questions"),
+    "datasets": ("DATASETS", "read_dataset", "read_questions"),
     "report": ("write_reports",),
     "results": ("Evaluation", "Scored", "merged"),
     "retrieval": ("Retrieval", "Retrieved", "Retriever"),

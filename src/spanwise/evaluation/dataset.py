@@ -8,15 +8,6 @@ from pathlib import Path
 
 from spanwise.types import Page, Scalar
 
-__all__ = [
-    "Dataset",
-    "DatasetDocument",
-    "DocumentText",
-    "Evidence",
-    "LabelledQuestion",
-    "LeftOut",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:

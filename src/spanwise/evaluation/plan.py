@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.retrievers import Method, adapt, make_retriever, read_method
-from spanwise.evaluation.retrievers.making import check_method
+from spanwise.evaluation.retrievers.factory import check_method
 from spanwise.evaluation.retrievers.methods import is_method_name
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.retrieval import Retriever
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-__all__ = ["Wanted", "check_numbers", "read_retrievers", "spaced"]
 
 _MAX_BUDGET = 10_000_000
 
@@ -36,7 +35,7 @@ class Wanted:
 
 
 def read_retrievers(
-    retrievers: Sequence[str | Retriever | Callable[..., object]], material: Material
+    retrievers: Sequence[str | Retriever | Callable[..., object]], material: EvaluationContext
 ) -> list[Wanted]:
     """Return what is to be measured, checked.
 

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from spanwise.types import Usage
 
-__all__ = ["Retrieval", "Retrieved", "Retriever"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:

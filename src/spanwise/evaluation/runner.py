@@ -20,25 +20,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError
-from spanwise.evaluation.kept import Found, KeptParts
-from spanwise.evaluation.loading import texts
+from spanwise.evaluation.checkpoint import Found, KeptParts
+from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.datasets import usable_questions
 from spanwise.evaluation.metrics import cut, score
 from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
-from spanwise.evaluation.reading import usable_questions
 from spanwise.evaluation.results import Evaluation, Scored
-from spanwise.evaluation.retrievers import Material, Placer
-from spanwise.evaluation.retrievers.placing import with_unplaced
+from spanwise.evaluation.retrievers import EvaluationContext, Placer
+from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.evaluation.settings import dependencies_of, settings_of
-from spanwise.query.tuning import Tuning
+from spanwise.search.tuned_options import Tuning
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion
     from spanwise.evaluation.retrieval import Retriever
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import Reranker
     from spanwise.options import ModelOptions
-    from spanwise.ports import Reranker
 
-__all__ = ["BUDGETS", "EvaluationProgress", "evaluate"]
 
 BUDGETS = (1_000, 4_000)
 """Tokens at which retrievers are compared when nothing else is said."""
@@ -103,7 +102,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
     dataset = usable_questions(dataset, known, called=f"the questions of {dataset.name}")
     check_numbers(dataset.questions, budgets, limit)
     questions = spaced(dataset.questions, limit)
-    with Material(
+    with EvaluationContext(
         base, tokenizer=tokenizer, reranker=reranker, tuning=tuning, models=models, work=folder
     ) as material:
         wanted = read_retrievers(retrievers, material)
@@ -169,7 +168,7 @@ class _Run:
 
     dataset: str
     questions: Sequence[LabelledQuestion]
-    material: Material
+    material: EvaluationContext
     budgets: Sequence[int]
     kept: KeptParts
     texts: Mapping[str, DocumentText]

@@ -1,4 +1,7 @@
-"""What repeats an evaluation, and what its parts depend on."""
+"""Whether the code is still the same that something was measured with.
+
+What repeats an evaluation, and what its parts depend on.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,45 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.evaluation.code import code_hash
 from spanwise.evaluation.statistics import Sampling
-from spanwise.plain import to_plain
-from spanwise.query.tuning import tuning_text
+from spanwise.search.tuned_options import tuning_text
+from spanwise.types.plain import to_plain
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import Dataset, LabelledQuestion
-    from spanwise.evaluation.retrievers import Material
-    from spanwise.plain import Plain
+    from spanwise.evaluation.retrievers import EvaluationContext
+    from spanwise.types.plain import Plain
 
-__all__ = ["dependencies_of", "settings_of"]
-
+_APART = ("cli", "server", "mcp", "integrations", "testing")
+"""Packages that no layer below them may import: they show what is measured, and change nothing."""
+_SUFFIXES = (".py", ".json", ".toml")
 _HASH_DIGITS = 16
 
 
+@cache
+def code_hash() -> str:
+    """Return a hash of the sources and data of this package that a search can depend on.
+
+    The version alone does not tell two states of a checkout apart, nor two builds of it: whoever
+    changes weights or code would be shown what was measured before.
+    """
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.suffix in _SUFFIXES and parts[0] not in _APART:
+            digest.update(repr(parts).encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:_HASH_DIGITS]
+
+
 def settings_of(
-    dataset: Dataset, questions: Sequence[LabelledQuestion], material: Material
+    dataset: Dataset, questions: Sequence[LabelledQuestion], material: EvaluationContext
 ) -> dict[str, Plain]:
     """Return what repeats the evaluation."""
     info = material.base.info()
@@ -51,7 +73,9 @@ def settings_of(
 
 
 def dependencies_of(
-    questions: Sequence[LabelledQuestion], material: Material, settings: Mapping[str, Plain]
+    questions: Sequence[LabelledQuestion],
+    material: EvaluationContext,
+    settings: Mapping[str, Plain],
 ) -> Plain:
     """Return all that the places that are found depend on, beside retriever and budget."""
     searched = dict(material.searcher.store.ensure_settings({}))

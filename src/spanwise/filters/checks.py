@@ -23,8 +23,6 @@ from spanwise.filters.tree import (
 )
 from spanwise.types import Scalar
 
-__all__ = ["check_filter", "filter_fields", "known_fields", "matches"]
-
 _COMPARE: Mapping[Operator, Callable[[Scalar, Scalar], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,

@@ -19,8 +19,6 @@ from spanwise.filters.tree import (
 )
 from spanwise.types import Scalar
 
-__all__ = ["MAX_FILTER_CHARS", "parse_filter"]
-
 MAX_FILTER_CHARS = 65_536
 """Longest text that `parse_filter` reads."""
 

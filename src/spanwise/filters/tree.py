@@ -12,26 +12,6 @@ from typing import Literal, NoReturn, get_args
 from spanwise.errors import FilterError
 from spanwise.types import Scalar
 
-__all__ = [
-    "MAX_FILTER_DEPTH",
-    "PLAIN_NAME",
-    "RESERVED",
-    "And",
-    "Comparison",
-    "Exists",
-    "Field",
-    "Filter",
-    "Kind",
-    "Membership",
-    "Not",
-    "Operator",
-    "Or",
-    "checked_filter",
-    "children",
-    "field",
-    "kind_of",
-]
-
 MAX_FILTER_DEPTH = 32
 """Most nodes from the top of a tree to a leaf."""
 

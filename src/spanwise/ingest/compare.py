@@ -14,7 +14,6 @@ from spanwise.types import Scalar
 if TYPE_CHECKING:
     from spanwise.types import Document, DocumentRecord
 
-__all__ = ["Verdict", "compare", "conflict", "has_attachments", "kept_fields", "typed"]
 
 Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
 """What is to be done with a source; a URL counts as new or changed until it is fetched.

@@ -18,23 +18,21 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.ingest.page_reading import PageReading, instead, read_pages
-from spanwise.tasks.chunk_contexts import make_chunk_contexts
-from spanwise.tasks.making import Making
-from spanwise.tasks.sections import make_sections
-from spanwise.tasks.summaries import make_section_summaries, make_summary
-from spanwise.tasks.titles import make_title
+from spanwise.ingest.replaced_pages import PageReading, instead, read_pages
+from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
+from spanwise.models.prompts.prompt_context import PromptContext
+from spanwise.models.prompts.sections import make_sections
+from spanwise.models.prompts.summaries import make_section_summaries, make_summary, make_title
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
-    from spanwise.calls.caller import Caller
-    from spanwise.calls.ledger import Ledger
     from spanwise.ingest.prepare import Outline
+    from spanwise.models.caller import Caller
+    from spanwise.models.ledger import Ledger
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Chunk, Document, Section
 
-__all__ = ["Enricher", "Enrichment"]
 
 _Made = TypeVar("_Made")
 _TRIES = 3  # documents in a row for which the model could not be reached
@@ -120,7 +118,7 @@ class Enricher:
             language: Of its text.
             count_tokens: Counts the tokens of each text.
         """
-        making = Making(
+        making = PromptContext(
             caller=self.caller, options=self.options, language=language, count_tokens=count_tokens
         )
         return Enrichment(
@@ -152,7 +150,7 @@ class Enrichment:
 
     document: Document
     given: GivenParts
-    making: Making
+    making: PromptContext
     is_reached: bool
     """Whether the model is asked; it is not any more once it could not be reached."""
     tell: Callable[..., None]

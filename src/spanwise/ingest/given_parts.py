@@ -1,21 +1,65 @@
-"""Parts of a document that the caller gives, or that were made before, put in their place."""
+"""A text that a program gives, as a document.
+
+Parts of a document that the caller gives, or that were made before, put in their place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from spanwise.core.documents.filing_covers import cover_fields
 from spanwise.errors import OptionError
 from spanwise.ingest.recipes import plain_title
-from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
+from spanwise.types import Chunk, Document, GivenContext, GivenParts, Scalar, Section
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
+    from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 
-__all__ = ["given_sections", "stored_parts", "with_contexts"]
+
+def given_document(
+    text: str,
+    *,
+    document_id: str,
+    title: str,
+    metadata: Mapping[str, Scalar],
+    media_type: Literal["text/plain", "text/markdown"],
+) -> Document:
+    """Return a given text as a document, character for character.
+
+    Args:
+        text: The text.
+        document_id: Its id.
+        title: Its title; that of the front matter where it is empty and the text is Markdown.
+        metadata: Its fields; they go before those of the front matter and of the first page.
+        media_type: Whether Markdown is read in it: headings, tables, code and front matter.
+    """
+    document = Document(
+        id=document_id,
+        text=text,
+        title=title,
+        metadata={**cover_fields(text), **metadata},
+        given_fields=tuple(sorted(metadata)),
+        media_type=media_type,
+        content_hash=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+    )
+    if media_type == "text/plain":
+        return document
+    # A parser is loaded where it is asked for.
+    from spanwise.parsers.markup.markdown import read_markdown
+
+    parsed = read_markdown(text)
+    return replace(
+        document,
+        title=title or parsed.title,
+        headings=parsed.headings,
+        blocks=parsed.blocks,
+        metadata={**document.metadata, **parsed.metadata, **metadata},
+    )
 
 
 def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:

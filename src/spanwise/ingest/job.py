@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spanwise.errors import DocumentError
+from spanwise.ingest.folder_walk import Choice
 from spanwise.ingest.prepare import Wanted
 from spanwise.ingest.recipes import Recipe, has_recipe, reads_pages, wanted_recipe
 from spanwise.ingest.sources import Source
-from spanwise.sources.walk import Choice
 from spanwise.types import GivenParts, IngestProgress, Scalar
 
 if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
     from spanwise.types import DocumentRecord
-
-__all__ = ["IngestJob"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,41 +1,45 @@
-"""From sources to stored documents: parsed side by side, stored one transaction each, in order.
+"""Do something for items as they come, several at once and ahead of whoever uses the results.
+
+From sources to stored documents: parsed side by side, stored one transaction each, in order.
 
 Where a language model makes parts of them, several are made at once, ahead of the store.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from spanwise.calls.ledger import Ledger
-from spanwise.core.filings.covers import cover_fields, cover_title
-from spanwise.core.titles import document_title
-from spanwise.core.versions import text_version
+from spanwise.core.documents.filing_covers import cover_fields, cover_title
+from spanwise.core.documents.titles import document_title
+from spanwise.core.documents.versions import text_version
 from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
-from spanwise.ingest.ahead import map_ahead
 from spanwise.ingest.compare import compare, conflict, kept_fields, typed
-from spanwise.ingest.given_parts import stored_parts
-from spanwise.ingest.job import IngestJob
-from spanwise.ingest.local_files import Porter
-from spanwise.ingest.prepare import Draft, Outline, Wanted
-from spanwise.ingest.reading import Compared, Found, Reader
-from spanwise.ingest.recipes import has_recipe, kept_recipe, plain_title
-from spanwise.ingest.sources import Source
-from spanwise.ingest.stored_pages import StoredPages
-from spanwise.ingest.sync import nothing_taken
-from spanwise.ingest.tally import Outcome, Tally
-from spanwise.ingest.temporary import TemporarySpace
-from spanwise.ingest.unfinished import (
+from spanwise.ingest.counter import (
     FailuresInRow,
+    IngestCounter,
+    Outcome,
     embedding_failure,
     note_not_begun,
     note_too_costly,
 )
+from spanwise.ingest.downloads import Downloader
+from spanwise.ingest.given_parts import stored_parts
+from spanwise.ingest.job import IngestJob
+from spanwise.ingest.prepare import Draft, Outline, Wanted
+from spanwise.ingest.reader import Compared, Found, Reader
+from spanwise.ingest.recipes import has_recipe, kept_recipe, plain_title
+from spanwise.ingest.sources import Source
+from spanwise.ingest.stored_parts import StoredPages
+from spanwise.ingest.sync import nothing_taken
+from spanwise.ingest.temporary_files import TemporarySpace
+from spanwise.models.ledger import Ledger
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.types import Document, IngestReport, Scalar
@@ -47,12 +51,70 @@ if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.ports import Listener, Store
+    from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
+    from spanwise.types.listener import Listener
 
-__all__ = ["Ingestor"]
-
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_LOOK_SECONDS = 0.1  # waiting without end cannot be interrupted everywhere
+
+
+def map_ahead(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    *,
+    threads: int,
+    stopped: threading.Event | None = None,
+) -> Generator[tuple[_Item, Callable[[], _Result]]]:
+    """Yield each item with what returns, or raises, what the function made of it; in order.
+
+    Nobody joins the threads: an interrupt waits for nothing. What they then still do is dropped;
+    to stop it is up to the function.
+
+    Args:
+        function: Called for each item.
+        items: Taken as far ahead as there are threads.
+        threads: Items at once; 0 to do each when its result is asked for.
+        stopped: Once it is set, no more items are taken; None for nothing that ends it.
+    """
+    if not threads:
+        for item in items:
+            yield item, partial(function, item)
+        return
+    waiting: deque[tuple[_Item, Future[_Result]]] = deque()
+    for item in items:
+        waiting.append((item, _begin(function, item)))
+        if len(waiting) == threads:
+            yield _settled(*waiting.popleft())
+        if stopped is not None and stopped.is_set():
+            break
+    while waiting:
+        yield _settled(*waiting.popleft())
+
+
+def _begin(function: Callable[[_Item], _Result], item: _Item) -> Future[_Result]:
+    outcome: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function(item))
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="spanwise-make", daemon=True).start()
+    return outcome
+
+
+def _settled(item: _Item, outcome: Future[_Result]) -> tuple[_Item, Callable[[], _Result]]:
+    def result() -> _Result:
+        while not outcome.done():
+            wait((outcome,), timeout=_LOOK_SECONDS)
+        return outcome.result()
+
+    return item, result
+
+
 _AHEAD = 2  # documents that each parsing process may be ahead of the store
 _OUTDATED = (
     "its text has changed, and what a model or the caller made of the earlier one is gone; add it "
@@ -175,7 +237,7 @@ class Ingestor:
         )
         return self._report(job, tally)
 
-    def _report(self, job: IngestJob, tally: Tally) -> IngestReport:
+    def _report(self, job: IngestJob, tally: IngestCounter) -> IngestReport:
         tally.warnings += [
             f"parts are given for {document_id!r}, which is none of the documents of this run"
             for document_id in job.given
@@ -206,12 +268,12 @@ class Ingestor:
             is_outdated=partial(job.is_outdated, reads_pictures=has_engine(self.parse.ocr)),
         )
 
-    def _new_tally(self, job: IngestJob, *, foresees: bool = False) -> Tally:
+    def _new_tally(self, job: IngestJob, *, foresees: bool = False) -> IngestCounter:
         """Return what counts a run; what is only foreseen is not limited, and lacks nothing yet."""
         named = [source for source in job.sources if isinstance(source, Source)]
         unwanted = sum(source.members_only for source in named)
         limit = None if foresees else self.max_cost
-        return Tally(
+        return IngestCounter(
             total=len(job.sources) - unwanted + len(job.gone),
             bytes_total=sum(source.bytes for source in named),
             on_document=job.on_document,
@@ -225,7 +287,7 @@ class Ingestor:
         self,
         sources: Sequence[Compared],
         job: IngestJob,
-        tally: Tally,
+        tally: IngestCounter,
         records: Mapping[str, DocumentRecord] | None,
     ) -> bool:
         """Parse and store what is new or changed, and return whether it was all looked at."""
@@ -327,7 +389,7 @@ class Ingestor:
         self,
         sources: Iterable[Compared],
         job: IngestJob,
-        tally: Tally,
+        tally: IngestCounter,
         *,
         records: Mapping[str, DocumentRecord] | None,
         parses: bool,
@@ -351,7 +413,7 @@ class Ingestor:
                 threads=threads,
                 space=space,
                 tally=tally,
-                porter=Porter(space=space, fetch=self.fetch, parse=self.parse),
+                porter=Downloader(space=space, fetch=self.fetch, parse=self.parse),
                 compared=lambda members: self._compared(members, job, records),
                 limits=self.parse,
                 choice=job.choice,
@@ -363,7 +425,7 @@ class Ingestor:
                 yield readings
 
     def _put(
-        self, draft: Draft, job: IngestJob, tally: Tally, *, twins: Mapping[str, str]
+        self, draft: Draft, job: IngestJob, tally: IngestCounter, *, twins: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
         """Store a document.
 
@@ -435,7 +497,7 @@ def _let_end(
             drafted()
 
 
-def _gone(job: IngestJob, tally: Tally) -> list[DocumentRecord]:
+def _gone(job: IngestJob, tally: IngestCounter) -> list[DocumentRecord]:
     """Return the documents that are to be removed, once the sources are in.
 
     Raises:

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.calls.embedding import EmbedCaller
-from spanwise.core.chunks import chunk_lengths, split_chunks
-from spanwise.core.citations import printed_labels
-from spanwise.core.headers import chunk_header, headed_text
-from spanwise.core.languages import document_language
-from spanwise.core.packs.file import recorded_packs
-from spanwise.core.packs.landmarks import document_signals
-from spanwise.core.render import frame
-from spanwise.core.sections import split_sections
-from spanwise.core.summary import summarise
-from spanwise.core.table_heads import searched_text, table_heads
-from spanwise.core.titles import document_title, title_words
-from spanwise.core.vectors import unit_rows
+from spanwise.core.answers.citations import printed_labels
+from spanwise.core.documents.chunks import chunk_lengths, split_chunks
+from spanwise.core.documents.headers import chunk_header, headed_text
+from spanwise.core.documents.sections import split_sections
+from spanwise.core.documents.summary import summarise
+from spanwise.core.documents.table_heads import searched_text, table_heads
+from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.extraction.render import frame
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.text.languages import document_language
 from spanwise.errors import ParseError
 from spanwise.ingest.given_parts import given_sections, with_contexts
 from spanwise.ingest.recipes import Recipe, recorded_recipe
+from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
-from spanwise.ports import DocumentEntry
+from spanwise.packs.landmarks import document_signals
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Citation, GivenParts, Section
 
 if TYPE_CHECKING:
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.calls.ledger import Ledger
     from spanwise.ingest.enrich import Enricher
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder, Tokenizer
     from spanwise.options import ChunkOptions, SectionOptions
-    from spanwise.ports import Embedder, Tokenizer
     from spanwise.types import Document, Page
 
-__all__ = ["Draft", "Outline", "Preparer", "Wanted", "chunk_signals"]
 
 _Item = TypeVar("_Item")
 _EMBED_BATCH = 1_536  # sixteen calls of 96 texts, which run at once

@@ -15,21 +15,12 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from spanwise.plain import Plain, to_plain
+from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
     from spanwise.options import ContextOptions
     from spanwise.types import DocumentRecord, GivenParts
 
-__all__ = [
-    "Recipe",
-    "has_recipe",
-    "kept_recipe",
-    "plain_title",
-    "reads_pages",
-    "recorded_recipe",
-    "wanted_recipe",
-]
 
 Recipe = Mapping[str, Plain]
 """Plain data; empty where nothing is asked for."""

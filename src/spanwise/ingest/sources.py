@@ -9,24 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.sources.signatures import unsigned
-from spanwise.sources.walk import Choice, Unread, walk
-
-__all__ = [
-    "MEMBER_MARK",
-    "STREAM_ROOT",
-    "Source",
-    "check_address",
-    "containers_of",
-    "file_hash",
-    "files_of",
-    "find_sources",
-    "is_address",
-    "is_url",
-    "root_of",
-]
+from spanwise.ingest.folder_walk import Choice, Unread, walk
+from spanwise.ingest.url_signatures import unsigned
 
 MEMBER_MARK = "!/"
 """Stands between the id of a container and the name of a member."""
@@ -166,7 +152,7 @@ def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentEr
                 document_id=name, location=name, root=name, path=None, bytes=0, url=address
             )
             return
-        from spanwise.ingest.objects import objects_of
+        from spanwise.ingest.object_storage import objects_of
 
         for _, source in objects_of(address, choice=choice):
             yield source

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from spanwise.core.file_names import name_to_id, names_of_id
+from spanwise.core.text.file_names import name_to_id, names_of_id
 from spanwise.errors import DocumentError, FetchError, OptionError
+from spanwise.ingest.folder_walk import Choice
 from spanwise.ingest.sources import (
     Source,
     check_address,
@@ -28,14 +29,11 @@ from spanwise.ingest.sources import (
     is_url,
     root_of,
 )
-from spanwise.sources.walk import Choice
 
 if TYPE_CHECKING:
     from spanwise.ingest.job import IngestJob
     from spanwise.ingest.pipeline import Ingestor
     from spanwise.types import DocumentRecord, IngestReport
-
-__all__ = ["Gone", "SyncedFolder", "look_into", "nothing_taken", "sync_folder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +189,7 @@ def look_into(
 
 
 def _look_into_prefix(address: str, choice: Choice) -> SyncedFolder:
-    from spanwise.ingest.objects import objects_of
+    from spanwise.ingest.object_storage import objects_of
 
     check_address(address)
     found = objects_of(address, choice=choice, may_be_empty=True)

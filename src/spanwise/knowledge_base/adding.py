@@ -25,11 +25,11 @@ from spanwise.types import GivenParts
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder, LanguageModel
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
-    from spanwise.ports import Embedder, LanguageModel, Listener, Store
+    from spanwise.stores.port import Store
     from spanwise.types import Document, IngestProgress, IngestReport, Scalar
-
-__all__ = ["Adding"]
+    from spanwise.types.listener import Listener
 
 
 class Adding:

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from spanwise.answers.stream import AnswerStream
     from spanwise.answers.threads import Conversation
     from spanwise.filters import Filter
+    from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.options import RerankOptions
-    from spanwise.ports import LanguageModel, Reranker
-    from spanwise.query.weigh import Scope
+    from spanwise.search.scoring import Scope
     from spanwise.types import Answer, ExcerptResult, SearchResult
-
-__all__ = ["Answering", "AskArguments"]
 
 
 class AskArguments(TypedDict, total=False):
@@ -143,8 +141,8 @@ class Answering(Searching):
             ModelKeyError: If there is no key for the model.
         """
         from spanwise.answers.pipeline import Answerer
-        from spanwise.query.weigh import Scope
-        from spanwise.tasks.structured_answers import checked_answer_type
+        from spanwise.models.prompts.answers import checked_answer_type
+        from spanwise.search.scoring import Scope
 
         llm = arguments.get("llm")
         if llm is None or llm == "":
@@ -207,7 +205,7 @@ class Answering(Searching):
     ) -> Conversation:
         """Return the conversation that a question follows, an empty one where it follows none."""
         from spanwise.answers.threads import Conversation, open_conversation
-        from spanwise.providers.tokens import make_tokenizer
+        from spanwise.models.providers.tokenizer import make_tokenizer
 
         if thread is None:
             return Conversation()

@@ -12,8 +12,6 @@ from spanwise.options import PublishedOptions, SearchOptions, SegmentOptions, me
 if TYPE_CHECKING:
     from spanwise.filters import Filter
 
-__all__ = ["Asked", "SearchArguments", "Within", "asked", "filter_of", "within"]
-
 
 class SearchArguments(TypedDict, total=False):
     """Arguments of `KnowledgeBase.search` beside the question; each may be left out."""

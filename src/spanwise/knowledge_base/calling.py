@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.calls.caller import Caller
+    from spanwise.models.caller import Caller
+    from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ModelOptions
-    from spanwise.ports import LanguageModel, Listener, OutputCache
-
-__all__ = ["make_caller"]
+    from spanwise.types.listener import Listener
 
 
 def make_caller(
@@ -31,8 +30,8 @@ def make_caller(
         OptionError: If no installed package offers the model.
         ModelKeyError: If there is no key for it.
     """
-    from spanwise.calls.caller import Caller
-    from spanwise.registry import make_language_model
+    from spanwise.models.caller import Caller
+    from spanwise.models.registry import make_language_model
 
     return Caller(
         model=make_language_model(llm, options=models) if isinstance(llm, str) else llm,

@@ -11,17 +11,6 @@ from typing import Literal
 from spanwise.errors import OptionError
 from spanwise.types import GivenParts, Scalar
 
-__all__ = [
-    "checked_given",
-    "checked_id",
-    "checked_list",
-    "checked_media_type",
-    "checked_metadata",
-    "checked_path",
-    "checked_text",
-    "checked_title",
-]
-
 _MAX_ID_CHARS = 1_000
 _NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spanwise.core.citations import locate
-from spanwise.core.versions import text_hash
+from spanwise.core.answers.citations import locate
+from spanwise.core.documents.versions import text_hash
 from spanwise.errors import OptionError
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
+    from spanwise.stores.port import Store
 
-__all__ = ["GivenCitation", "given_citations", "locate_citation"]
 
 GivenCitation = Citation | Segment | ExcerptSpan | Mapping[str, object]
 """A citation, or what holds one with the text it points at; or either as `to_dict` gives it."""

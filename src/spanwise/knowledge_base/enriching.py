@@ -10,10 +10,11 @@ from spanwise.knowledge_base.calling import make_caller
 
 if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
+    from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ContextOptions, ModelOptions
-    from spanwise.ports import LanguageModel, Listener, OutputCache, Store
+    from spanwise.stores.port import Store
+    from spanwise.types.listener import Listener
 
-__all__ = ["Enriching", "called_model"]
 
 _AT_ONCE = 8  # documents, whose texts are in memory; calls at once are limited by the model
 _AT_ONCE_IN_BATCHES = 32  # each waits for hours, with a thread for each of its calls
@@ -68,16 +69,16 @@ class Enriching:
                 "llm is given, and context asks it for nothing; give ContextOptions with "
                 "read_pages, sections, headers or chunk_contexts, or no llm"
             )
-        from spanwise.calls.foreseen import foreseeing_caller
         from spanwise.ingest.enrich import Enricher
-        from spanwise.ingest.stopping import StoppableModel
+        from spanwise.ingest.stoppable import StoppableModel
+        from spanwise.models.dry_run import dry_run_caller
 
         stopped, models = threading.Event(), self._models
         caller = make_caller(llm, cache=self._store, models=models, listener=self._listener)
         model = called_model(caller.model, models=models, kept=self._store, foresees=foresees)
         caller.model = StoppableModel(model=model, stopped=stopped)
         if foresees:
-            caller = foreseeing_caller(caller.model, cache=self._store, listener=self._listener)
+            caller = dry_run_caller(caller.model, cache=self._store, listener=self._listener)
         most = _AT_ONCE_IN_BATCHES if models.batch else _AT_ONCE
         return Enricher(
             caller=caller,
@@ -102,8 +103,8 @@ def called_model(
         OptionError: If it has no batch interface and is to use it, or its price is not known and
             there is a limit.
     """
-    from spanwise.ports import ModelRequest
-    from spanwise.registry import make_batch_model
+    from spanwise.models.ports import ModelRequest
+    from spanwise.models.registry import make_batch_model
 
     if models.batch:
         model = make_batch_model(model, kept=kept)

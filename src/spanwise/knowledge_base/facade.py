@@ -22,25 +22,13 @@ from spanwise.knowledge_base.settings import settle, wanted_settings
 from spanwise.knowledge_base.threads import KeptThreads
 from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.knowledge_base.writing import copy_to
-from spanwise.options import (
-    ChunkOptions,
-    FetchOptions,
-    ModelOptions,
-    ParseOptions,
-    SectionOptions,
-)
-from spanwise.query.tuning import read_tuning
+from spanwise.options import ChunkOptions, FetchOptions, ModelOptions, ParseOptions, SectionOptions
+from spanwise.search.tuned_options import read_tuning
 
 if TYPE_CHECKING:
-    from spanwise.ports import Embedder, Listener
-    from spanwise.types import (
-        BackupReport,
-        CheckReport,
-        KnowledgeBaseInfo,
-        Segment,
-    )
-
-__all__ = ["KnowledgeBase"]
+    from spanwise.models.ports import Embedder
+    from spanwise.types import BackupReport, CheckReport, KnowledgeBaseInfo, Segment
+    from spanwise.types.listener import Listener
 
 
 class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThreads):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import EmbedderMismatchError, OptionError
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.registry import make_embedder
+from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder
     from spanwise.options import ModelOptions
-    from spanwise.ports import Embedder, Store
+    from spanwise.stores.port import Store
 
-__all__ = ["named_embedder", "open_embedder", "open_store"]
 
 _MEMORY = ":memory:"
 

@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.packs.file import (
-    MAX_BYTES,
-    NamedPack,
-    pack_record,
-    read_pack,
-    recorded_packs,
-)
-from spanwise.core.packs.landmarks import document_signals, landmark_signals
 from spanwise.errors import PackError
-from spanwise.query.packs import SHIPPED, shipped_packs
+from spanwise.packs.landmarks import document_signals, landmark_signals
+from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
+from spanwise.search.shipped_packs import SHIPPED, shipped_packs
 from spanwise.types import PackInfo, PackPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.ports import Store
-
-__all__ = ["Packs", "open_pack", "record_of"]
+    from spanwise.stores.port import Store
 
 
 def open_pack(name: str | Path) -> NamedPack:

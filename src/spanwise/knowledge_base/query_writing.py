@@ -11,11 +11,10 @@ from spanwise.options import QueryOptions
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
+    from spanwise.models.ports import LanguageModel
     from spanwise.options import ModelOptions
-    from spanwise.ports import LanguageModel, Store
+    from spanwise.stores.port import Store
     from spanwise.types import Turn, WrittenQueries
-
-__all__ = ["QueryWriting"]
 
 
 class QueryWriting:
@@ -58,7 +57,7 @@ class QueryWriting:
             ModelKeyError: If there is no key for the model, or it is refused.
         """
         from spanwise.answers.queries import write_queries
-        from spanwise.query.weigh import Scope
+        from spanwise.search.scoring import Scope
 
         asked = within(queries=(), documents=documents, where=where)
         return write_queries(

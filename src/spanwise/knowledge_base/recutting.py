@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.documents import StoredDocuments
     from spanwise.types import DocumentRecord
 
-__all__ = ["parts_of"]
-
 
 def parts_of(base: StoredDocuments, record: DocumentRecord) -> GivenParts:
     """Return the parts of a stored document that do not depend on its chunks."""

@@ -6,29 +6,30 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
-from spanwise.calls.reranking import RerankCaller
 from spanwise.knowledge_base.asking import asked, within
 from spanwise.knowledge_base.opening import open_embedder
 from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.models.registry import make_reranker
+from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ExcerptOptions, PublishedOptions, RerankOptions, SegmentOptions
-from spanwise.query import Searcher, shipped_model
-from spanwise.query.rerank import Reranking
-from spanwise.registry import make_reranker
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rerank import Reranking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.core.relevance import RelevanceModel
-    from spanwise.explanation import Explanation
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
     from spanwise.knowledge_base.asking import SearchArguments
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder, Reranker
     from spanwise.options import ModelOptions
-    from spanwise.ports import Embedder, Listener, Reranker, Store
-    from spanwise.query.tuning import Tuning
+    from spanwise.search.explanation import Explanation
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.stores.port import Store
     from spanwise.types import ExcerptResult, SearchResult
-
-__all__ = ["Searching"]
+    from spanwise.types.listener import Listener
 
 
 class Searching:

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from spanwise.calls.embedding import is_contextual
-from spanwise.core.packs.file import recorded_packs
 from spanwise.errors import EmbedderMismatchError, OptionError
 from spanwise.knowledge_base.packs import record_of
+from spanwise.models.embed_caller import is_contextual
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.providers.tokens import make_tokenizer
-from spanwise.query.packs import default_record
-from spanwise.registry import default_embedder_name, make_embedder
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.search.shipped_packs import default_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.ports import Embedder, Store
+    from spanwise.models.ports import Embedder
+    from spanwise.stores.port import Store
 
-__all__ = ["NO_EMBEDDER", "Settings", "settle", "wanted_settings"]
 
 NO_EMBEDDER = "none"
 _DEFAULT_TOKENIZER = "o200k_base"

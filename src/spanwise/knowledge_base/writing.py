@@ -9,20 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.calls.embedding import is_contextual, one_side
 from spanwise.errors import OptionError
 from spanwise.knowledge_base.information import folder_bytes
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.embed_caller import is_contextual, one_side
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import BackupReport
 
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor, Preparer
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder
     from spanwise.options import FetchOptions, ModelOptions, ParseOptions
-    from spanwise.ports import Embedder, Listener, Store
-
-__all__ = ["copy_to", "make_ingestor", "with_price"]
+    from spanwise.stores.port import Store
+    from spanwise.types.listener import Listener
 
 
 def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
@@ -46,7 +46,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
         models: How models are called.
         listener: Hears the calls of models.
     """
-    from spanwise.ingest import Ingestor, Preparer  # a search never needs them
+    from spanwise.ingest import Ingestor, Preparer
 
     made: list[Preparer] = []
     making = threading.Lock()

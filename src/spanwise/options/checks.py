@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from spanwise.errors import OptionError
 
-__all__ = ["check"]
-
 
 def check(condition: object, name: str, value: object, wanted: str) -> None:
     """Refuse a value.

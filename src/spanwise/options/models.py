@@ -7,8 +7,6 @@ from numbers import Integral
 
 from spanwise.options.checks import check
 
-__all__ = ["AnswerOptions", "ContextOptions", "ModelOptions", "QueryOptions", "RerankOptions"]
-
 
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     whole = isinstance(value, Integral) and least <= int(value) <= most

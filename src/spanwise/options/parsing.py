@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from spanwise.options.checks import check
 
-__all__ = ["FetchOptions", "ParseOptions"]
-
-
 _OCR_ENGINE = re.compile(r"auto|off|rapidocr|tesseract(:[A-Za-z_]+(\+[A-Za-z_]+)*)?")
 _SIZES = (
     "file_bytes",

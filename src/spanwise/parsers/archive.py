@@ -23,8 +23,6 @@ from xml.parsers import expat
 from spanwise.errors import ParseError
 from spanwise.parsers.parsed import Source, Step
 
-__all__ = ["ZIP_DAMAGE", "Archive", "Link", "XmlHandlers"]
-
 ZIP_DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,

@@ -16,18 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
 from spanwise.parsers.parsed import Source, Step
-
-__all__ = [
-    "ContainerError",
-    "LostMember",
-    "Member",
-    "MemberFolder",
-    "UnpackBudget",
-    "Unpacked",
-]
 
 _MAX_RATIO = 1000
 _RATIO_FLOOR_BYTES = 50_000_000

@@ -14,11 +14,9 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from spanwise.parsers.archive import ZIP_DAMAGE
+from spanwise.parsers.code_grammars import LANGUAGES
 from spanwise.parsers.formats import EXTENSIONS, MEDIA_TYPES, FormatName
 from spanwise.parsers.parsed import Source
-from spanwise.parsers.source_code.languages import LANGUAGES
-
-__all__ = ["detect_format"]
 
 _HEAD_BYTES = 1 << 16
 _TAIL_BYTES = 1 << 10

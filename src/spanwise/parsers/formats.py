@@ -5,16 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-__all__ = [
-    "CONTAINER_EXTENSIONS",
-    "EXTENSIONS",
-    "FORMAT_NAMES",
-    "MEDIA_TYPES",
-    "PARSERS",
-    "UNPACKERS",
-    "FormatName",
-]
-
 FormatName = Literal[
     "text",
     "markdown",
@@ -48,14 +38,14 @@ PARSERS: Mapping[FormatName, str] = {
     "pptx": "spanwise.parsers.office.pptx:parse_pptx",
     "workbook": "spanwise.parsers.office.workbook:parse_workbook",
     "epub": "spanwise.parsers.markup.epub:parse_epub",
-    "odt": "spanwise.parsers.office.odt:parse_odt",
+    "odt": "spanwise.parsers.office.odf:parse_odt",
     "odp": "spanwise.parsers.office.odp:parse_odp",
     "rtf": "spanwise.parsers.office.rtf:parse_rtf",
     "csv": "spanwise.parsers.data.csv_table:parse_csv",
     "json": "spanwise.parsers.data.json_records:parse_json",
     "restructuredtext": "spanwise.parsers.markup.restructuredtext:parse_restructuredtext",
     "asciidoc": "spanwise.parsers.markup.asciidoc:parse_asciidoc",
-    "code": "spanwise.parsers.source_code.code:parse_code",
+    "code": "spanwise.parsers.code:parse_code",
     "email": "spanwise.parsers.mail.email_message:parse_email",
 }
 """Where the parser of each format stands; it is imported when it is first needed."""
@@ -63,7 +53,7 @@ PARSERS: Mapping[FormatName, str] = {
 UNPACKERS: Mapping[FormatName, str] = {
     "email": "spanwise.parsers.mail.email_message:unpack_email",
     "mailbox": "spanwise.parsers.mail.mailbox:unpack_mailbox",
-    "archive": "spanwise.parsers.members:unpack_archive",
+    "archive": "spanwise.parsers.archive_members:unpack_archive",
 }
 """What takes the members out of each container; an e-mail is a document as well."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Lines"]
-
 _LINE_END = re.compile(r"\r\n?|\n")
 
 

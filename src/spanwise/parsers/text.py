@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.types import Page
 
-__all__ = ["Decoded", "decode_text", "parse_text"]
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with

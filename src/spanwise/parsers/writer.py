@@ -1,4 +1,7 @@
-"""Text that only grows: what points into it never has to be moved."""
+"""Text that only grows: what points into it never has to be moved.
+
+Text of parsers that give one item after the other, each with the page it stood on.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from spanwise.types import Block, Heading
-
-__all__ = ["TextWriter", "table_line"]
+from spanwise.types import Block, Heading, Page
 
 
 def table_line(cells: Sequence[str]) -> str:
@@ -96,3 +97,24 @@ class TextWriter:
             replace(item, start=start + item.start, end=start + item.end) for item in other.blocks
         ]
         self.separate(2)
+
+
+class PagedWriter(TextWriter):
+    """A writer that is told where pages begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._page_starts: list[int] = []
+
+    def turn_to(self, page: int) -> None:
+        """Say which page the next piece stands on, from 1; an earlier one changes nothing."""
+        start = self.next_start
+        while len(self._page_starts) < page:
+            self._page_starts.append(start if self._page_starts else 0)
+
+    def pages(self) -> tuple[Page, ...]:
+        """Return the pages so far; none where none was told."""
+        length = len(self.text)
+        starts = [min(start, length) for start in self._page_starts]
+        ends = [*starts[1:], length] if starts else []
+        return tuple(Page(start=start, end=end) for start, end in zip(starts, ends, strict=True))

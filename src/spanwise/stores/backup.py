@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
-from spanwise.stores.part_file import sync_folder
+from spanwise.stores.part import sync_folder
 
 if TYPE_CHECKING:
     from spanwise.stores.index import Index
 
-__all__ = ["back_up"]
 
 _STEP_PAGES = 2_048  # 8 MB; writers and the progress come in between
 _PRIMARY_CODE = 0xFF

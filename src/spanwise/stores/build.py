@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.columns import digit_share, section_openings
-from spanwise.core.scores import quantised_impacts
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import quantise_rows
-from spanwise.stores.lists import Lists, count_documents, merge_lists
+from spanwise.core.ranking.bm25 import quantised_impacts
+from spanwise.core.ranking.scan import digit_share, section_openings
+from spanwise.core.ranking.vectors import quantise_rows
+from spanwise.core.text.terms import text_terms
 from spanwise.stores.part import Part, Postings, term_hashes
+from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.truth import StoredDocument
+    from spanwise.stores.database import StoredDocument
 
-__all__ = ["Vocabulary", "build_part", "in_pieces"]
 
 _MAX_RUNS = 100_000  # some 20 MB
 _MAX_RUN_CHARS = 64  # longer ones do not come again: text of languages without spaces, data

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
-from spanwise.core.versions import text_hash
+from spanwise.core.documents.versions import text_hash
 from spanwise.errors import FormatError
+from spanwise.stores.conversations import read_thread, read_threads
 from spanwise.stores.schema import POSITION_BITS
-from spanwise.stores.threads import read_thread, read_threads
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ORPHAN_TABLES", "Checked", "check_database", "check_documents", "found"]
 
 _MAX_TOLD = 5
 _UNIT_TOLERANCE = 0.01  # of rows that were rounded to half precision

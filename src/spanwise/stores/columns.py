@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.filters import And, Filter, Kind, Not, Or, check_filter, known_fields, matches
-from spanwise.stores.truth import read_metadata
+from spanwise.stores.database import read_metadata
 from spanwise.types import Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MetadataColumns"]
 
 _MAX_MASKS = 64  # filters whose answer is kept until the documents change
 _MAX_GONE_SHARE = 0.5  # with more documents gone, the columns are made anew

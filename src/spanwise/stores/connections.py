@@ -20,8 +20,6 @@ from pathlib import Path
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores.schema import migrate, require_version
 
-__all__ = ["BUSY_TIMEOUT_SECONDS", "ConnectionPool", "translated_errors"]
-
 _logger = logging.getLogger("spanwise")
 
 BUSY_TIMEOUT_SECONDS = 60.0

@@ -1,4 +1,10 @@
-"""The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
+"""The folder of a knowledge base: what must be in it, and what must not.
+
+Outputs of models in `truth.db`, by a hash of all that was asked.
+
+Every function works on a connection that is lent to the calling thread, as those of `truth` do.
+
+The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
 
 Rules:
     `truth.db` (SQLite) holds all that matters; `index/` can be deleted at any time.
@@ -21,24 +27,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.errors import (
-    ConflictError,
-    OptionError,
-    StoreError,
-)
+from spanwise.errors import ConflictError, FormatError, OptionError, StoreError
 from spanwise.filters import Filter
-from spanwise.stores import truth
+from spanwise.stores import database as truth
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
 from spanwise.stores.doctor import check_store
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
-from spanwise.stores.folder import INDEX_NAME, TRUTH_NAME, check_database_file, make_folder
 from spanwise.stores.index import Index
-from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, read_packs, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot
-from spanwise.stores.threads import append_turn, delete_thread, read_thread, read_threads
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -54,9 +54,98 @@ from spanwise.types import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.ports import DocumentEntry
+    from spanwise.stores.port import DocumentEntry
 
-__all__ = ["EmbeddedStore", "open_embedded"]
+TRUTH_NAME = "truth.db"
+INDEX_NAME = "index"
+
+
+def check_database_file(path: Path) -> None:
+    """Refuse what is no file, and a database that lost its content.
+
+    An empty one was never filled, unless there is what only a filled one leaves. That is looked
+    at first: another process may be filling the database meanwhile.
+
+    Raises:
+        FormatError: If it is so.
+    """
+    database, index = path / TRUTH_NAME, path / INDEX_NAME
+    log = database.with_name(database.name + "-wal")
+    if not database.is_file():
+        raise FormatError(
+            f"{database} is no file; a knowledge base keeps its documents in it: name another "
+            "folder, or restore it from a backup"
+        )
+    left = None
+    if log.exists() and log.stat().st_size:
+        left = log
+    elif index.is_dir() and any(index.iterdir()):
+        left = index
+    if left is not None and not database.stat().st_size:
+        raise FormatError(
+            f"{database} is empty, but {left} is not: the documents are lost or elsewhere; "
+            f"restore it from a backup, or delete {path} and add them again"
+        )
+
+
+def make_folder(path: Path, *, create: bool) -> None:
+    """Make the folder of a new knowledge base where it is missing.
+
+    Raises:
+        FormatError: If there is something else, or nothing and `create` is False.
+    """
+    if path.exists():
+        if not path.is_dir():
+            raise FormatError(f"{path} is a file; a knowledge base is a folder: name another one")
+        names = {entry.name for entry in path.iterdir()}
+        if names and TRUTH_NAME not in names:
+            raise FormatError(
+                f"{path} is no knowledge base: it has no {TRUTH_NAME}, but holds "
+                f"{', '.join(sorted(names)[:3])}; name another folder"
+            )
+    if not create:
+        raise FormatError(
+            f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
+            "makes one, and so does create=True in Python"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+
+
+_ERRORS = "surrogatepass"  # a model may write half a pair; what it wrote comes back as it was
+
+
+def read_output(connection: sqlite3.Connection, key: str) -> str | None:
+    """Return what was kept under a key, or None."""
+    try:
+        row = connection.execute("select output from output where key = ?", (key,)).fetchone()
+    except UnicodeEncodeError:  # half a surrogate pair: nothing is kept under such a key
+        return None
+    return None if row is None else bytes(row[0]).decode(errors=_ERRORS)
+
+
+def insert_output(
+    connection: sqlite3.Connection, key: str, output: str, *, task: str, model: str
+) -> None:
+    """Keep an output with the time of the clock, unless there is one under its key."""
+    connection.execute(
+        "insert into output (key, task, model, output, created)"
+        " values (?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) on conflict do nothing",
+        (key, task, model, output.encode(errors=_ERRORS)),
+    )
+
+
+def count_outputs(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return how many outputs there are, and their bytes."""
+    count, size = connection.execute(
+        "select count(*), coalesce(sum(length(output)), 0) from output"
+    ).fetchone()
+    return count, size
+
+
+def delete_outputs(connection: sqlite3.Connection) -> int:
+    """Delete all outputs, and return how many there were."""
+    return connection.execute("delete from output").rowcount
+
 
 _logger = logging.getLogger("spanwise")
 

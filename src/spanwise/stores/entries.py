@@ -11,10 +11,9 @@ from spanwise.errors import ConflictError, FilterError, OptionError
 from spanwise.filters import field
 
 if TYPE_CHECKING:
-    from spanwise.ports import DocumentEntry
+    from spanwise.stores.port import DocumentEntry
     from spanwise.types import Block, Document, Heading, Turn
 
-__all__ = ["check_changeable", "check_entry", "check_packs", "check_turn"]
 
 _FIXED_SETTINGS = ("dimension", "reference_terms")
 

@@ -1,4 +1,9 @@
-"""Write what is pending to index parts, merge small ones, forget what is gone.
+"""The lock of whoever writes index parts: an exclusive transaction on a database of its own.
+
+Works on every platform without a dependency, and the operating system frees it when its holder
+dies.
+
+Write what is pending to index parts, merge small ones, forget what is gone.
 
 Only the holder of the lock runs this. Parts are new files; the manifest is replaced last, so that
 a crash at any moment leaves either the old index or the new one, and files nobody names.
@@ -9,8 +14,9 @@ from __future__ import annotations
 import logging
 import secrets
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +25,7 @@ import numpy as np
 from spanwise.errors import FormatError
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part_file import check_part_file, write_part
+from spanwise.stores.part import check_part_file, write_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +33,51 @@ if TYPE_CHECKING:
     from spanwise.stores.index import Index
     from spanwise.stores.view import View
 
-__all__ = ["flush_pending"]
+_LOCK_NAME = "lock.db"
+_PAUSE_SECONDS = 0.02
+_PRIMARY_CODE = 0xFF
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+@contextmanager
+def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
+    """Hold the lock of an index folder; give whether it was free.
+
+    Args:
+        folder: The index folder.
+        wait_seconds: How long to try; 0 for one try.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    connection = _acquire(folder, until=time.monotonic() + wait_seconds)
+    try:
+        yield connection is not None
+    finally:
+        if connection is not None:
+            connection.close()  # rolls back, which frees the lock
+
+
+def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
+    folder.mkdir(exist_ok=True)
+    while True:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                folder / _LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            if connection is not None:
+                connection.close()
+            if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
+                raise OSError(f"the index folder {folder} cannot be written: {error}") from error
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return connection
+
 
 _logger = logging.getLogger("spanwise")
 

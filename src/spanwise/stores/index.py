@@ -25,19 +25,16 @@ import numpy as np
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores.build import Vocabulary, build_part, in_pieces
 from spanwise.stores.connections import ConnectionPool
-from spanwise.stores.flush import flush_pending
-from spanwise.stores.flush_lock import flush_lock
+from spanwise.stores.database import read_indexed, read_settings
+from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
 from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part
-from spanwise.stores.part_file import open_part
-from spanwise.stores.truth import read_indexed, read_settings
+from spanwise.stores.part import Part, open_part
 from spanwise.stores.view import Living, View, locate, read_living
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "IndexSettings"]
 
 _logger = logging.getLogger("spanwise")
 

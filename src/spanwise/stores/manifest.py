@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.core.terms import terms_version
-from spanwise.stores.part_file import sync_folder
-
-__all__ = ["MANIFEST_NAME", "Manifest", "is_outdated", "read_manifest", "write_manifest"]
+from spanwise.core.text.terms import terms_version
+from spanwise.stores.part import sync_folder
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 3

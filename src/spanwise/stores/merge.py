@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.stores.lists import Lists, count_documents, merge_lists
 from spanwise.stores.part import Part, Postings
+from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Source", "merge_parts"]
 
 _Item = TypeVar("_Item", bound=np.generic)
 

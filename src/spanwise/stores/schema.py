@@ -12,17 +12,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from spanwise.core.languages import document_language
+from spanwise.core.text.languages import document_language
 from spanwise.errors import FormatError
-
-__all__ = [
-    "APPLICATION_ID",
-    "FORMAT_VERSION",
-    "POSITION_BITS",
-    "check_version",
-    "migrate",
-    "require_version",
-]
 
 APPLICATION_ID = 0x5370616E
 """The four letters "Span"."""

@@ -12,22 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.packs.landmarks import range_signals
+from spanwise.packs.landmarks import range_signals
 from spanwise.stores.schema import POSITION_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.scan import PassageRange
+    from spanwise.core.ranking.scan import PassageRange
 
-__all__ = [
-    "delete_signals",
-    "insert_signals",
-    "list_signals",
-    "read_packs",
-    "read_signals",
-    "renew_signals",
-]
 
 _STORED = np.dtype("<f2")
 

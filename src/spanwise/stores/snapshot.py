@@ -1,20 +1,26 @@
-"""One moment of an embedded store: searched, weighed and read in one read transaction."""
+"""Raw material of the features for some ranges of chunks: `ports.Snapshot.passages`.
+
+One moment of an embedded store: searched, weighed and read in one read transaction.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.bm25 import IMPACT_STEP
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
-from spanwise.stores import truth
+from spanwise.stores import database as truth
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.passages import find_positions, read_passages
-from spanwise.stores.scan import count_terms, scan_view
+from spanwise.stores.part import find_terms, run_indexes, term_hashes
+from spanwise.stores.scan import count_terms, dot_products, scan_view
 from spanwise.stores.signals import read_packs, read_signals
 from spanwise.stores.view import View
 from spanwise.types import Chunk, DocumentRecord, Page, Section
@@ -22,7 +28,141 @@ from spanwise.types import Chunk, DocumentRecord, Page, Section
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddedSnapshot"]
+    from spanwise.stores.part import Part, Postings
+
+_IMPACTS = (np.arange(256) * IMPACT_STEP).astype(np.float32)
+_DIGITS = (np.arange(256) / 255).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Runs:
+    """Runs of rows of one part, and where each of them goes in the answer. R runs."""
+
+    part: Part
+    starts: NDArray[np.int64]
+    """First row of each run, (R,)."""
+    lengths: NDArray[np.int64]
+    """Rows of each run, (R,)."""
+    targets: NDArray[np.int64]
+    """Place of its first row in the answer, (R,)."""
+
+    def rows(self) -> NDArray[np.int64]:
+        return run_indexes(self.starts, self.lengths)
+
+    def columns(self) -> NDArray[np.int64]:
+        return run_indexes(self.targets, self.lengths)
+
+
+def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
+    """Return the positions of documents among the living ones, in the order given.
+
+    Raises:
+        DocumentNotFoundError: If the moment has none with one of these handles.
+    """
+    wanted = np.asarray(handles, dtype=np.int64)
+    numbers = np.append(view.living.numbers, -1)
+    positions: NDArray[np.int64] = np.searchsorted(view.living.numbers, wanted)
+    unknown = np.flatnonzero(numbers[positions] != wanted)
+    if len(unknown):
+        raise DocumentNotFoundError(
+            f"no document with the handle {handles[int(unknown[0])]!r}; take handles of a scan "
+            "of this snapshot"
+        )
+    return positions
+
+
+def read_passages(
+    view: View,
+    ranges: Sequence[PassageRange],
+    *,
+    terms: Sequence[str],
+    vectors: NDArray[np.float32],
+) -> Passages:
+    """Return the raw material of some ranges, cut to the chunks that their documents have.
+
+    Args:
+        view: The moment; no document of it is missing.
+        ranges: What is wanted.
+        terms: T of them.
+        vectors: (m, dimension).
+
+    Raises:
+        DocumentNotFoundError: If the moment has no document with one of the handles.
+    """
+    runs, total = _place_ranges(view, ranges)
+    hashes = term_hashes(terms)
+    queries, query_scales = quantise_rows(vectors)
+    impacts = np.zeros((len(terms), total), dtype=np.float32)
+    similarities = np.zeros((len(vectors), total), dtype=np.float32)
+    digits = np.zeros(total, dtype=np.float32)
+    chars = np.zeros(total, dtype=np.int64)
+    tokens = np.zeros(total, dtype=np.int64)
+    openings = np.zeros(total, dtype=bool)
+    for run in runs:
+        rows, columns = run.rows(), run.columns()
+        _fill_impacts(impacts, run, hashes)
+        digits[columns] = _DIGITS[run.part.digits[rows]]
+        chars[columns] = run.part.chars[rows]
+        tokens[columns] = run.part.tokens[rows]
+        openings[columns] = run.part.openings[rows]
+        if not len(queries):
+            continue
+        gathered, scales = run.part.vectors[rows], run.part.scales[rows]
+        for m, (query, scale) in enumerate(zip(queries, query_scales, strict=True)):
+            dots = dot_products(gathered, query)
+            similarities[m, columns] = cosines(dots, scales, query_scale=scale)
+    return Passages(
+        impacts=impacts,
+        similarities=similarities,
+        digits=digits,
+        chars=chars,
+        tokens=tokens,
+        openings=openings,
+    )
+
+
+def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Runs], int]:
+    """Return the runs of rows of each part, and the number of all rows."""
+    positions = find_positions(view, [r.handle for r in ranges])
+    sizes = view.living.chunks[positions]
+    firsts = np.clip([r.start for r in ranges], 0, sizes).astype(np.int64)
+    lengths = np.maximum(np.clip([r.end for r in ranges], 0, sizes) - firsts, 0).astype(np.int64)
+    targets = np.cumsum(lengths) - lengths
+    owners, ordinals = view.part_of[positions], view.ordinals[positions]
+    runs = []
+    for owner in np.unique(owners).tolist():
+        here = np.flatnonzero(owners == owner)
+        part = view.parts[owner].part
+        runs.append(
+            _Runs(
+                part=part,
+                starts=part.starts[ordinals[here]] + firsts[here],
+                lengths=lengths[here],
+                targets=targets[here],
+            )
+        )
+    return runs, int(lengths.sum())
+
+
+def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
+    """Set the impacts of the terms that the rows of some runs hold; all of them are 0 before."""
+    postings: Postings = runs.part.body
+    # Search keys have the type of the postings: numpy would otherwise convert all postings.
+    starts = runs.starts.astype(postings.rows.dtype)
+    ends = (runs.starts + runs.lengths).astype(postings.rows.dtype)
+    for t, place in enumerate(find_terms(postings.terms, hashes).tolist()):
+        if place < 0:
+            continue
+        first = int(postings.ends[place])
+        held = postings.rows[first : int(postings.ends[place + 1])]
+        low = np.searchsorted(held, starts)
+        counts = np.searchsorted(held, ends) - low
+        found = np.flatnonzero(counts)
+        if not len(found):
+            continue
+        indexes = run_indexes(low[found], counts[found])
+        shift = np.repeat(runs.targets[found] - runs.starts[found], counts[found])
+        impacts[t, held[indexes] + shift] = _IMPACTS[postings.impacts[first + indexes]]
 
 
 class EmbeddedSnapshot:

@@ -22,7 +22,6 @@ from spanwise.stores.part import Part, run_indexes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Living", "PartView", "View", "locate", "read_living"]
 
 _MAX_STEPS = 20_000  # after more changes the table of documents is read anew
 

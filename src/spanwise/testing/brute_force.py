@@ -11,20 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.table_heads import searched_text
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import quantise_rows, unit_rows
-from spanwise.ports import DocumentEntry, ScanQuery
-
-__all__ = [
-    "ChunkPlace",
-    "ExpectedScan",
-    "expected_impact",
-    "expected_scan",
-    "expected_similarity",
-    "mean_and_deviation",
-]
+from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.vectors import quantise_rows, unit_rows
+from spanwise.core.text.terms import text_terms
+from spanwise.stores.port import DocumentEntry
 
 ChunkPlace = tuple[str, int]
 """Document id and index of a chunk."""

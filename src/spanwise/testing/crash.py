@@ -26,8 +26,6 @@ from spanwise.testing.crash_check import Allowed, check_knowledge_base, read_log
 from spanwise.testing.crash_child import CONTROL_BYTES, Phase
 from spanwise.testing.entries import SETTINGS
 
-__all__ = ["WANTED_PHASES", "CrashReport", "run_crashes"]
-
 WANTED_PHASES = (Phase.TRANSACTION, Phase.DELETE, Phase.FLUSH, Phase.MERGE, Phase.MANIFEST)
 """Where kills are wanted."""
 

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from spanwise.ports import DocumentEntry, Store
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.crash_child import crash_entry
 from spanwise.testing.entries import DIMENSION, SETTINGS
 from spanwise.testing.questions import check_whole, fill, fingerprint, question
-
-__all__ = ["Allowed", "check_knowledge_base", "read_log"]
 
 Allowed = dict[str, set[int | None]]
 """Versions in which each document may be found, None for absent."""

@@ -21,12 +21,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Literal
 
-from spanwise.ports import DocumentEntry, Store
 from spanwise.stores import embedded, flush, index
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.entries import make_entry
 from spanwise.testing.questions import check_whole, question
-
-__all__ = ["CONTROL_BYTES", "Phase", "Step", "crash_entry"]
 
 CONTROL_BYTES = 16
 """Size of a control file: the phase in the first byte, a count of searches in the last eight."""

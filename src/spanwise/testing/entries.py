@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.terms import text_terms
-from spanwise.ports import DocumentEntry
+from spanwise.core.text.terms import text_terms
+from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Page, Scalar, Section
-
-__all__ = ["DIMENSION", "SETTINGS", "make_corpus", "make_entry", "text_vector"]
 
 DIMENSION = 16
 SETTINGS = {"dimension": str(DIMENSION), "reference_terms": "12.5"}

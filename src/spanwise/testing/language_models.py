@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel
 
-from spanwise.ports import LanguageModel, ModelReply, ModelRequest
-
-__all__ = ["LanguageModelSuite"]
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 
 _MANY = 8
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spanwise.ports import ModelReply, ModelRequest, RerankReply
+from spanwise.models.ports import ModelReply, ModelRequest, RerankReply
 from spanwise.types import Usage
-
-__all__ = ["ScriptedModel", "ScriptedReranker"]
 
 _CHARS_A_TOKEN = 4
 

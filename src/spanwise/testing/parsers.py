@@ -21,8 +21,6 @@ from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.process.protocol import decode_parsed, encode_parsed
 from spanwise.types import Document, DocumentStatus
 
-__all__ = ["Parse", "check_damage", "check_document", "check_parser", "damaged"]
-
 Parse = Callable[[Source], Parsed]
 """A parser: what is raised is a `DocumentError`, most often a `ParseError`."""
 

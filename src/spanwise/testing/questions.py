@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.scan import ScanQuery
-from spanwise.core.terms import text_terms
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.text.terms import text_terms
 from spanwise.testing.entries import DIMENSION, SETTINGS, text_vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.filters import Filter
-    from spanwise.ports import DocumentEntry, Snapshot, Store
-
-__all__ = [
-    "check_whole",
-    "fill",
-    "fingerprint",
-    "question",
-    "question_vector",
-    "reference_terms",
-]
+    from spanwise.stores.port import DocumentEntry, Snapshot, Store
 
 
 def reference_terms() -> float:

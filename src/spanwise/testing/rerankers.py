@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 
-from spanwise.ports import Reranker
-
-__all__ = ["check_reranker"]
+from spanwise.models.ports import Reranker
 
 _QUERY = "Why did the gross margin fall in 2018?"
 _TEXTS = (

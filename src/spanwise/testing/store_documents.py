@@ -11,16 +11,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from spanwise.core.versions import VERSION_CHARS
+from spanwise.core.documents.versions import VERSION_CHARS
 from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
-from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, fingerprint, question, question_vector
 from spanwise.testing.store_suite import StoreSuite, check_scan
 from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
-
-__all__ = ["FILTER_TEXTS", "WRONG_FILTERS", "DocumentChecks"]
 
 ODD_PARAGRAPHS = (
     "\ufeffZero\x00byte, CRLF\r\n, line\u2028and\u2029paragraph separators\n",

@@ -6,11 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from spanwise.ports import Store
+from spanwise.stores.port import Store
 from spanwise.testing.entries import SETTINGS, make_entry
 from spanwise.testing.store_suite import StoreSuite
-
-__all__ = ["OutputChecks"]
 
 _ODD_OUTPUTS = (
     "",

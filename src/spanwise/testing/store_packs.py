@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError
-from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, question
 from spanwise.testing.store_suite import StoreSuite
-
-__all__ = ["PackChecks"]
 
 
 def _lengths(texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:

@@ -8,18 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.columns import digit_share
-from spanwise.core.scan import PassageRange, ScanQuery
+from spanwise.core.ranking.scan import PassageRange, ScanQuery, digit_share
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
-from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, question, question_vector, reference_terms
 from spanwise.testing.store_documents import FILTER_TEXTS
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
-
-__all__ = ["SearchChecks"]
 
 _UNEVEN = (0, 1, 1, 1, 2)
 """Section of each chunk."""

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.core.scan import Moments, Scan, ScanQuery
-from spanwise.ports import DocumentEntry, Snapshot, Store
+from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
+from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
 from spanwise.testing.entries import SETTINGS
 from spanwise.testing.questions import reference_terms
-
-__all__ = ["StoreSuite", "check_scan", "compare"]
 
 TOLERANCE = 1e-6
 """How far a score may be from that of the definitions."""

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.ports import Store
+from spanwise.stores.port import Store
 from spanwise.testing.entries import SETTINGS
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
-
-__all__ = ["ThreadChecks", "make_turn"]
 
 _ODD = "Zero \x00, CRLF\r\n, 収益 \U0010ffff, '; --"
 _WRITERS = 4

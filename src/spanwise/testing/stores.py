@@ -23,8 +23,6 @@ from spanwise.testing.store_packs import PackChecks
 from spanwise.testing.store_searches import SearchChecks
 from spanwise.testing.store_threads import ThreadChecks
 
-__all__ = ["StoreConformance"]
-
 
 class StoreConformance(
     DocumentChecks, SearchChecks, PackChecks, OutputChecks, ThreadChecks, LifeChecks

@@ -20,18 +20,15 @@ from spanwise.types.documents import (
     Document,
     DocumentRecord,
     DocumentStatus,
+    GivenContext,
+    GivenParts,
     Heading,
     Page,
     Scalar,
     Section,
     WholeDocument,
 )
-from spanwise.types.excerpts import (
-    Excerpt,
-    ExcerptResult,
-    ExcerptSpan,
-)
-from spanwise.types.given import GivenContext, GivenParts
+from spanwise.types.excerpts import Excerpt, ExcerptResult, ExcerptSpan
 from spanwise.types.packs import PackInfo, PackPlace
 from spanwise.types.reports import (
     BackupReport,
@@ -43,10 +40,7 @@ from spanwise.types.reports import (
     IngestReport,
     KnowledgeBaseInfo,
 )
-from spanwise.types.results import (
-    SearchResult,
-    Segment,
-)
+from spanwise.types.results import SearchResult, Segment
 from spanwise.types.usage import Usage
 
 __all__ = [

@@ -6,20 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.notebook import QuoteCard, answer_html, counted
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import QuoteCard, answer_html, counted
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
-
-__all__ = [
-    "Answer",
-    "AnswerCitation",
-    "QuoteStatus",
-    "Thread",
-    "ThreadInfo",
-    "Turn",
-    "WrittenQueries",
-]
 
 QuoteStatus = Literal["exact", "near", "failed"]
 """Whether a quote stands in the stored text: character for character but for white space and

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from spanwise.plain import PlainForm
-
-__all__ = ["Citation", "CitationLocation", "CitationStatus"]
+from spanwise.types.plain import PlainForm
 
 CitationStatus = Literal["current", "moved", "changed", "removed"]
 """What became of a cited text: it stands where it stood, stands elsewhere, is gone or edited, or

@@ -1,4 +1,7 @@
-"""Documents and what they are cut into."""
+"""Documents and what they are cut into.
+
+Parts of a document that the caller gives in place of what would be made of it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.plain import PlainForm
-
-__all__ = [
-    "Block",
-    "Chunk",
-    "Document",
-    "DocumentRecord",
-    "DocumentStatus",
-    "Heading",
-    "Page",
-    "Scalar",
-    "Section",
-    "WholeDocument",
-]
+from spanwise.types.plain import PlainForm
 
 Scalar = str | int | float | bool
 """Value of one metadata field. Dates are ISO 8601 strings, so that they compare in time order."""
@@ -167,3 +157,30 @@ class WholeDocument(PlainForm):
     document: Document
     sections: tuple[Section, ...]
     """In order; they partition the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenContext(PlainForm):
+    """Words that place a range of a document in it."""
+
+    start: int
+    end: int
+    text: str
+    """Search sees it with every chunk that begins in the range, as `Chunk.context`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenParts(PlainForm):
+    """What is known of a document beforehand; what is empty is made, with a model or without.
+
+    Positions are characters of the text as it is stored (`KnowledgeBase.get`).
+    """
+
+    title: str = ""
+    summary: str = ""
+    """What the document is about, in a sentence."""
+    sections: tuple[Section, ...] = ()
+    """In order; they partition the text. A path that is empty is the title alone. A summary that
+    is empty is made where a model makes headers."""
+    contexts: tuple[GivenContext, ...] = ()
+    """In order, disjoint."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanwise.notebook import Card, cards_html
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import Card, cards_html
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.results import also_in_notes, evidence_notes, summary_line
 from spanwise.types.usage import Usage
-
-__all__ = ["Excerpt", "ExcerptResult", "ExcerptSpan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanwise.plain import PlainForm
-
-__all__ = ["PackInfo", "PackPlace"]
+from spanwise.types.plain import PlainForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

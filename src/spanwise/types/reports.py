@@ -7,19 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanwise.errors import DocumentErrorCode
-from spanwise.plain import PlainForm
+from spanwise.types.plain import PlainForm
 from spanwise.types.usage import Usage
-
-__all__ = [
-    "BackupReport",
-    "CheckCode",
-    "CheckFinding",
-    "CheckReport",
-    "IngestFailure",
-    "IngestProgress",
-    "IngestReport",
-    "KnowledgeBaseInfo",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanwise.notebook import Card, cards_html
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import Card, cards_html
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
-
-__all__ = [
-    "SearchResult",
-    "Segment",
-    "also_in_notes",
-    "evidence_notes",
-    "summary_line",
-]
 
 _NOT_FOUND = "Nothing in the knowledge base answers this question; below is the best guess."
 _WEAK = "Weak evidence: the knowledge base may not hold an answer to this question."

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.chunks import split_chunks
-from spanwise.core.headers import chunk_header
-from spanwise.core.sections import split_sections
-from spanwise.core.summary import summarise
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.chunks import split_chunks
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.documents.sections import split_sections
+from spanwise.core.documents.summary import summarise
+from spanwise.core.documents.titles import document_title, title_words
 from spanwise.options import ChunkOptions, HeaderOptions, SectionOptions
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.filings.covers import cover_fields
-from spanwise.core.sections import split_sections
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.filing_covers import cover_fields
+from spanwise.core.documents.sections import split_sections
+from spanwise.core.documents.titles import document_title, title_words
 from spanwise.types import Document
 
 FOLDER = Path(__file__).parent

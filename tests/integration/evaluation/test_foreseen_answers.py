@@ -11,9 +11,8 @@ from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
+from spanwise.evaluation.answers.answer_runner import JudgingOptions, foresee_answers, judge_answers
 from spanwise.evaluation.dataset import Dataset, LabelledQuestion
-from spanwise.evaluation.judging.foreseeing import foresee_answers
-from spanwise.evaluation.judging.runner import JudgingOptions, judge_answers
 from spanwise.options import AnswerOptions
 from spanwise.testing.models import ScriptedModel
 

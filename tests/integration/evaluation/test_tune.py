@@ -18,11 +18,10 @@ from spanwise import KnowledgeBase
 from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
-from spanwise.evaluation.tuning.reranker import tuned_reranking
-from spanwise.evaluation.tuning.writing import write_tuning
+from spanwise.evaluation.tuning.tuner import tuned_reranking, write_tuning
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import read_tuning, tuning_text
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Document, GivenParts, Page
 

@@ -14,11 +14,15 @@ from tests.tuned_documents import scattered_questions, scattered_texts
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
-from spanwise.evaluation.tuning.material import chunk_options, other_chunks, with_chunks
-from spanwise.evaluation.tuning.measuring import Measure
-from spanwise.evaluation.tuning.writing import write_tuning
+from spanwise.evaluation.tuning.tuner import (
+    Measure,
+    chunk_options,
+    other_chunks,
+    with_chunks,
+    write_tuning,
+)
 from spanwise.options import ChunkOptions
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
 from spanwise.types import GivenContext, GivenParts
 
 OPTIONS = TuneOptions(budgets=(150,), tokenizer="chars:4", keyword_shares=(), chunk_targets=(100,))

@@ -16,13 +16,12 @@ from tests.integration.language_models.exchanges import KEY, OPENAI, TEXT, reply
 from tests.integration.language_models.test_vendors import model_of
 from tests.servers.scripted import Received, Reply, ScriptedServer, failure
 
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import ModelError, OptionError
+from spanwise.models.caller import MemoryOutputs
+from spanwise.models.ports import ModelReply, ModelRequest
+from spanwise.models.providers.batches import BatchModel, in_batches
+from spanwise.models.registry import FallbackModel, make_language_model
 from spanwise.options import ModelOptions
-from spanwise.ports import ModelReply, ModelRequest
-from spanwise.providers.language_models.batches import BatchModel, in_batches
-from spanwise.providers.language_models.fallback import FallbackModel
-from spanwise.registry import make_language_model
 from spanwise.testing.models import ScriptedModel
 
 Line = Mapping[str, object]

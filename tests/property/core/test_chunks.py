@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.chunks import ChunkSpan, split_chunks
-from spanwise.core.lines import LINE_BREAKS
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.chunks import ChunkSpan, split_chunks
+from spanwise.core.documents.sections import split_sections
+from spanwise.core.text.sentences import LINE_BREAKS
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.types import Document, Section
 

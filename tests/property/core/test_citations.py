@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.records import make_whole
 
-from spanwise.core.citations import cite_range, locate
+from spanwise.core.answers.citations import cite_range, locate
 from spanwise.types import CitationLocation
 
 WORDS = st.sampled_from(

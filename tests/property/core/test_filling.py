@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.filling import Part, Window, fill_excerpt, joined
-from spanwise.core.render import ExcerptPart, render_parts
+from spanwise.core.extraction.render import ExcerptPart, render_parts
+from spanwise.core.extraction.text_filling import Part, Window, fill_excerpt, joined
 
 _PIECES = st.sampled_from(
     [

@@ -5,7 +5,7 @@ from itertools import cycle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.greedy import extract_greedily
+from spanwise.core.extraction.published import extract_greedily
 
 Place = tuple[int, int, int]
 """Document, start and end."""

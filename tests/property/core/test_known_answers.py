@@ -8,10 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.features import lay_out
-from spanwise.core.known_answers import KnownAnswers, answer_lift, term_rarities
-from spanwise.core.question_kinds import AnsweredQuestion, EvidencePiece, learn_kinds
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import lay_out
+from spanwise.core.ranking.known_answers import (
+    AnsweredQuestion,
+    EvidencePiece,
+    KnownAnswers,
+    answer_lift,
+    learn_kinds,
+    term_rarities,
+)
+from spanwise.core.ranking.scan import PassageRange
 
 TERMS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
 RARITIES: defaultdict[str, float] = defaultdict(lambda: 1.0)

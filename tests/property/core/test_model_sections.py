@@ -8,11 +8,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.model_sections.lines import NumberedLines, number_lines
-from spanwise.core.model_sections.starts import decide_seam, read_starts, settle_starts
-from spanwise.core.model_sections.titles import TITLE_CHARS, clean_title
-from spanwise.core.model_sections.windows import find_stretches, split_windows
-from spanwise.core.outlines import document_headings
+from spanwise.core.documents.model_sections import (
+    TITLE_CHARS,
+    NumberedLines,
+    clean_title,
+    decide_seam,
+    find_stretches,
+    number_lines,
+    read_starts,
+    settle_starts,
+    split_windows,
+)
+from spanwise.core.documents.outlines import document_headings
 from spanwise.types import Document
 
 TITLES = st.one_of(

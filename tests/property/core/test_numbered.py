@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.clauses.tree import find_clauses
-from spanwise.core.filings.companies import company_name
-from spanwise.core.filings.covers import cover_fields, cover_title
-from spanwise.core.filings.items import find_items
-from spanwise.core.outlines import document_headings
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.clauses import find_clauses
+from spanwise.core.documents.filing_covers import company_name, cover_fields, cover_title
+from spanwise.core.documents.filing_items import find_items
+from spanwise.core.documents.outlines import document_headings
+from spanwise.core.documents.sections import split_sections
 from spanwise.types import Document
 
 SAID = "The parties agree that the Owner shall do so hereunder. "

@@ -4,13 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.headers import chunk_header
-from spanwise.core.headings import find_headings
-from spanwise.core.lines import LINE_BREAKS
-from spanwise.core.sentences import sentence_ends
-from spanwise.core.summary import clip, extract_title, summarise
-from spanwise.core.titles import document_title, title_words
-from spanwise.core.word_counts import BUCKETS, word_counts
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.summary import clip, extract_title, summarise
+from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.topics import BUCKETS, word_counts
+from spanwise.core.text.sentences import LINE_BREAKS, sentence_ends
 from spanwise.options import HeaderOptions
 from spanwise.types import Document
 

@@ -5,8 +5,8 @@ import re
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spanwise.core.quotes.check import CheckedQuote, QuoteChecker
-from spanwise.core.quotes.tokens import read_tokens
+from spanwise.core.answers.quote_words import read_tokens
+from spanwise.core.answers.quotes import CheckedQuote, QuoteChecker
 
 PLAIN_WORDS = st.sampled_from(
     "revenue costs of the plan margin fell rose freight company year plant lease port".split()

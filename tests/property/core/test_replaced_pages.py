@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.page_markdown import PageText, read_markdown
-from spanwise.core.replaced_pages import replace_pages
+from spanwise.core.documents.page_markdown import PageText, read_markdown, replace_pages
 from spanwise.parsers.parsed import Parsed
 from spanwise.types import Block, Document, Heading, Page
 

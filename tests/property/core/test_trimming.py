@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.trimming import kept_sentences, sentence_places
+from spanwise.search.trim import kept_sentences, sentence_places
 
 _PIECES = st.sampled_from(
     [

@@ -12,7 +12,7 @@ from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.metrics import METRICS, counter, cut, score
 from spanwise.evaluation.metrics.ranges import difference, intersection, length, union
 from spanwise.evaluation.retrieval import Retrieved
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 CHARS = 60

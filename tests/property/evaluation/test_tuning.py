@@ -10,15 +10,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.features import FEATURES
+from spanwise.core.ranking.features import FEATURES
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning.examples import Example, Rows
+from spanwise.evaluation.tuning.fit import Judged, Known, ListwiseLoss, fitted_table, minimise
 from spanwise.evaluation.tuning.folds import fold_questions, question_groups
-from spanwise.evaluation.tuning.tables import Judged, fitted_table
-from spanwise.evaluation.tuning.training import Known, ListwiseLoss, minimise
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning, read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text
 
 CHANCES = st.floats(0, 1)
 

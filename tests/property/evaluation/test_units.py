@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import TEXTS
 
-from spanwise.evaluation.retrievers.units import PieceSize, pieces, sentences, windows
+from spanwise.evaluation.retrievers.baselines import PieceSize, pieces, sentences, windows
 
 
 @given(text=TEXTS, max_chars=st.integers(1, 60))

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.scan import PassageRange, ScanQuery
-from spanwise.core.terms import text_terms
+from spanwise.core.ranking.scan import PassageRange, ScanQuery
+from spanwise.core.text.terms import text_terms
 from spanwise.filters import Filter, field
-from spanwise.ports import DocumentEntry, Snapshot, Store
 from spanwise.stores import embedded, flush, index
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
+from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.entries import SETTINGS, make_entry, text_vector
 from spanwise.types import Scalar
 

@@ -12,16 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import unit_rows
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.text.terms import text_terms
 from spanwise.stores import build as build_module
 from spanwise.stores.build import Vocabulary, build_part
-from spanwise.stores.dots import _plain_products, dot_products
+from spanwise.stores.database import StoredDocument
 from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part, run_indexes, term_hashes
-from spanwise.stores.part_file import check_part_file, open_part, write_part
-from spanwise.stores.scoring import best_rows
-from spanwise.stores.truth import StoredDocument
+from spanwise.stores.part import (
+    Part,
+    check_part_file,
+    open_part,
+    run_indexes,
+    term_hashes,
+    write_part,
+)
+from spanwise.stores.scan import _plain_products, best_rows, dot_products
 
 WORDS = ["lease", "Häuser", "margin,", "FY2018", "the", "naïve", "1,577.0", "收益", "\n"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)

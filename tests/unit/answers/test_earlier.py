@@ -11,8 +11,8 @@ from spanwise import KnowledgeBase
 from spanwise.answers.earlier import EarlierEvidence, find_earlier
 from spanwise.answers.sources import Found, Source, found_of
 from spanwise.filters import parse_filter
-from spanwise.ports import Store
-from spanwise.query.weigh import Scope
+from spanwise.search.scoring import Scope
+from spanwise.stores.port import Store
 from spanwise.types import Answer, AnswerCitation, Turn, Usage
 
 PARAGRAPHS = [

@@ -16,8 +16,8 @@ from spanwise.errors import (
     ModelKeyError,
     QueryError,
 )
+from spanwise.models.ports import ModelRequest
 from spanwise.options import ModelOptions, QueryOptions
-from spanwise.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 
 QUESTION = "What did 3M spend on capital in 2018?"

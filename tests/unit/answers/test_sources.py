@@ -1,10 +1,9 @@
 """What of a search can be quoted."""
 
 from spanwise import KnowledgeBase
-from spanwise.answers.citing import Citer
-from spanwise.answers.composing import Composer
 from spanwise.answers.sources import found_of
-from spanwise.core.drafts import GivenQuote, Statement
+from spanwise.answers.statements import Citer, Composer
+from spanwise.core.answers.drafts import GivenQuote, Statement
 from spanwise.stores.memory import MemoryStore
 
 TEXT = "\n\n".join(

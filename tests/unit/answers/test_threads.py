@@ -10,9 +10,9 @@ import pytest
 from spanwise.answers.stream import AnswerStream
 from spanwise.answers.threads import Conversation, kept, open_conversation
 from spanwise.errors import StoreError
+from spanwise.models.providers.tokenizer import CharacterTokenizer
 from spanwise.options import AnswerOptions
-from spanwise.providers.tokens import CharacterTokenizer
-from spanwise.query.weigh import Scope
+from spanwise.search.scoring import Scope
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.store_threads import make_turn
 from spanwise.types import Answer, Turn

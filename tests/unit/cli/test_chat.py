@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.cli.chat import Chat
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
 from spanwise.errors import ModelError, ModelKeyError, QueryError, StoreError

@@ -15,7 +15,7 @@ from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.evaluation_options import NamedDataset, named_datasets
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
-from spanwise.evaluation.reading import DATASETS
+from spanwise.evaluation.datasets import DATASETS
 from spanwise.evaluation.report import summarise
 from spanwise.evaluation.results import Evaluation
 from spanwise.evaluation.retrievers import METHODS as METHODS_OF_EVAL

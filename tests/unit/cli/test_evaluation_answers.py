@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from tests.grades import labelled
 
-from spanwise.cli.evaluation_answers import judged_sets
+from spanwise.cli.commands.eval import judged_sets
 from spanwise.cli.evaluation_sets import OpenedSet
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Dataset

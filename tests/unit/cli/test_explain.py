@@ -15,7 +15,7 @@ from spanwise import KnowledgeBase
 from spanwise.cli.commands.explain import draw_explanation
 from spanwise.cli.layout import Page, columns
 from spanwise.cli.main import main
-from spanwise.explanation import Explanation
+from spanwise.search.explanation import Explanation
 
 TEXT = """# Margins
 

@@ -4,8 +4,7 @@ import click
 import pytest
 
 from spanwise import errors
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Interrupted, describe_failure, error_code
+from spanwise.cli.failures import ExitCode, Interrupted, describe_failure, error_code
 from spanwise.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,

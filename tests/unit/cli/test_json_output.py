@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 import pytest
 
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Failure
+from spanwise.cli.failures import ExitCode, Failure
 from spanwise.cli.json_output import failure_document, to_plain, write_json
 from spanwise.types import IngestFailure, IngestReport
 

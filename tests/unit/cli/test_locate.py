@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spanwise import Document, KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.types import Heading, Page
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from spanwise.cli.log import drawn_warnings
+from spanwise.cli.program import drawn_warnings
 
 
 def test_warnings_of_the_library_are_lines_on_standard_error(

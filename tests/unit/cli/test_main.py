@@ -5,10 +5,10 @@ import json
 import click
 import pytest
 
-from spanwise.cli.exits import MEANINGS, ExitCode
+from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 
 COMMANDS = list(cli.commands)
 ENDS = {

@@ -9,9 +9,9 @@ import pytest
 from tests.reports import LEASES, PROSE, REPORT
 
 from spanwise import KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
-from spanwise.core.packs.file import read_pack
+from spanwise.packs.pack_file import read_pack
 
 
 @pytest.fixture

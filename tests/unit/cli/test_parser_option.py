@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spanwise.cli.strips import mark_line, relevance_lines
-from spanwise.explanation import ChunkRun, DocumentExplanation
+from spanwise.cli.commands.explain import mark_line, relevance_lines
+from spanwise.search.explanation import ChunkRun, DocumentExplanation
 from spanwise.types import Citation, Segment
 
 

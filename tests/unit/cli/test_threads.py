@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.testing.store_threads import make_turn
 

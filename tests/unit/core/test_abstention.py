@@ -10,16 +10,16 @@ import pytest
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
-from spanwise.core.abstention import (
+from spanwise.core.ranking.abstention import (
     SIGNALS,
     AbstentionModel,
     LogisticModel,
     abstention_signals,
     can_judge,
 )
-from spanwise.core.features import lay_out
-from spanwise.core.question import read_question
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import lay_out
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
 
 WORDS, COVERAGE, SCORE, MEANING = range(4)

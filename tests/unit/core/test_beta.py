@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from spanwise.core.beta import RERANKER_SHAPES, beta_relevance
+from spanwise.core.extraction.published import RERANKER_SHAPES, beta_relevance
 from spanwise.errors import OptionError
 
 SCORES = np.concatenate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanwise.core.bins import Bins, next_fit, split_units
+from spanwise.core.extraction.bins import Bins, next_fit, split_units
 
 
 def bins(count: int, capacity_tokens: int, *, run_tokens: int = 0, chunks: int = 100) -> Bins:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanwise.core.chunks import chunk_lengths, split_chunks
+from spanwise.core.documents.chunks import chunk_lengths, split_chunks
 from spanwise.errors import OptionError
 from spanwise.options import ChunkOptions
 from spanwise.types import Block, Section

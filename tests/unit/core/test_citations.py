@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.records import make_record, make_whole
 
-from spanwise.core import citations
-from spanwise.core.citations import QUOTE_CHARS, cite, cite_range, locate, printed_labels
-from spanwise.core.versions import text_hash, text_version
+from spanwise.core.answers import citations
+from spanwise.core.answers.citations import QUOTE_CHARS, cite, cite_range, locate, printed_labels
+from spanwise.core.documents.versions import text_hash, text_version
 from spanwise.errors import OptionError
 from spanwise.types import Page
 

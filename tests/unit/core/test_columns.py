@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.columns import digit_share, section_openings
+from spanwise.core.ranking.scan import digit_share, section_openings
 
 
 @pytest.mark.parametrize(

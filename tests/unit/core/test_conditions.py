@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.filing_records import filings
 
-from spanwise.core.conditions import Condition, filter_of_conditions
-from spanwise.core.question_fields import question_fields
+from spanwise.core.ranking.question_fields import Condition, filter_of_conditions, question_fields
 
 DOCUMENTS = [record.metadata for record in filings()]
 ONE = "What did 3M say in its 10-K of 2018?"

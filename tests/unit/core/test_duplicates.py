@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spanwise.core.duplicates import TextMarks, are_copies, originals, shares_without_copies
+from spanwise.core.ranking.duplicates import TextMarks, are_copies, originals, shares_without_copies
 
 CLAUSE = (
     "Each party shall keep confidential all information that it receives from the other party "

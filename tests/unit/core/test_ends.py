@@ -1,6 +1,6 @@
 """Places where a chunk may end, and their grades."""
 
-from spanwise.core.ends import (
+from spanwise.core.text.break_points import (
     LEAD,
     LINE,
     PARAGRAPH,

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
-from spanwise.core.features import FEATURES, candidate_rows, feature_matrix, lay_out
-from spanwise.core.question import read_question
-from spanwise.core.routing import route
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import FEATURES, candidate_rows, feature_matrix, lay_out
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.routing import route
+from spanwise.core.ranking.scan import PassageRange
 
 
 def test_smoothing_stays_inside_a_range() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.fences import fence_tag, fenced
+from spanwise.core.text.fences import fence_tag, fenced
 
 TEXTS = st.lists(st.text(alphabet="</>segmnt_23 \n", max_size=40), max_size=4)
 

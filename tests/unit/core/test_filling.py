@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanwise.core.filling import Part, Window, fill_excerpt, joined, without
-from spanwise.core.render import ExcerptPart, render_parts
+from spanwise.core.extraction.render import ExcerptPart, render_parts
+from spanwise.core.extraction.text_filling import Part, Window, fill_excerpt, joined, without
 
 TEXT = (
     "Alpha one is here. Alpha two is here. Beta one is long and here. Beta two is here. "

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spanwise.core.forms import word_counts, word_passages, word_scan
-from spanwise.core.scan import Moments, Passages, Scan
+from spanwise.core.ranking.query_terms import word_counts, word_passages, word_scan
+from spanwise.core.ranking.scan import Moments, Passages, Scan
 
 NONE = Moments(0.0, 1.0)
 

@@ -1,6 +1,6 @@
 """Headers of chunks."""
 
-from spanwise.core.headers import chunk_header
+from spanwise.core.documents.headers import chunk_header
 from spanwise.options import HeaderOptions
 
 OPTIONS = HeaderOptions(max_chars=100)

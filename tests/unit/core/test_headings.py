@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.headings import find_headings
+from spanwise.core.documents.headings import find_headings
 
 CONTRACT = """NON-DISCLOSURE AGREEMENT
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanwise.core.features import Rows, lay_out
-from spanwise.core.known_answers import (
+from spanwise.core.ranking.features import Rows, lay_out
+from spanwise.core.ranking.known_answers import (
     KnownAnswers,
     QuestionKind,
     SoughtWords,
     answer_lift,
     term_rarities,
 )
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 
 
 def kind(*terms: str, questions: int = 4, **answers: float) -> QuestionKind:

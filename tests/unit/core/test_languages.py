@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from spanwise.core.language_traits import FUNCTION_WORDS, LETTERS
-from spanwise.core.languages import (
+from spanwise.core.text.language_traits import FUNCTION_WORDS, LETTERS
+from spanwise.core.text.languages import (
     detect_language,
     document_language,
     question_language,

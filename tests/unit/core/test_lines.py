@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.lines import LINE_END, is_paragraph_end, safe_cut
+from spanwise.core.text.sentences import LINE_END, is_paragraph_end, safe_cut
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.model_lines import model_line
+from spanwise.core.text.model_lines import model_line
 
 
 @pytest.mark.parametrize(

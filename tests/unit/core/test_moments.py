@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.moments import QUANTUM, MomentSums, fused_scores, moments
+from spanwise.core.ranking.score_statistics import QUANTUM, MomentSums, fused_scores, moments
 
 SCORES = st.lists(st.floats(min_value=-50_000, max_value=50_000), max_size=40)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.openings import opening
+from spanwise.core.text.truncate import opening
 
 
 def words(texts: Sequence[str]) -> list[int]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.outlines import document_headings
+from spanwise.core.documents.outlines import document_headings
 from spanwise.errors import OptionError
 from spanwise.types import Document, Heading
 

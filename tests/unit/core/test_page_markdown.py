@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.page_markdown import PageText, read_markdown
+from spanwise.core.documents.page_markdown import PageText, read_markdown
 
 PAGE = """
 # Results

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.partial_json import PartialObject
+from spanwise.answers.statements import PartialObject
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
 VALUES = st.recursive(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.passages import nearest_passage
+from spanwise.core.answers.citations import nearest_passage
 
 PROSE = (
     "Margins fell in the second half because freight cost more than planned. "

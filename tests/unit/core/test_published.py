@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from spanwise.core.published import extract_published, published_values
+from spanwise.core.extraction.published import extract_published, published_values
 from spanwise.errors import OptionError
 from spanwise.options import PublishedOptions
 

@@ -5,8 +5,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from spanwise.core.abstention import can_judge
-from spanwise.core.question import read_question, telling_terms
+from spanwise.core.ranking.abstention import can_judge
+from spanwise.core.ranking.question import read_question, telling_terms
 
 
 def test_terms_are_distinct_and_in_order() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.filing_records import filings
 
-from spanwise.core.question_fields import question_fields
+from spanwise.core.ranking.question_fields import question_fields
 from spanwise.types import Scalar
 
 FILINGS = [record.metadata for record in filings()]

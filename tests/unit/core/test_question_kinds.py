@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from spanwise.core.question_kinds import (
+from spanwise.core.ranking.known_answers import (
     MOST_KINDS,
     MOST_WORDS,
     AnsweredQuestion,

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel, hedge, shares_of, spread_over_documents
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import RelevanceModel, hedge, shares_of, spread_over_documents
 from spanwise.errors import OptionError
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
 
 MODEL = RelevanceModel(
     features=("a", "b"),

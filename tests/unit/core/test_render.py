@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.core.render import (
+from spanwise.core.extraction.render import (
     frame,
     opening_line,
     render_context,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.rerank import best_candidates, rerank_lift
+from spanwise.search.rerank import best_candidates, rerank_lift
 
 SCORES = st.lists(
     st.floats(-1e300, 1e300, allow_nan=False, allow_infinity=False), min_size=1, max_size=30

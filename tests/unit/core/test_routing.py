@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.scans import scan_of
 
-from spanwise.core.routing import chosen_ranges, fused, route, z
-from spanwise.core.scan import Moments, PassageRange
+from spanwise.core.ranking.routing import chosen_ranges, fused, route, z
+from spanwise.core.ranking.scan import Moments, PassageRange
 
 
 def test_z_is_zero_where_nothing_deviates() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spanwise.core.scores import (
+from spanwise.core.ranking.bm25 import (
     IMPACT_STEP,
     document_scores,
     inverse_frequencies,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.sections import split_sections
 from spanwise.errors import OptionError
 from spanwise.options import SectionOptions
 from spanwise.types import Block, Document, Heading, Section

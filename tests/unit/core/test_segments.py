@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.chunk_values import numbers, random_documents, share_documents
 
-from spanwise.core import knapsack, segments
-from spanwise.core.segments import Extraction, chunk_values, extract_segments
+from spanwise.core.extraction import knapsack, segments
+from spanwise.core.extraction.segments import Extraction, chunk_values, extract_segments
 from spanwise.errors import OptionError
 
 

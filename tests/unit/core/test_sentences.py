@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from spanwise.core.sentences import sentence_ends
+from spanwise.core.text.sentences import sentence_ends
 
 
 def split(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.summary import clip, extract_title, summarise
+from spanwise.core.documents.summary import clip, extract_title, summarise
 
 TEXT = """Volume 7, No. 3
 | Year | Income |

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from spanwise.core.terms import content_words, text_terms, word_terms, words
+from spanwise.core.text.terms import content_words, text_terms, word_terms, words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.titles import document_title, title_words
 from spanwise.types import Document, Heading, Scalar
 
 HEADING = Heading(start=0, end=3, level=1, title="The  Heading")

@@ -1,6 +1,6 @@
 """Cuts where the topic changes."""
 
-from spanwise.core.topics import best_cuts, gap_differences, topic_cuts
+from spanwise.core.documents.topics import best_cuts, gap_differences, topic_cuts
 from spanwise.options import SectionOptions
 
 OPTIONS = SectionOptions(min_chars=300, max_chars=2_000)

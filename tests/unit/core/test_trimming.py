@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from spanwise.core.trimming import kept_sentences, sentence_places
+from spanwise.search.trim import kept_sentences, sentence_places
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core.vectors import cosines, quantise_rows, unit_rows
+from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
 
 ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [-1e-30, 0.0], [1e30, 1e30]])
 

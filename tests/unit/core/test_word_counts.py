@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanwise.core.word_counts import BUCKETS, word_counts
+from spanwise.core.documents.topics import BUCKETS, word_counts
 
 
 def counts_of(*runs: str) -> list[list[float]]:

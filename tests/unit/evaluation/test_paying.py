@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise import ChunkOptions, KnowledgeBase
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import CostLimitError, OptionError
-from spanwise.evaluation.paying import CallCounter, Purse, opened_with_purse
+from spanwise.evaluation.budget import CallCounter, Purse, opened_with_purse
+from spanwise.models.caller import MemoryOutputs
+from spanwise.models.ports import EmbedReply, ModelReply, ModelRequest
+from spanwise.models.providers.wordllama import WordLlama
 from spanwise.options import ModelOptions
-from spanwise.ports import EmbedReply, ModelReply, ModelRequest
-from spanwise.providers.wordllama import WordLlama
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Usage
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.calls.caller import Caller
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.evaluation.reaching import FAILURES_IN_A_ROW, Reached, call_while_reached
-from spanwise.ports import ModelRequest
+from spanwise.evaluation.budget import FAILURES_IN_A_ROW, Reached, call_while_reached
+from spanwise.models.caller import Caller
+from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 
 DOWN = ModelError("no connection", provider="scripted", model="m")

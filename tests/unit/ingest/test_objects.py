@@ -10,10 +10,10 @@ import fsspec
 import pytest
 
 from spanwise.errors import FetchError, OptionError
-from spanwise.ingest.objects import download, objects_of
+from spanwise.ingest.folder_walk import Choice
+from spanwise.ingest.object_storage import download, objects_of
 from spanwise.ingest.sources import Source, find_sources
 from spanwise.ingest.sync import look_into
-from spanwise.sources.walk import Choice
 
 FILES = {
     "a.txt": b"one",

@@ -9,7 +9,7 @@ import pytest
 from tests.permissions import ordinary_user
 from tests.records import make_record
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.ingest.sync import Gone, look_into
 

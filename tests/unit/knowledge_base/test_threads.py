@@ -12,9 +12,9 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.errors import ModelError, OptionError, ThreadNotFoundError
 from spanwise.knowledge_base.threads import new_thread_id
+from spanwise.models.ports import ModelRequest
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import AnswerOptions
-from spanwise.ports import ModelRequest
-from spanwise.providers.tokens import make_tokenizer
 from spanwise.testing.models import ScriptedModel
 
 LEASE = "The lease of the plant in Austin ends in May 2031."

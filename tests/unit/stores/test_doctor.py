@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.scan import ScanQuery
-from spanwise.core.vectors import quantise_rows
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.errors import StoreError
-from spanwise.stores import check_index, index, manifest
+from spanwise.stores import doctor as check_index
+from spanwise.stores import index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
-from spanwise.stores.part_file import open_part, write_part
+from spanwise.stores.part import open_part, write_part
 from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, fingerprint, question
 from spanwise.types import CheckFinding, CheckReport

@@ -12,15 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.vectors import unit_rows
-from spanwise.errors import (
-    FormatError,
-    OptionError,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-)
-from spanwise.stores import connections, truth
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.errors import FormatError, OptionError, StoreBusyError, StoreError, StoreFullError
+from spanwise.stores import connections
+from spanwise.stores import database as truth
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
@@ -321,12 +316,12 @@ def test_a_forked_process_must_open_again(tmp_path: Path) -> None:
 READ_ONLY = """
 import os, sys
 from pathlib import Path
-from spanwise.core.scan import ScanQuery
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn
-from spanwise.stores.dots import _simsimd
+from spanwise.stores.scan import _simsimd
 _simsimd()
 if os.geteuid() == 0:  # root may write everywhere
     os.setgid(65534)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.ports import DocumentEntry
 from spanwise.stores.entries import check_entry
+from spanwise.stores.port import DocumentEntry
 from spanwise.testing.entries import DIMENSION, make_corpus, make_entry
 from spanwise.types import Page
 

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spanwise.core.scan import Scan, ScanQuery
-from spanwise.core.terms import text_terms
+from spanwise.core.ranking.scan import Scan, ScanQuery
+from spanwise.core.text.terms import text_terms
 from spanwise.errors import StoreError
-from spanwise.ports import Store
 from spanwise.stores import build, embedded, flush, index
+from spanwise.stores.database import StoredDocument
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
-from spanwise.stores.part import Part
-from spanwise.stores.part_file import open_part
-from spanwise.stores.truth import StoredDocument
+from spanwise.stores.part import Part, open_part
+from spanwise.stores.port import Store
 from spanwise.testing.entries import SETTINGS, make_entry, text_vector
 
 
@@ -345,7 +344,7 @@ def test_parts_with_crossing_documents_are_kept_apart(store: EmbeddedStore, path
 def test_scores_do_not_depend_on_simsimd(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spanwise.stores import dots
+    from spanwise.stores import scan as dots
 
     put(store, range(6))
     before = bits(search(store))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import DocumentNotFoundError, StoreError
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.entries import SETTINGS, make_entry

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import FormatError
-from spanwise.stores import index, part_file
+from spanwise.stores import index
+from spanwise.stores import part as part_file
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, read_manifest
-from spanwise.stores.part_file import open_part, write_part
+from spanwise.stores.part import open_part, write_part
 from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
 from spanwise.testing.questions import fill, fingerprint, question
 from spanwise.types import CheckReport

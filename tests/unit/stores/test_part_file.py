@@ -7,8 +7,8 @@ import pytest
 
 from spanwise.errors import FormatError
 from spanwise.stores.build import Vocabulary, build_part
-from spanwise.stores.part_file import check_part_file, open_part, write_part
-from spanwise.stores.truth import StoredDocument
+from spanwise.stores.database import StoredDocument
+from spanwise.stores.part import check_part_file, open_part, write_part
 
 
 @pytest.fixture

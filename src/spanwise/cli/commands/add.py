@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, parse_metadata
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.ingest import (
     draw_failures,
     draw_report,
@@ -17,7 +17,7 @@ from spanwise.cli.ingest import (
     target,
 )
 from spanwise.cli.json_output import write_json
-from spanwise.cli.making import (
+from spanwise.cli.model_arguments import (
     MakingArguments,
     draw_foreseen,
     made_of,
@@ -25,7 +25,7 @@ from spanwise.cli.making import (
     models_of,
 )
 from spanwise.cli.settings import making_keywords
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from spanwise.cli.progress import IngestBar
     from spanwise.types import IngestReport, Scalar
-
-__all__ = ["add"]
 
 
 class _AddArguments(MakingArguments):

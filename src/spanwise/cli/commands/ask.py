@@ -18,12 +18,12 @@ from spanwise.cli.arguments import (
     tuning_option,
     where_option,
 )
-from spanwise.cli.asking import asked_question
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import waiting
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.search_arguments import asked_question
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import AnswerOptions, QueryOptions
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.knowledge_base.answering import AskArguments
     from spanwise.types import Answer
-
-__all__ = ["ask"]
 
 
 class _AskingArguments(TypedDict):
@@ -184,7 +182,7 @@ def _chat(arguments: _AskingArguments) -> ExitCode:
     """Ask and answer until there is no further question."""
     from spanwise.cli.chat import Chat
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.registry import make_language_model
+    from spanwise.models.registry import make_language_model
 
     if arguments["question"] or arguments["as_json"]:
         raise click.UsageError("--chat asks for the questions itself, and draws the answers")

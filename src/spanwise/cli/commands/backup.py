@@ -7,14 +7,12 @@ import sys
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, duration, size
 from spanwise.cli.progress import copy_bar
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path
-
-__all__ = ["backup"]
 
 
 @click.command(

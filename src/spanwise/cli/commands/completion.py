@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import click
 
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.failures import ExitCode
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import COMPLETION_VARIABLE
-
-__all__ = ["completion"]
 
 
 @click.command(

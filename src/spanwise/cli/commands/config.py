@@ -8,13 +8,11 @@ import sys
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import KEYS, Setting, Value, read_settings, settings_files
-
-__all__ = ["config"]
 
 
 @click.command(

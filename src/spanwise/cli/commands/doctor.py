@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, duration
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.types import CheckReport
 
-__all__ = ["doctor"]
 
 _REPAIRABLE = ("manifest", "part", "orphans")
 

@@ -15,16 +15,14 @@ from spanwise.cli.arguments import (
     knowledge_base_option,
     where_option,
 )
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, clean, count, one_line
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.types import Chunk, Citation, Document, DocumentRecord, Scalar, Section
-
-__all__ = ["list_documents", "remove", "show"]
 
 
 @click.command(

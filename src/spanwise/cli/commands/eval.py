@@ -1,4 +1,7 @@
-"""`spanwise eval`: measure retrieval on questions whose evidence is known."""
+"""Graded answers of several sets of questions, and what is left of the money for them.
+
+`spanwise eval`: measure retrieval on questions whose evidence is known.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +25,150 @@ from spanwise.cli.evaluation_options import (
     named_datasets,
     work_folder,
 )
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Interrupted
+from spanwise.cli.failures import ExitCode, Interrupted
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import step_bar, waiting
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.cli.usage import usage_words
+from spanwise.cli.usage_errors import TeachingCommand
+from spanwise.config import model_options
+from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from spanwise.cli.evaluation_sets import OpenedSet
+    from spanwise.evaluation.answers.answer_runner import JudgingOptions
+    from spanwise.evaluation.answers.graded import Judged
     from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.judging.graded import Judged
-    from spanwise.evaluation.reading import Store
+    from spanwise.evaluation.datasets import Store
     from spanwise.evaluation.report import Reports, Summary
     from spanwise.evaluation.results import Evaluation
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-__all__ = ["evaluate_retrieval"]
+
+def cost_left(max_cost: float | None, parts: Sequence[Evaluation]) -> float | None:
+    """Return the US dollars that are left after some evaluations; None for no limit.
+
+    What an earlier run paid for a part that was kept counts again: a run that is repeated never
+    costs more in all than one that was not stopped may.
+    """
+    if max_cost is None:
+        return None
+    spent = sum(scored.usage.cost or 0.0 for part in parts for scored in part.scores)
+    return max(0.0, max_cost - spent)
+
+
+def judged_sets(
+    sets: Sequence[OpenedSet],
+    arguments: EvalArguments,
+    *,
+    methods: Sequence[str],
+    left: float | None,
+    draw: Callable[[str, int, int], None],
+) -> Judged:
+    """Return the answers to all questions, graded.
+
+    Args:
+        sets: The questions.
+        arguments: Models and repeats.
+        methods: From whose contexts is answered, none to answer as `ask` does. Both
+            read as many tokens as the greatest budget allows.
+        left: US dollars that it may cost; None for no limit.
+        draw: Hears how far it is.
+
+    Raises:
+        OptionError: If nothing is known to grade the answers of a set by, a model does not fit, or
+            the first answers all fail.
+        ModelError: If a model cannot be reached.
+        CostLimitError: If it would cost more than is allowed; what was answered is kept.
+    """
+    from spanwise.evaluation.answers.answer_runner import check_gradable
+
+    for one in sets:
+        check_gradable(one.dataset)
+    parts = []
+    for one in sets:
+        part = _judged(one, arguments, methods=methods, left=left, draw=draw)
+        parts.append(part)
+        if left is not None:
+            left = max(0.0, left - ((part.usage + part.judge_usage).cost or 0.0))
+    return replace(
+        parts[0],
+        grades=tuple(grade for part in parts for grade in part.grades),
+        usage=sum((part.usage for part in parts), Usage()),
+        judge_usage=sum((part.judge_usage for part in parts), Usage()),
+    )
+
+
+def foreseen_sets(
+    sets: Sequence[OpenedSet], arguments: EvalArguments, *, methods: Sequence[str]
+) -> dict[str, Usage]:
+    """Return what the answers to all questions and their grades would take at most.
+
+    Raises:
+        OptionError: If nothing is known to grade the answers of a set by, a question is not usable,
+            or a model does not fit.
+        ModelKeyError: If there is no key for a model.
+    """
+    from spanwise.evaluation.answers.answer_runner import foresee_answers
+    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.datasets import usable_questions
+    from spanwise.evaluation.plan import spaced
+    from spanwise.models.registry import make_language_model
+
+    models = model_options(max_cost=arguments["max_cost"])
+    llm = make_language_model(arguments["llm"], options=models)
+    judge = make_language_model(arguments["judge"], options=models)
+    total: dict[str, Usage] = {}
+    for one in sets:
+        known = texts(one.base, dataset=one.dataset)
+        usable = usable_questions(one.dataset, known, called=f"the questions of {one.dataset.name}")
+        asked = replace(usable, questions=spaced(usable.questions, arguments["limit"]))
+        foreseen = foresee_answers(
+            asked, one.base, llm=llm, judge=judge, options=_options(arguments, methods, left=None)
+        )
+        total = {task: total.get(task, Usage()) + usage for task, usage in foreseen.items()}
+    return total
+
+
+def _judged(
+    one: OpenedSet,
+    arguments: EvalArguments,
+    *,
+    methods: Sequence[str],
+    left: float | None,
+    draw: Callable[[str, int, int], None],
+) -> Judged:
+    from spanwise.evaluation.answers.answer_runner import judge_answers
+
+    return judge_answers(
+        one.dataset,
+        one.base,
+        llm=arguments["llm"],
+        judge=arguments["judge"],
+        options=_options(arguments, methods, left=left),
+        on_progress=draw,
+    )
+
+
+def _options(
+    arguments: EvalArguments, methods: Sequence[str], *, left: float | None
+) -> JudgingOptions:
+    from spanwise.evaluation.answers.answer_runner import JudgingOptions
+    from spanwise.options import AnswerOptions
+
+    return JudgingOptions(
+        repeats=arguments["repeats"],
+        contexts=tuple(methods),
+        reranker=arguments["rerank"] or None,
+        tuning=arguments["tuning"],
+        answers=AnswerOptions(budget_tokens=max(arguments["budget"])),
+        models=model_options(max_cost=left),
+        tokenizer=arguments["tokenizer"],
+        work=work_folder(arguments),
+    )
+
 
 _WORDS = "spanwise.eval.words"
 
@@ -203,7 +330,7 @@ def _check_judging(arguments: EvalArguments) -> None:
             )
     sheet = arguments["grading_sheet"]
     if sheet is not None:
-        from spanwise.evaluation.judging.sheet import check_new_sheet
+        from spanwise.evaluation.answers.sheet import check_new_sheet
 
         check_new_sheet(sheet)
 
@@ -215,7 +342,7 @@ def _opened(arguments: EvalArguments, stack: ExitStack) -> tuple[OpenedSet, ...]
         UsageError: If two sets have one name; no document was taken in then.
     """
     from spanwise.cli.evaluation_sets import open_dataset, open_questions
-    from spanwise.evaluation.reading import read_dataset
+    from spanwise.evaluation.datasets import read_dataset
 
     sets = []
     if arguments["questions"] is not None:
@@ -257,7 +384,6 @@ def _going_on_later(arguments: EvalArguments) -> Iterator[None]:
 
 
 def _measured(sets: Sequence[OpenedSet], arguments: EvalArguments) -> tuple[Summary, Judged | None]:
-    from spanwise.cli.evaluation_answers import cost_left, judged_sets
     from spanwise.evaluation.report import summarise
     from spanwise.evaluation.results import merged
 
@@ -290,8 +416,6 @@ def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
 
 def _foresee(sets: Sequence[OpenedSet], arguments: EvalArguments) -> ExitCode:
     """Say what answers and grades would take."""
-    from spanwise.cli.evaluation_answers import foreseen_sets
-
     foreseen = foreseen_sets(sets, arguments, methods=_contexts(arguments))
     if arguments["as_json"]:
         write_json({"foreseen": foreseen}, sys.stdout)
@@ -308,8 +432,6 @@ def _evaluated_sets(
     sets: Sequence[OpenedSet], arguments: EvalArguments, draw: Callable[[str, int, int], None]
 ) -> list[Evaluation]:
     """Return what is measured of each set, what is left of the money going to the next."""
-    from spanwise.cli.evaluation_answers import cost_left
-
     parts: list[Evaluation] = []
     for one in sets:
         left = cost_left(arguments["max_cost"], parts)
@@ -358,7 +480,7 @@ def _written(
     arguments: EvalArguments,
 ) -> Reports:
     """Write the report and its explain views."""
-    from spanwise.evaluation.loading import texts
+    from spanwise.evaluation.dataset_base import texts
     from spanwise.evaluation.report import (
         Beside,
         drawing_commands,
@@ -384,13 +506,12 @@ def _written(
         return write_reports(summary, path, beside=beside, judged=judged)
 
 
-def _material(one: OpenedSet, summary: Summary, arguments: EvalArguments) -> Material:
+def _material(one: OpenedSet, summary: Summary, arguments: EvalArguments) -> EvaluationContext:
     """Return what a set was measured with; what its reranker said is kept in its knowledge base."""
-    from spanwise.cli.evaluation_answers import cost_left
     from spanwise.config import model_options
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-    return Material(
+    return EvaluationContext(
         one.base,
         tokenizer=arguments["tokenizer"],
         reranker=arguments["rerank"] or None,
@@ -401,7 +522,7 @@ def _material(one: OpenedSet, summary: Summary, arguments: EvalArguments) -> Mat
 
 
 def _write_sheet(judged: Judged, path: Path) -> None:
-    from spanwise.evaluation.judging.sheet import key_path, write_sheet
+    from spanwise.evaluation.answers.sheet import key_path, write_sheet
 
     number = write_sheet(judged.grades, path)
     Page(sys.stderr).message(

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from spanwise.cli.answers import answer_options, check_answer_options, write_answer
-from spanwise.cli.asking import QuestionArguments, asked_question, question_options
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
-from spanwise.cli.query_writing import Searched, draw_searched, searched_by
-from spanwise.cli.reranking import rerank_keywords
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.query_arguments import WrittenQueries, draw_searched, searched_by
+from spanwise.cli.search_arguments import (
+    QuestionArguments,
+    asked_question,
+    question_options,
+    rerank_keywords,
+)
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import METHOD_PRESETS
 
 if TYPE_CHECKING:
     from spanwise.types import Excerpt, ExcerptResult
-
-__all__ = ["draw_excerpts", "excerpts"]
 
 
 class _ExcerptArguments(QuestionArguments):
@@ -99,7 +101,7 @@ def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
 
-        def find(searched: Searched) -> ExcerptResult:
+        def find(searched: WrittenQueries) -> ExcerptResult:
             return knowledge_base.excerpts(
                 question,
                 excerpts=arguments["excerpts"],

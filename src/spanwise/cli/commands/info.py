@@ -8,13 +8,11 @@ import sys
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, size
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path, setting
-
-__all__ = ["info"]
 
 _LABELS = {
     "chunks": "chunk options",

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, one_line
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.types import CitationLocation
 
-__all__ = ["locate"]
 
 _COLOURS = {"current": "green", "moved": "cyan", "changed": "yellow", "removed": "red"}
 _MAX_BYTES = 64_000_000

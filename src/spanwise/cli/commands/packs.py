@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, one_line, shortened
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
+from spanwise.cli.usage_errors import TeachingCommand, TeachingGroup
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
-    from spanwise.core.packs.pack import Pack
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.packs.pack_file import Pack
     from spanwise.types import PackInfo, PackPlace
 
-__all__ = ["packs"]
 
 _SHOWN_PLACES = 3
 

@@ -14,13 +14,11 @@ from spanwise.cli.arguments import (
     json_option,
     knowledge_base_option,
 )
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
-
-__all__ = ["page"]
 
 _STANDARD_OUTPUT = "-"
 

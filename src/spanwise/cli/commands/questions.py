@@ -11,27 +11,21 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from spanwise.cli.arguments import (
-    json_option,
-    knowledge_base_option,
-    llm_option,
-    max_cost_option,
-)
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
 from spanwise.cli.usage import usage_words
+from spanwise.cli.usage_errors import TeachingCommand, TeachingGroup
 from spanwise.config import knowledge_base_path, model_options, setting
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.questions.made import MadeQuestions, MakingOptions
+    from spanwise.evaluation.questions.question_file import MadeQuestions, MakingOptions
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.types import Usage
 
-__all__ = ["questions"]
 
 _KINDS = {
     "characters": "with evidence by characters",
@@ -130,8 +124,7 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
     are counted, and another place is asked about. What the model says is kept in the knowledge
     base: the same command goes on where it was stopped. Read the questions before you rely on them.
     """
-    from spanwise.evaluation.questions.made import MakingOptions
-    from spanwise.evaluation.questions.writing import check_new_file
+    from spanwise.evaluation.questions.question_file import MakingOptions, check_new_file
     from spanwise.knowledge_base import KnowledgeBase
 
     llm = arguments["llm"] or str(setting("llm.model") or "")
@@ -169,8 +162,8 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
 
     All faults are told together, with their lines. Nothing is changed.
     """
-    from spanwise.evaluation.loading import texts
-    from spanwise.evaluation.reading import check_questions, read_questions
+    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
     read = read_questions(path)
@@ -213,9 +206,9 @@ def _foresee(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, *, as_json: bool
 ) -> ExitCode:
     """Say what it would take."""
-    from spanwise.evaluation.questions.foreseeing import foresee_questions
-    from spanwise.evaluation.questions.made import PLACES_A_QUESTION
-    from spanwise.registry import make_language_model
+    from spanwise.evaluation.questions.generator import foresee_questions
+    from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
+    from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm, options=options.models)
     foreseen = foresee_questions(knowledge_base, llm=model, options=options)
@@ -236,8 +229,8 @@ def _make(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, arguments: _MakeArguments
 ) -> ExitCode:
     """Make the questions, write them, and say what came of it."""
-    from spanwise.evaluation.questions.making import make_questions
-    from spanwise.evaluation.questions.writing import write_questions
+    from spanwise.evaluation.questions.generator import make_questions
+    from spanwise.evaluation.questions.question_file import write_questions
 
     with step_bar(quiet=arguments["as_json"]) as draw:
 
@@ -271,7 +264,7 @@ def _plain(usage: Usage) -> Mapping[str, object]:
 
 
 def _draw(made: MadeQuestions, out: Path, page: Page) -> None:
-    from spanwise.evaluation.questions.checks import REASONS
+    from spanwise.evaluation.questions.question_checks import REASONS
 
     written = count(len(made.questions), "question")
     if made.questions:

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from spanwise.cli.answer_layout import draw_thread, draw_threads
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
-from spanwise.cli.thread_layout import draw_thread, draw_threads
+from spanwise.cli.usage_errors import TeachingCommand, TeachingGroup
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
-
-__all__ = ["threads"]
 
 
 @click.group(

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, max_cost_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spanwise.evaluation.budget import Purse
     from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.paying import Purse
     from spanwise.evaluation.tuning import TuneOptions, TuneReport
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.plain import Plain
-    from spanwise.query.tuning import Tuning
-
-__all__ = ["tune"]
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.types.plain import Plain
 
 
 _ALL = 0.999  # of the evidence, to what is shown
@@ -137,9 +135,9 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     takes ten questions, better fifty. Without FILE, titles of sections ask for their sections: it
     gives an embedder or a reranker its place, and says less than questions of people.
     """
-    from spanwise.evaluation.paying import opened_with_purse
+    from spanwise.evaluation.budget import opened_with_purse
     from spanwise.evaluation.tuning import TuneOptions
-    from spanwise.evaluation.tuning.writing import check_replaceable, write_tuning
+    from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
 
     check_replaceable(arguments["out"])
     options = TuneOptions(
@@ -164,7 +162,7 @@ def _tune(
     knowledge_base: KnowledgeBase, purse: Purse, options: TuneOptions, arguments: _TuneArguments
 ) -> TuneReport:
     from spanwise.evaluation.tuning import tune as run
-    from spanwise.evaluation.tuning.reranker import tuned_reranking
+    from spanwise.evaluation.tuning.tuner import tuned_reranking
 
     reranking = None
     if arguments["rerank"]:
@@ -186,8 +184,8 @@ def _tune(
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
     """Return the questions of a file, checked against the documents, or made out of these."""
-    from spanwise.evaluation.loading import texts
-    from spanwise.evaluation.reading import check_questions, read_questions
+    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions
 
     if path is None:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["METRICS", "Metric", "Unit"]
-
 Unit = Literal["share", "tokens", "characters", "texts", "documents", "pages", "seconds", "dollars"]
 """What a figure counts; a share is in [0, 1] and shown in points of 100."""
 

@@ -1,10 +1,42 @@
-"""Sets of characters as sorted, disjoint, half-open ranges."""
+"""How tokens are counted where retrievers are compared at equal tokens.
+
+Sets of characters as sorted, disjoint, half-open ranges.
+
+What was returned, as places: characters, pages and text, checked against the documents.
+
+Evidence and returned characters as sets: recall, precision, IoU, F1, and pieces hit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Range", "difference", "intersection", "length", "union"]
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import DocumentText
+from spanwise.evaluation.retrieval import Retrieved
+from spanwise.models.providers.tokenizer import CharacterTokenizer
+
+if TYPE_CHECKING:
+    from spanwise.models.ports import Tokenizer
+
+Count = Callable[[str], float]
+"""Tokens of a text, at least 0: 0 for an empty one."""
+
+
+def counter(tokenizer: Tokenizer) -> Count:
+    """Return what counts the tokens of one text for `cut` and `score`.
+
+    Characters over a number are counted as fractions. Rounded up text by text, whoever returns many
+    short texts would pay for tokens that nobody reads; published figures do not round either.
+    """
+    if isinstance(tokenizer, CharacterTokenizer):
+        chars = tokenizer.chars
+        return lambda text: len(text) / chars
+    return lambda text: tokenizer.count([text])[0]
+
 
 Range = tuple[int, int]
 """First character and one past the last."""
@@ -56,3 +88,221 @@ def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
         if at < end:
             out.append((at, end))
     return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One returned text that is not empty, or a document without any text."""
+
+    document_id: str
+    characters: Range | None
+    """None where it is not known."""
+    pages: range
+    """From 1; empty where there are none."""
+    text: str
+    """What was returned: the text that stands there, where its characters are known."""
+
+
+def place(found: Retrieved, texts: Mapping[str, DocumentText]) -> Place | None:
+    """Return where something stands; None where it stands for no characters at all.
+
+    Characters come before pages, pages before the document as a whole. Without a text of its own it
+    is the text that stands there.
+
+    Raises:
+        OptionError: If the document or the place does not exist.
+    """
+    document = document_text(texts, found.document_id)
+    if found.start is not None:
+        return _at_characters(found, document)
+    if found.pages is not None:
+        return _at_pages(found, document)
+    if found.text is not None:
+        return Place(
+            document_id=found.document_id, characters=None, pages=range(0), text=found.text
+        )
+    return _at(found.document_id, (0, len(document.text)), document)
+
+
+def document_text(texts: Mapping[str, DocumentText], document_id: str) -> DocumentText:
+    """Return the text of a document.
+
+    Raises:
+        OptionError: If there is none.
+    """
+    try:
+        return texts[document_id]
+    except KeyError:
+        raise OptionError(
+            f"there is no document {document_id!r} among those evaluated; "
+            "evidence and retrievers name documents by the ids of the knowledge base"
+        ) from None
+
+
+def page_text(document: DocumentText, first: int, last: int) -> str:
+    """Return the text of pages, from 1, the last one included; what stands between is left out."""
+    return "".join(
+        document.text[page.start : page.end] for page in document.pages[first - 1 : last]
+    )
+
+
+def _at_characters(found: Retrieved, document: DocumentText) -> Place | None:
+    start, end = found.start, found.end
+    if start is None or end is None or not 0 <= start <= end <= len(document.text):
+        raise OptionError(
+            f"characters {start} to {end} were returned of document {found.document_id!r}, "
+            f"which has {len(document.text)}; give 0 <= start <= end <= its length"
+        )
+    return _at(found.document_id, (start, end), document)
+
+
+def _at(document_id: str, characters: Range, document: DocumentText) -> Place | None:
+    start, end = characters
+    if start == end:
+        return None
+    # A page of no characters lies inside when it stands between the first and the last one.
+    first = bisect_right(document.pages, start, key=lambda page: page.end)
+    stop = bisect_left(document.pages, end, key=lambda page: page.start)
+    return Place(
+        document_id=document_id,
+        characters=characters,
+        pages=range(first + 1, stop + 1),
+        text=document.text[start:end],
+    )
+
+
+def _at_pages(found: Retrieved, document: DocumentText) -> Place:
+    first, last = found.pages or (0, 0)
+    known = len(document.pages)
+    outside = last > known and (known > 0 or found.text is None)
+    if not 1 <= first <= last or outside:
+        raise OptionError(
+            f"pages {first} to {last} were returned of document {found.document_id!r}, "
+            f"which has {known}; pages count from 1"
+        )
+    characters = (document.pages[first - 1].start, document.pages[last - 1].end) if known else None
+    text = page_text(document, first, last) if found.text is None else found.text
+    return Place(
+        document_id=found.document_id,
+        characters=characters,
+        pages=range(first, last + 1),
+        text=text,
+    )
+
+
+Span = tuple[str, Range]
+"""Document id and characters, at least one."""
+
+_WHOLE = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """How much there is of evidence, of what was returned, and of both."""
+
+    evidence: float
+    returned: float
+    shared: float
+
+    def metrics(self, prefix: str) -> dict[str, float]:
+        both = self.evidence + self.returned
+        return {
+            f"{prefix}recall": self.shared / self.evidence if self.evidence else 0.0,
+            f"{prefix}precision": self.shared / self.returned if self.returned else 0.0,
+            f"{prefix}iou": self.shared / (both - self.shared) if both else 0.0,
+            f"{prefix}f1": 2 * self.shared / both if both else 0.0,
+        }
+
+
+def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
+    """Return the characters of spans, document by document."""
+    by_document: dict[str, list[Range]] = {}
+    for document_id, characters in spans:
+        by_document.setdefault(document_id, []).append(characters)
+    return {document_id: union(ranges) for document_id, ranges in by_document.items()}
+
+
+def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
+    """Return the characters of places, document by document; none where only pages are known."""
+    return united([(one.document_id, one.characters) for one in places if one.characters])
+
+
+def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
+    """Return recall, precision, IoU and F1 of characters, and how many were returned twice.
+
+    A text whose place is not known was returned, and is no evidence; whether it repeats another one
+    is not known either.
+
+    Args:
+        spans: Evidence, at least one.
+        places: What was returned.
+    """
+    evidence, returned = united(spans), returned_characters(places)
+    shared = sum(
+        length(intersection(ranges, returned.get(document_id, [])))
+        for document_id, ranges in evidence.items()
+    )
+    different = sum(map(length, returned.values()))
+    chars = sum(len(one.text) for one in places if one.characters)
+    lost = sum(len(one.text) for one in places if not one.characters)
+    return {
+        **_Sizes(sum(map(length, evidence.values())), different + lost, shared).metrics(""),
+        "chars_union": different,
+        "dup": 1 - different / chars if chars else 0.0,
+    }
+
+
+def token_metrics(
+    spans: Sequence[Span],
+    places: Sequence[Place],
+    texts: Mapping[str, DocumentText],
+    count: Count,
+) -> dict[str, float]:
+    """Return the same of tokens: each run of characters is counted as a text of its own.
+
+    A run that begins inside a word counts a token too many; so what is shared is at most what there
+    is of either.
+    """
+    evidence, returned = united(spans), returned_characters(places)
+
+    def tokens(ranges: Mapping[str, Sequence[Range]]) -> float:
+        return sum(
+            count(document_text(texts, document_id).text[start:end])
+            for document_id, runs in ranges.items()
+            for start, end in runs
+        )
+
+    shared = {
+        document_id: intersection(ranges, returned.get(document_id, []))
+        for document_id, ranges in evidence.items()
+    }
+    lost = sum(count(one.text) for one in places if not one.characters)
+    of_evidence, of_returned = tokens(evidence), tokens(returned) + lost
+    both = min(tokens(shared), of_evidence, of_returned)
+    return _Sizes(of_evidence, of_returned, both).metrics("token_")
+
+
+def hit_metrics(
+    spans: Sequence[Span], places: Sequence[Place], texts: Mapping[str, DocumentText]
+) -> dict[str, float]:
+    """Return the share of pieces of evidence returned by half and whole, white space left out."""
+    returned = returned_characters(places)
+    held = []
+    for document_id, characters in spans:
+        text = document_text(texts, document_id).text
+        parts = intersection([characters], returned.get(document_id, []))
+        written = _written(text, [characters])
+        held.append(_written(text, parts) / written if written else 0.0)
+    half = [share >= 0.5 for share in held]
+    whole = [share >= _WHOLE for share in held]
+    return {
+        "ev_hit50": sum(half) / len(held),
+        "ev_hit100": sum(whole) / len(held),
+        "all_hit50": float(all(half)),
+        "all_hit100": float(all(whole)),
+    }
+
+
+def _written(text: str, ranges: Sequence[Range]) -> int:
+    """Return the number of characters that are no white space."""
+    return sum(len(word) for start, end in ranges for word in text[start:end].split())

@@ -6,20 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spanwise.evaluation.judging.figures import (
-    ACCURACY,
-    POINTS,
-    answer_figures,
-    compare_answers,
-)
+from spanwise.evaluation.answers.figures import ACCURACY, POINTS, answer_figures, compare_answers
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.judging.figures import AnswerFigures
-    from spanwise.evaluation.judging.graded import Judged
+    from spanwise.evaluation.answers.figures import AnswerFigures
+    from spanwise.evaluation.answers.graded import Judged
     from spanwise.evaluation.statistics import Interval
-    from spanwise.plain import Plain
-
-__all__ = ["AnswerTable", "answer_table"]
+    from spanwise.types.plain import Plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,23 +1,49 @@
-"""The report as Markdown: sentences and tables."""
+"""What is needed to measure the same again.
+
+The report as Markdown: sentences and tables.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.columns import figure
-from spanwise.evaluation.report.notices import notices
-from spanwise.evaluation.report.repeating import command_of, settings_of
-from spanwise.evaluation.report.sentences import sentences_of
-from spanwise.evaluation.report.summary import ALL
+from spanwise.evaluation.report.summary import ALL, figure, notices, sentences_of
 
 if TYPE_CHECKING:
     from spanwise.evaluation.report.answers import AnswerTable
     from spanwise.evaluation.report.summary import Figures, Summary
+    from spanwise.evaluation.results import Evaluation
+    from spanwise.types.plain import Plain
 
-__all__ = ["render_markdown"]
+
+def command_of(evaluation: Evaluation) -> str:
+    """Return the command line that measured it, empty where it was no command."""
+    command = evaluation.settings.get("command")
+    return command if isinstance(command, str) else ""
+
+
+def settings_of(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
+    """Return every other setting, versions among them, as words: one a line where it has parts."""
+    found = [("tokens of", evaluation.tokenizer)]
+    for name, value in evaluation.settings.items():
+        if name not in ("command", "tokenizer"):
+            found.append((name.replace("_", " "), "\n".join(_lines(value))))
+    return tuple(found)
+
+
+def _lines(value: Plain) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield f"{name.replace('_', ' ')}: {', '.join(_lines(part))}"
+    elif isinstance(value, list):
+        for part in value:
+            yield ", ".join(_lines(part))
+    else:
+        yield "none" if value is None else str(value)
+
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~])")
 

@@ -7,23 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.notices import notices
+from spanwise.evaluation.report.markdown import command_of, settings_of
 from spanwise.evaluation.report.questions import Detail, question_rows
-from spanwise.evaluation.report.repeating import command_of, settings_of
-from spanwise.evaluation.report.sentences import sentences_of
-from spanwise.evaluation.report.summary import ALL
-from spanwise.explanation.single_file import SingleFile, asset
+from spanwise.evaluation.report.summary import ALL, notices, sentences_of
+from spanwise.search.explanation.page import SingleFile, asset
 
 if TYPE_CHECKING:
     from spanwise.evaluation.report.answers import AnswerTable
     from spanwise.evaluation.report.questions import Beside
     from spanwise.evaluation.report.summary import Figures, Summary
     from spanwise.evaluation.statistics import Comparison
-    from spanwise.plain import Plain
+    from spanwise.types.plain import Plain
 
-__all__ = ["render_page"]
 
-_SHARED, _OWN = "spanwise.explanation", "spanwise.evaluation.report"
+_SHARED, _OWN = "spanwise.search.explanation", "spanwise.evaluation.report"
 _SCRIPTS = ("figures.js", "curves.js", "evidence.js", "questions.js", "report.js")
 """One module, in this order, after what every page needs."""
 _MOST_BYTES = 4_000_000

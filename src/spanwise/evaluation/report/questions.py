@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spanwise.evaluation.retrievers.placing import UNPLACED
+from spanwise.evaluation.retrievers.text_location import UNPLACED
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
     from spanwise.evaluation.results import Evaluation, Scored
     from spanwise.evaluation.retrieval import Retrieved
-    from spanwise.plain import Plain
+    from spanwise.types.plain import Plain
 
-__all__ = ["Beside", "Detail", "question_rows"]
 
 _MOST_EVIDENCE = 12
 _QUESTION_CHARS, _ANSWER_CHARS, _NAME_CHARS = 1_000, 600, 160

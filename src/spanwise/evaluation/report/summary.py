@@ -1,7 +1,16 @@
-"""What a report says in figures: each group of questions, method and budget, compared."""
+"""Which metrics a report shows, and how their figures are said.
+
+What a report says in figures: each group of questions, method and budget, compared.
+
+Warnings of a run, for who reads its figures.
+
+How the methods compare over all questions, in sentences; what holds for all said once.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -9,13 +18,33 @@ from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.columns import SHOWN
 
 if TYPE_CHECKING:
     from spanwise.evaluation.results import Evaluation, Scored
     from spanwise.evaluation.statistics import Comparison, Interval
+    from spanwise.types.plain import Plain
 
-__all__ = ["ALL", "Figures", "Group", "Summary", "summarise"]
+SHOWN = frozenset(
+    {
+        "recall",
+        "precision",
+        "iou",
+        "all_hit50",
+        "mrr",
+        "ndcg",
+        "wrong_doc",
+        "page_recall",
+        "page_precision",
+        "page_all_hit",
+    }
+)
+"""By name; in a report where a question has them, in the order of `METRICS`."""
+
+
+def figure(value: float, metric: str) -> str:
+    """Return a figure for people: a share in percent with one digit, anything else with two."""
+    return f"{100 * value:.1f}" if METRICS[metric].unit == "share" else f"{value:,.2f}"
+
 
 ALL = 0
 """Place of the group of all questions."""
@@ -186,3 +215,104 @@ def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison
             if one is not None:
                 found[name, budget] = one
     return dict(zip(found, among(tuple(found.values())), strict=True))
+
+
+_MOST = 8
+_NUMBERS = re.compile(r"\d[\d.,]*")
+
+
+def notices(summary: Summary) -> tuple[str, ...]:
+    """Return what is to be known of the run, and the most frequent warnings of the searches.
+
+    Each warning has how often it came; those that differ in numbers alone are told once.
+    """
+    told: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for one in summary.evaluation.scores:
+        for warning in one.warnings:
+            kind = (one.retriever, _NUMBERS.sub("0", warning))
+            first.setdefault(kind, f"{one.retriever}: {warning}")
+            told[kind] += 1
+    return summary.evaluation.notes + tuple(
+        f"{first[kind]} ({times:,} such warnings)" if times > 1 else first[kind]
+        for kind, times in told.most_common(_MOST)
+    )
+
+
+_PARTS = "; "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One comparison."""
+
+    budget_tokens: int
+    retriever: str
+    main: str
+    """Which is better by how much, or that it cannot be told."""
+    reservations: tuple[str, ...]
+    """What it rests on, or what would be needed."""
+    holds: bool
+    """Whether one is better than the other, all comparisons counted."""
+
+    @property
+    def whole(self) -> str:
+        """Return it with its reservations."""
+        return f"{_PARTS.join((self.main, *self.reservations))}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentences:
+    """All comparisons."""
+
+    said: tuple[Sentence, ...]
+    """By budget, then in the order of the methods."""
+    common: tuple[str, ...]
+    """Reservations that are those of each one; they stand in none of `said`."""
+
+    def plain(self) -> dict[str, Plain]:
+        """Return it for the page."""
+        return {
+            "said": [
+                {
+                    "budget": one.budget_tokens,
+                    "main": one.main,
+                    "reservations": list(one.reservations),
+                    "holds": one.holds,
+                }
+                for one in self.said
+            ],
+            "common": list(self.common),
+        }
+
+
+def sentences_of(summary: Summary) -> Sentences:
+    """Return how each method compares with the first, over all questions."""
+    said = []
+    for budget in summary.evaluation.budgets:
+        for name in summary.evaluation.retrievers:
+            found = summary.comparisons.get((ALL, name, budget))
+            if found is None:
+                continue
+            main, *reservations = found.sentence.split(_PARTS)
+            said.append(
+                Sentence(
+                    budget_tokens=budget,
+                    retriever=name,
+                    main=main,
+                    reservations=tuple(reservations),
+                    holds=found.holds_among_all,
+                )
+            )
+    common: tuple[str, ...] = ()
+    if len(said) > 1:
+        common = tuple(
+            one for one in said[0].reservations if all(one in other.reservations for other in said)
+        )
+    return Sentences(
+        said=tuple(
+            replace(one, reservations=tuple(two for two in one.reservations if two not in common))
+            for one in said
+        ),
+        common=common,
+    )

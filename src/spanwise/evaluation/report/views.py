@@ -17,15 +17,14 @@ from urllib.parse import quote
 
 from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.retrievers.making import make_explainable
+from spanwise.evaluation.retrievers.factory import make_explainable
 from spanwise.evaluation.retrievers.methods import Method, read_method
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.report.summary import Summary
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-__all__ = ["drawing_commands", "question_words", "write_views"]
 
 _VIEW = re.compile(r"[0-9]{3,}\.html")
 
@@ -42,7 +41,7 @@ def explained_methods(summary: Summary) -> Iterator[Method]:
 
 
 def write_views(
-    summary: Summary, materials: Mapping[str, Material], page: Path, *, views: int
+    summary: Summary, materials: Mapping[str, EvaluationContext], page: Path, *, views: int
 ) -> dict[tuple[str, str, str], str]:
     """Write the explain views of the questions with the least of the metric, and say where.
 

@@ -1,17 +1,232 @@
-"""Retrievers of LangChain, LlamaIndex and Haystack, recognised without importing these packages."""
+"""What other people's retrievers return, read as what is measured.
+
+Only names of attributes are looked at, so that no framework has to be installed: a text with its
+metadata is called `page_content` and `metadata` by LangChain, `node` by LlamaIndex, `content` and
+`meta` by Haystack.
+
+Functions as retrievers, and retrievers by the name of a module.
+
+Retrievers of LangChain, LlamaIndex and Haystack, recognised without importing these packages.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.retrieval import Retrieval, Retriever
-from spanwise.evaluation.retrievers.functions import FunctionRetriever, load_object
+from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
 
-__all__ = ["adapt"]
+_DOCUMENT_KEYS = ("document_id", "doc_id", "file_path", "source", "file_name", "source_id")
+"""Where the document of a text is named, the surest first."""
+
+_SHOWN_CHARS = 120
+_FORMS = (
+    "texts, (document_id, start, end), dicts with document_id, start, end or text, or Retrieved"
+)
+
+
+def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
+    """Return what a retriever returned, best first.
+
+    Args:
+        found: What it returned.
+        by: Its name, for messages.
+
+    Raises:
+        OptionError: If it is no list, or something in it can be no place and no text.
+    """
+    if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
+        raise OptionError(
+            f"the retriever {by!r} returned {_shown(found)}; return a list of {_FORMS}"
+        )
+    return tuple(read_item(item, by=by) for item in found)
+
+
+def read_item(item: object, *, by: str) -> Retrieved:
+    """Return one text that a retriever returned; its document may be unknown yet, "" then.
+
+    Raises:
+        OptionError: If it can be no place and no text.
+    """
+    if isinstance(item, Retrieved):
+        return item
+    if isinstance(item, str):
+        return Retrieved(document_id="", text=item)
+    read = (
+        _of_mapping(item)
+        if isinstance(item, Mapping)
+        else _of_range(item)
+        if isinstance(item, tuple | list)
+        else _of_object(item)
+    )
+    if read is None:
+        raise OptionError(f"the retriever {by!r} returned {_shown(item)}; return {_FORMS}")
+    return read
+
+
+def _of_range(item: tuple[object, ...] | list[object]) -> Retrieved | None:
+    if len(item) != 3 or not isinstance(item[0], str):
+        return None
+    start, end = _whole(item[1]), _whole(item[2])
+    if start is None or end is None:
+        return None
+    return Retrieved(document_id=item[0], start=start, end=end)
+
+
+def _of_mapping(item: Mapping[str, object]) -> Retrieved | None:
+    text = next((item[key] for key in ("text", "content", "page_content") if key in item), None)
+    return _checked(item, start=item.get("start"), end=item.get("end"), text=text)
+
+
+def _of_object(item: object) -> Retrieved | None:
+    """Return a document or node of a framework."""
+    node = getattr(item, "node", item)
+    for text_name, metadata_name in (("page_content", "metadata"), ("content", "meta")):
+        text = getattr(node, text_name, None)
+        if isinstance(text, str):
+            metadata = getattr(node, metadata_name, None) or {}
+            start = _whole(metadata.get("start_index", metadata.get("split_idx_start")))
+            end = None if start is None else start + len(text)
+            return _checked(metadata, start=start, end=end, text=text)
+    if not hasattr(node, "get_content"):
+        return None
+    named = {
+        "source_id": getattr(node, "ref_doc_id", None),
+        **(getattr(node, "metadata", {}) or {}),
+    }
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    return _checked(named, start=start, end=end, text=node.get_content())
+
+
+def _checked(
+    named: Mapping[str, object], *, start: object, end: object, text: object
+) -> Retrieved | None:
+    """Return what was read, None where it is neither a place nor a text."""
+    document = next((named[key] for key in _DOCUMENT_KEYS if named.get(key)), "")
+    first, last = _whole(start), _whole(end)
+    if first is None or last is None:
+        first = last = None
+    if text is not None and not isinstance(text, str):
+        return None
+    if text is None and (first is None or not document):
+        return None
+    return Retrieved(document_id=str(document), start=first, end=last, text=text)
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number, None for anything else."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return None
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
+
+
+_ARGUMENTS = ("budget_tokens", "documents")
+
+
+class FunctionRetriever:
+    """A function that is asked a question and returns texts or places, best first.
+
+    It is called as `function(question)`, with `budget_tokens` and `documents` where it takes
+    arguments of these names. It returns a list of texts, `(document_id, start, end)`, dicts with
+    `document_id`, `start`, `end` or `text`, `Retrieved`, or documents of LangChain, LlamaIndex or
+    Haystack; or a `Retrieval`, which says what it cost.
+    """
+
+    def __init__(self, function: Callable[..., object], name: str | None = None) -> None:
+        """Take a function.
+
+        Args:
+            function: The function.
+            name: How it is called in tables; its own name when None.
+
+        Raises:
+            OptionError: If it cannot be called with a question.
+        """
+        self._function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self._accepted = _accepted(function, self.name)
+
+    def retrieve(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Retrieval:
+        """Return what the function returns.
+
+        Raises:
+            OptionError: If it returns something else.
+        """
+        given = {"budget_tokens": budget_tokens, "documents": documents}
+        found = self._function(question, **{name: given[name] for name in self._accepted})
+        if isinstance(found, Retrieval):
+            return found
+        return Retrieval(found=read_found(found, by=self.name))
+
+
+def _accepted(function: Callable[..., object], name: str) -> tuple[str, ...]:
+    """Return which arguments a function takes beside the question.
+
+    Raises:
+        OptionError: If it cannot be called with a question.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some of those written in C do not tell
+        return ()
+    parameters = signature.parameters
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    first, *_ = [*parameters, ""]
+    accepted = tuple(one for one in _ARGUMENTS if takes_all or (one in parameters and one != first))
+    try:
+        signature.bind("question", **dict.fromkeys(accepted))
+    except TypeError as error:
+        raise OptionError(
+            f"the retriever {name}{signature} cannot be asked: {error}; it is called as "
+            f"{name}(question), with budget_tokens=... and documents=... where it takes these"
+        ) from error
+    return accepted
+
+
+def load_object(named: str) -> object:
+    """Return what "module:name" names; modules of the working folder are found too.
+
+    Raises:
+        OptionError: If there is no such module or name, or importing it fails.
+    """
+    module_name, _, name = named.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # other people's code may raise anything
+        raise OptionError(
+            f"retriever is {named!r}, and the module {module_name!r} cannot be imported from "
+            f"{here} or the installed packages: {type(error).__name__}: {error}"
+        ) from error
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = get_close_matches(part, dir(found), n=1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise OptionError(
+                f"retriever is {named!r}, and {module_name!r} "
+                f"({getattr(module, '__file__', None) or 'built in'}) has no {part!r}{guess}"
+            )
+        found = getattr(found, part)
+    return found
+
 
 _ASKED = ("query", "question", "text")
 """Inputs of a Haystack pipeline that take the question."""

@@ -1,4 +1,13 @@
-"""Baselines that return what they searched, or what stands around it, best first.
+"""How baselines cut a text: into sentences with windows around them, and into pieces by length.
+
+BM25 over texts, the plain baseline: S. Robertson and H. Zaragoza (2009), k1 = 1.2, b = 0.75.
+
+Terms are stems in the language of each document, as in Spanwise's own search; function words of the
+question do not count. Weights are those of Lucene, which are never negative.
+
+Cosines of texts with a question, by the embedder of a knowledge base.
+
+Baselines that return what they searched, or what stands around it, best first.
 
 `bm25` searches and returns chunks. `sentence-window` follows LlamaIndex's sentence window: each
 sentence is embedded by itself and shown with three sentences on both sides; headings and rows of
@@ -14,33 +23,206 @@ With a reranker, the best that would be shown is read and put in the reranker's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.headers import headed_text
-from spanwise.core.titles import title_words
+from spanwise.core.documents.headers import headed_text
+from spanwise.core.documents.titles import title_words
+from spanwise.core.ranking.question import read_question
+from spanwise.core.text.break_points import LINE, grade_of, place_of, text_ends
+from spanwise.core.text.terms import text_terms
 from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
-from spanwise.evaluation.retrievers.bm25 import Bm25
-from spanwise.evaluation.retrievers.material import Headers
-from spanwise.evaluation.retrievers.units import PieceSize, pieces, sentences, windows
-from spanwise.evaluation.retrievers.vectors import TextVectors
+from spanwise.evaluation.retrievers.context import Headers
+from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.evaluation.metrics import Count
-    from spanwise.evaluation.retrievers.material import Material
+    from spanwise.evaluation.retrievers.context import EvaluationContext
     from spanwise.evaluation.retrievers.methods import Method
-    from spanwise.query.rerank import Reranking
+    from spanwise.models.ports import Embedder
+    from spanwise.search.pipeline import Searcher
+    from spanwise.search.rerank import Reranking
 
-__all__ = ["Baseline", "make_bm25", "make_parent_document", "make_sentence_window"]
+Range = tuple[int, int]
+"""First character and one past the last."""
+
+_SEPARATORS = ("\n\n", "\n", " ")
+
+
+def sentences(text: str) -> list[Range]:
+    """Return the sentences of a text, in order; lines that end where their writer wanted it too.
+
+    What is nothing but white space is none.
+    """
+    ends = [
+        place_of(end) for end in text_ends(text, start=0, stop=len(text)) if grade_of(end) != LINE
+    ]
+    return _without_blanks(text, list(zip([0, *ends], [*ends, len(text)], strict=True)))
+
+
+def windows(ranges: Sequence[Range], *, neighbours: int) -> list[Range]:
+    """Return for each range what reaches so many ranges before and after it."""
+    last = len(ranges) - 1
+    return [
+        (ranges[max(0, at - neighbours)][0], ranges[min(last, at + neighbours)][1])
+        for at in range(len(ranges))
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceSize:
+    """How long pieces are, in characters."""
+
+    max_chars: int
+    overlap_chars: int = 0
+    """A piece repeats so much of the one before it at most, and less than `max_chars`."""
+
+
+def pieces(text: str, *, start: int, end: int, size: PieceSize) -> list[Range]:
+    """Return a range cut into pieces, each as long as the limit allows.
+
+    It is cut at blank lines; what is still too long at line breaks, then at spaces, then anywhere.
+    Neighbours that fit together are one piece. Whole parts are repeated, and none across the ends
+    of a part that was too long for a piece.
+    """
+    return _without_blanks(text, _cut(text, (start, end), size, _SEPARATORS))
+
+
+def _cut(text: str, whole: Range, size: PieceSize, separators: Sequence[str]) -> list[Range]:
+    start, end = whole
+    max_chars, overlap = size.max_chars, size.overlap_chars
+    if end - start <= max_chars:
+        return [whole]
+    if not separators:
+        firsts = range(start, end - overlap, max_chars - overlap)
+        return [(at, min(at + max_chars, end)) for at in firsts]
+    out: list[Range] = []
+    open_start = start  # of what is gathered and not yet a piece
+    starts: deque[int] = deque()  # of the parts that are gathered
+    for part in _parts(text, whole, separators[0]):
+        if part[1] - open_start > max_chars:
+            if part[0] > open_start:
+                out.append((open_start, part[0]))
+            if part[1] - part[0] > max_chars:
+                out += _cut(text, part, size, separators[1:])
+                open_start = part[1]
+                starts.clear()
+                continue
+            while starts and (part[0] - starts[0] > overlap or part[1] - starts[0] > max_chars):
+                starts.popleft()
+            open_start = starts[0] if starts else part[0]
+        starts.append(part[0])
+    if open_start < end:
+        out.append((open_start, end))
+    return out
+
+
+def _parts(text: str, whole: Range, separator: str) -> list[Range]:
+    """Return the parts of a range that end with a separator, and the rest."""
+    start, end = whole
+    out: list[Range] = []
+    while (found := text.find(separator, start, end)) >= 0:
+        out.append((start, found + len(separator)))
+        start = found + len(separator)
+    return [*out, (start, end)] if start < end else out
+
+
+def _without_blanks(text: str, ranges: Sequence[Range]) -> list[Range]:
+    return [(start, end) for start, end in ranges if text[start:end].strip()]
+
+
+_K1 = 1.2
+_B = 0.75
+
+
+class Bm25:
+    """Scores of texts for a question."""
+
+    def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Index texts, each with its language (ISO 639-1; "" where it is not known)."""
+        self._terms: dict[str, int] = {}
+        found: list[NDArray[np.int64]] = []
+        languages: set[str] = set()
+        for text, language in texts:
+            languages.add(language)
+            terms = text_terms(text, language=language)
+            known = self._terms
+            found.append(np.array([known.setdefault(t, len(known)) for t in terms], dtype=np.int64))
+        self._languages = sorted(languages)
+        self._lengths = np.array([len(terms) for terms in found], dtype=np.float64)
+        self._count = len(found)
+        owners = np.repeat(np.arange(self._count), self._lengths.astype(np.int64))
+        keys = np.concatenate([*found, np.zeros(0, dtype=np.int64)]) * max(self._count, 1) + owners
+        pairs, self._uses = np.unique(keys, return_counts=True)
+        self._owners = pairs % max(self._count, 1)
+        bounds = np.arange(len(self._terms) + 1) * max(self._count, 1)
+        self._starts = np.searchsorted(pairs, bounds)
+
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """Return the score of each text, (n,): 0 where it holds no word of the question."""
+        total = np.zeros(self._count)
+        mean = max(float(self._lengths.mean()), 1.0) if self._count else 1.0
+        for term in read_question(question, languages=self._languages).forms()[0]:
+            number = self._terms.get(term)
+            if number is None:
+                continue
+            part = slice(self._starts[number], self._starts[number + 1])
+            owners, uses = self._owners[part], self._uses[part]
+            weight = np.log1p((self._count - len(owners) + 0.5) / (len(owners) + 0.5))
+            norm = _K1 * (1 - _B + _B * self._lengths[owners] / mean)
+            total[owners] += weight * uses * (_K1 + 1) / (uses + norm)
+        return total
+
+
+_BATCH = 4_096
+
+
+class TextVectors:
+    """Cosines of texts with a question."""
+
+    def __init__(self, texts: Sequence[str], *, searcher: Searcher) -> None:
+        """Embed texts; what an embedder on a network made is kept in the knowledge base.
+
+        Args:
+            texts: The texts.
+            searcher: That of a knowledge base with an embedder, which is taken.
+
+        Raises:
+            ModelError: If the embedder fails.
+        """
+        self._searcher = searcher
+        side = self._side("document")
+        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        self._vectors = np.concatenate(
+            [np.zeros((0, side.dimension), np.float32), *(_units(side.embed(b)) for b in batches)]
+        )
+
+    def scores(self, question: str) -> tuple[NDArray[np.float64], Usage]:
+        """Return the cosine of each text, (n,), and what the embedder took for the question."""
+        side = self._side("query")
+        vector = _units(side.embed([question]))[0]
+        return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
+
+    def _side(self, kind: Literal["document", "query"]) -> Embedder:
+        side = one_side(self._searcher.embedder, kind, cache=self._searcher.store)
+        assert side is not None  # noqa: S101 - `check_method` looks first
+        return side
+
+
+def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
 
 _Span = tuple[str, int, int]
 _Scores = Callable[[str], "tuple[NDArray[np.float64], Usage]"]
@@ -124,7 +306,7 @@ def _then(first: Sequence[_Span], rest: Iterator[_Span]) -> Iterator[_Span]:
     yield from rest
 
 
-def make_bm25(method: Method, material: Material) -> Baseline:
+def make_bm25(method: Method, material: EvaluationContext) -> Baseline:
     """Return chunks by BM25 over their texts; with headers, over titles and headings too.
 
     Words of the names of files count with headers as well, as they do in Spanwise's own search.
@@ -150,7 +332,7 @@ def make_bm25(method: Method, material: Material) -> Baseline:
     return made.baseline(scores, spans)
 
 
-def make_sentence_window(method: Method, material: Material) -> Baseline:
+def make_sentence_window(method: Method, material: EvaluationContext) -> Baseline:
     """Return windows of sentences by embedding.
 
     Raises:
@@ -166,7 +348,7 @@ def make_sentence_window(method: Method, material: Material) -> Baseline:
     return made.baseline(made.vectors(searched).scores, shown)
 
 
-def make_parent_document(method: Method, material: Material) -> Baseline:
+def make_parent_document(method: Method, material: EvaluationContext) -> Baseline:
     """Return large pieces by the embeddings of small ones inside of them.
 
     Raises:
@@ -186,7 +368,7 @@ def make_parent_document(method: Method, material: Material) -> Baseline:
 class _Maker:
     """What all baselines are made of."""
 
-    def __init__(self, method: Method, material: Material) -> None:
+    def __init__(self, method: Method, material: EvaluationContext) -> None:
         base = material.base
         self._method = method
         self._material = material

@@ -16,7 +16,6 @@ from spanwise.options import METHOD_PRESETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ADDITIONS", "METHODS", "Method", "Way", "is_method_name", "read_method"]
 
 Way = Literal["bm25", "top-k", "sentence-window", "parent-document", "greedy", "exact", "excerpts"]
 

@@ -22,22 +22,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.calls.embedding import is_contextual, one_side
-from spanwise.core.vectors import unit_rows
-from spanwise.evaluation.code import code_hash
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.evaluation.settings import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.models.embed_caller import is_contextual, one_side
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.ports import DocumentEntry
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.stores.port import DocumentEntry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.ports import Embedder, Store
+    from spanwise.models.ports import Embedder
+    from spanwise.stores.port import Store
     from spanwise.types import Chunk, DocumentRecord, Section
 
-__all__ = ["copy_without_headers"]
 
 _COPIED = "copied"
 """Metadata field that says what a document was copied from."""

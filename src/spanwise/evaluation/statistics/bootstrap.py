@@ -4,6 +4,8 @@ Questions about one document resemble each other. Where clusters are given, whol
 drawn (Field and Welsh, Bootstrapping clustered data, JRSS B 69(3), 2007), and the mean is the ratio
 of their sums. Where strata are given, such as datasets, each is drawn for itself, and what is
 estimated is the mean of their means.
+
+Which questions belong together: those about one document.
 """
 
 from __future__ import annotations
@@ -13,8 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["FEW", "Interval", "Sampling", "bootstrap_means", "mean_interval", "standard_error"]
 
 Floats = NDArray[np.float64]
 
@@ -193,3 +193,52 @@ def _places(labels: Sequence[str], count: int) -> NDArray[np.intp]:
     """Return the place of each label among all, ascending: so the order of questions is all one."""
     _, places = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
     return np.asarray(places).reshape(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentClusters:
+    """What is drawn together, and what that leaves out."""
+
+    ids: tuple[str, ...]
+    """One for each question; different ones in different datasets."""
+    note: str = ""
+    """In words, where documents are too few to be drawn; empty otherwise."""
+
+
+def document_clusters(
+    documents: Sequence[str], *, strata: Sequence[str] | None = None
+) -> DocumentClusters:
+    """Return the clusters of questions by the document that their evidence is in.
+
+    An interval that takes questions about one document for independent is too narrow. Where there
+    are fewer than ten documents, though, too few can be drawn: questions are drawn, and the
+    interval says something about other questions on these documents, not about other documents.
+
+    Args:
+        documents: Of each question; empty where none is known: such a question stands alone.
+        strata: Dataset of each question; None where all are of one.
+    """
+    names = [""] * len(documents) if strata is None else list(strata)
+    distinct: dict[str, set[str]] = {}
+    for name, document in zip(names, documents, strict=True):
+        distinct.setdefault(name, set()).add(document)
+    few = {
+        name: len(held - {""})
+        for name, held in distinct.items()
+        if len(held - {""}) < FEW and names.count(name) > len(held)
+    }
+    ids = tuple(
+        f"{name}\0{document}" if document and name not in few else f"{name}\0\0{place}"
+        for place, (name, document) in enumerate(zip(names, documents, strict=True))
+    )
+    return DocumentClusters(ids=ids, note=_note({n: many for n, many in few.items() if many}))
+
+
+def _note(few: dict[str, int]) -> str:
+    if not few:
+        return ""
+    parts = [
+        f"{many} document{'s' * (many > 1)}{f' of {name}' * bool(name)}"
+        for name, many in few.items()
+    ]
+    return f"so far this holds for the {', '.join(parts)} alone"

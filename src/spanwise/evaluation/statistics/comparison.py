@@ -1,9 +1,12 @@
-"""Two retrievers on the same questions: what the difference is, how sure it is, in a sentence."""
+"""Two retrievers on the same questions: what the difference is, how sure it is, in a sentence.
+
+Many comparisons at once: one of twenty shows a difference that is none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10
 from typing import Literal
 
@@ -17,8 +20,6 @@ from spanwise.evaluation.statistics.bootstrap import (
     mean_interval,
     standard_error,
 )
-
-__all__ = ["Comparison", "Verdict", "Wording", "compare"]
 
 Verdict = Literal["first", "second", "none"]
 """Which of the two is better (greater, for a metric without a better side), if that can be said."""
@@ -220,3 +221,22 @@ def _rounded(count: int) -> int:
     """Return a count to two digits: the estimate is no better."""
     step: int = 10 ** max(0, floor(log10(count)) - 1)
     return ceil(count / step) * step
+
+
+def among(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Return comparisons with p-values adjusted for their number, in the same order.
+
+    Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979: the
+    chance that any verdict that holds is wrong is at most 5 %.
+    """
+    many = len(comparisons)
+    order = sorted(range(many), key=lambda at: (comparisons[at].p_value, at))
+    adjusted: dict[int, float] = {}
+    least = 0.0
+    for rank, at in enumerate(order):
+        least = max(least, min(1.0, (many - rank) * comparisons[at].p_value))
+        adjusted[at] = least
+    return tuple(
+        replace(comparison, adjusted_p_value=adjusted[at], comparisons=many)
+        for at, comparison in enumerate(comparisons)
+    )

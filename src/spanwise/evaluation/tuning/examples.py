@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.calls.embedding import one_side
-from spanwise.core.packs.lifts import lifted_scores
-from spanwise.core.question import read_question
+from spanwise.core.ranking.question import read_question
 from spanwise.evaluation.metrics.ranges import union
-from spanwise.query.meter import make_meter
-from spanwise.query.rerank import rerank
-from spanwise.query.weigh import Scope, Weighed, search_all
+from spanwise.models.embed_caller import one_side
+from spanwise.packs.intents import lifted_scores
+from spanwise.search.rerank import rerank
+from spanwise.search.scoring import Scope, ScoredChunks, search_all
+from spanwise.search.token_counter import make_token_counter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.relevance import RelevanceModel
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.ports import Embedder, Snapshot
-    from spanwise.query import Searcher
-    from spanwise.query.rerank import Reranking
+    from spanwise.models.ports import Embedder
+    from spanwise.search.pipeline import Searcher
+    from spanwise.search.rerank import Reranking
+    from spanwise.stores.port import Snapshot
 
-__all__ = ["Example", "Ranges", "Rows", "collect_examples", "evidence_ranges"]
 
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -170,7 +170,7 @@ class _Collector:
             reranker=None if self.reranking is None else self.reranking.caller.reranker.name,
         )
 
-    def _columns(self, weighed: Weighed) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    def _columns(self, weighed: ScoredChunks) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Return the features, with the reranker's, and what else is added to scores."""
         lifts = dict(weighed.lifts)
         columns = [weighed.features]
@@ -180,9 +180,9 @@ class _Collector:
         fixed = lifted_scores(np.zeros(len(weighed.candidates)), lifts)
         return np.concatenate(columns, axis=1).astype(np.float32), fixed
 
-    def _rows(self, weighed: Weighed, ranges: Ranges, snapshot: Snapshot) -> Rows:
+    def _rows(self, weighed: ScoredChunks, ranges: Ranges, snapshot: Snapshot) -> Rows:
         """Return tokens and evidence of the chunks that were read."""
-        meter = make_meter(self.tokenizer, self.searcher.tokenizer)
+        meter = make_token_counter(self.tokenizer, self.searcher.tokenizer)
         evidence = np.zeros(len(weighed.rows.chunks))
         first = 0
         for span in weighed.ranges:

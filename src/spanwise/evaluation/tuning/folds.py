@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
 
-__all__ = ["Folds", "fold_questions", "question_groups"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folds:

@@ -1,4 +1,20 @@
-"""Tune search to questions about some documents, and say only what was shown.
+"""What a tuning is asked for.
+
+Questions out of the documents, without a model: a heading asks for its section.
+
+They are made of the documents' own words, so that they are easier than questions of people, and
+favour what matches words. They serve to give an embedder or a reranker its place where nobody has
+labelled questions yet; labelled ones say more.
+
+What is tuned with: examples of all questions, for each way the documents can be searched.
+
+Recall of evidence by searches: what is said of a tuning.
+
+Write the file of a tuning.
+
+A reranker, as a tuning uses it.
+
+Tune search to questions about some documents, and say only what was shown.
 
 Rules:
     Every question is measured by searches with settings that were fitted to other questions, of
@@ -10,45 +26,340 @@ Rules:
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from spanwise.core.ranking.question import read_question
 from spanwise.errors import OptionError
-from spanwise.evaluation.dataset import Evidence
-from spanwise.evaluation.statistics import (
-    Comparison,
-    Wording,
-    among,
-    compare,
-    document_clusters,
-)
-from spanwise.evaluation.tuning.answers import Answers, examples_with_answers, read_answers
-from spanwise.evaluation.tuning.examples import evidence_ranges
-from spanwise.evaluation.tuning.fitting import Fitted, Start, fit, fit_weights, gains
+from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.evaluation.metrics.ranges import intersection, length, union
+from spanwise.evaluation.statistics import Comparison, Wording, among, compare, document_clusters
+from spanwise.evaluation.tuning.examples import Example, Ranges, collect_examples, evidence_ranges
+from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.folds import Folds, fold_questions
-from spanwise.evaluation.tuning.material import Material, collected, other_chunks, with_chunks
-from spanwise.evaluation.tuning.measuring import Measure
-from spanwise.evaluation.tuning.options import LEAST_QUESTIONS, TuneOptions
-from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Figure, Measured, Tuning
+from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
+from spanwise.models.rerank_caller import RerankCaller
+from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.rerank import Reranking
+from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.relevance import RelevanceModel
-    from spanwise.evaluation.dataset import LabelledQuestion
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.query.rerank import Reranking
+    from spanwise.models.ports import Reranker
+    from spanwise.search.pipeline import Searcher
+    from spanwise.types import Segment
 
+LEAST_QUESTIONS = 10
+"""Fewer say nothing that could be told from chance."""
+_MOST_CHUNK = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """What a tuning is asked for."""
+
+    budgets: tuple[int, ...] = (1_000, 4_000)
+    """In tokens of text; settings are chosen by the mean recall at them."""
+    tokenizer: str | None = None
+    """Whose tokens are counted; that of the knowledge base when None."""
+    keyword_shares: tuple[float, ...] = (0.5, 0.85)
+    """Weights of keywords beside the cosine that are tried; each is in [0, 1]."""
+    chunk_targets: tuple[int, ...] = ()
+    """Lengths of chunks in characters that are tried: each costs an ingest of all documents."""
+    known_answers: bool = True
+    """Whether words of the documents may be kept: those that answered questions of a kind, where
+    documents are enough to measure each question with what others taught."""
+    folds: int = 5
+    """Parts of the questions; each is measured with what the others say."""
+
+    def __post_init__(self) -> None:
+        if not self.budgets or not all(1 <= one <= 10_000_000 for one in self.budgets):
+            raise OptionError(f"budgets are {self.budgets!r}; give some from 1 to 10,000,000")
+        if not all(0 <= one <= 1 for one in self.keyword_shares):
+            raise OptionError(f"keyword_shares are {self.keyword_shares!r}; give some in [0, 1]")
+        if not all(100 <= one <= _MOST_CHUNK for one in self.chunk_targets):
+            raise OptionError(
+                f"chunk sizes are {self.chunk_targets!r}; give some from 100 to {_MOST_CHUNK:,}"
+            )
+        if not 2 <= self.folds <= LEAST_QUESTIONS:
+            raise OptionError(f"folds is {self.folds!r}; it must be from 2 to {LEAST_QUESTIONS}")
+
+
+_LEAST_TERMS = 3
+_LEAST_CHARS, _MOST_CHARS = 200, 6_000
+
+
+def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
+    """Return questions out of the documents: titles of sections, with their text as evidence.
+
+    Titles that stand over several sections, or hold fewer than three terms, ask for no place. The
+    line of the title itself is no evidence.
+
+    Args:
+        base: The documents.
+        most: At most so many, evenly spread over all sections; at least 1.
+    """
+    found = list(_titled(base))
+    counts = Counter(one.text.casefold() for one in found)
+    unique = [one for one in found if counts[one.text.casefold()] == 1]
+    if len(unique) <= most:
+        return tuple(unique)
+    return tuple(unique[at * len(unique) // most] for at in range(most))
+
+
+def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
+    """Yield a question for each section whose title asks for something."""
+    for record in base.list():
+        text = base.get(record.id).text
+        for number, section in enumerate(base.sections(record.id)):
+            start = section.start
+            body = text[start : section.end]
+            heading = body.find(section.title)
+            if 0 <= heading <= len(section.title):  # it opens the section
+                start += heading + len(section.title)
+            if not _LEAST_CHARS <= section.end - start <= _MOST_CHARS:
+                continue
+            if len(read_question(section.title, languages=[record.language]).terms) < _LEAST_TERMS:
+                continue
+            yield LabelledQuestion(
+                id=f"{record.id}:{number}",
+                text=section.title,
+                evidence=(Evidence(document_id=record.id, start=start, end=section.end),),
+            )
+
+
+Hear = Callable[[str, int, int], None]
+_LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # of the target: as in the default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Material:
+    """A knowledge base, and the examples of all questions in it."""
+
+    base: KnowledgeBase
+    chunks: ChunkOptions | None
+    """None for the knowledge base as it is."""
+    examples: Mapping[float, Sequence[Example]]
+    """By share of keywords."""
+
+    def of(self, questions: Sequence[LabelledQuestion]) -> dict[float, list[Example]]:
+        """Return the examples of some questions."""
+        ids = {one.id for one in questions}
+        return {
+            share: [one for one in found if one.question.id in ids]
+            for share, found in self.examples.items()
+        }
+
+
+def collected(
+    base: KnowledgeBase,
+    questions: Sequence[LabelledQuestion],
+    *,
+    model: RelevanceModel,
+    options: TuneOptions,
+    reranking: Reranking | None = None,
+    chunks: ChunkOptions | None = None,
+) -> Material:
+    """Return the examples of some questions in a knowledge base.
+
+    With a reranker the share of keywords stays as it is: each other one would have it read more.
+    """
+    others = () if reranking is not None else options.keyword_shares
+    shares = dict.fromkeys((model.keyword_share, *others))
+    examples = {
+        share: collect_examples(
+            base,
+            questions,
+            model=replace(model, keyword_share=share),
+            tokenizer=options.tokenizer,
+            reranking=reranking,
+        )
+        for share in shares
+    }
+    return Material(base=base, chunks=chunks, examples=examples)
+
+
+def chunk_options(target: int) -> ChunkOptions:
+    """Return options for chunks of another length, their limits in proportion."""
+    return ChunkOptions(
+        target=target,
+        max=round(target * _LONGEST),
+        paragraph_min=max(1, round(target * _SHORTEST)),
+        block_max=round(target * _BLOCK),
+    )
+
+
+def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptions]:
+    """Return options for chunks of some lengths, without those that a knowledge base has."""
+    own = base.info().settings["chunks"]
+    tried = [chunk_options(target) for target in dict.fromkeys(targets)]
+    return [one for one in tried if asdict(one) != json.loads(own)]
+
+
+@contextmanager
+def with_chunks(
+    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear
+) -> Iterator[KnowledgeBase]:
+    """Give a knowledge base with the same documents and sections in other chunks, for a while.
+
+    Args:
+        base: Whose documents.
+        chunks: How they are cut.
+        hear: Hears what is done.
+
+    Raises:
+        DocumentError: If chunks cannot be embedded; the error of the embedder is its cause.
+    """
+    with TemporaryDirectory(prefix="spanwise-tune-") as folder:
+
+        def said(done: int, total: int) -> None:
+            hear(f"chunks of {chunks.target}", done, total)
+
+        with base.in_other_chunks(Path(folder) / "work.kb", chunks, on_document=said) as work:
+            yield work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """How recall is measured: at equal tokens of text, without headers, nothing refused."""
+
+    budgets: tuple[int, ...]
+    tokenizer: str | None
+    reranking: Reranking | None
+
+    def recalls(
+        self,
+        questions: Sequence[LabelledQuestion],
+        *,
+        base: KnowledgeBase,
+        searcher: Searcher,
+        may_refuse: bool = False,
+    ) -> list[tuple[float, ...]]:
+        """Return the share of its evidence characters that each question finds, by budget.
+
+        Args:
+            questions: With evidence in characters or pages.
+            base: Where is searched.
+            searcher: What searches it.
+            may_refuse: Whether a search that no relevant chunk is short enough for counts as one
+                that finds nothing.
+
+        Raises:
+            OptionError: If a budget is smaller than every relevant chunk, and that does not count.
+            ModelError: If the embedder or the reranker fails: what a search finds without them
+                says nothing of the settings.
+        """
+        strict = replace(searcher, falls_back=False)
+        return [
+            self._recall(one, evidence_ranges(one, base), strict, may_refuse=may_refuse)
+            for one in questions
+        ]
+
+    def _recall(
+        self,
+        question: LabelledQuestion,
+        evidence: Ranges,
+        searcher: Searcher,
+        *,
+        may_refuse: bool,
+    ) -> tuple[float, ...]:
+        whole = sum(length(ranges) for ranges in evidence.values())
+        reached = []
+        for budget in self.budgets:
+            try:
+                segments = self._segments(question, budget, searcher)
+            except OptionError:
+                if not may_refuse:
+                    raise
+                segments = ()
+            held = 0
+            for document_id, ranges in evidence.items():
+                found = [(one.start, one.end) for one in segments if one.document_id == document_id]
+                held += length(intersection(union(found), ranges))
+            reached.append(held / whole)
+        return tuple(reached)
+
+    def _segments(
+        self, question: LabelledQuestion, budget: int, searcher: Searcher
+    ) -> tuple[Segment, ...]:
+        return searcher.search(
+            question.text,
+            options=SearchOptions(
+                budget_tokens=budget, headers=False, tokenizer=self.tokenizer, abstain=False
+            ),
+            documents=question.scope,
+            reranking=self.reranking and replace(self.reranking, falls_back=False),
+        ).segments
+
+
+_OPENING = b"# Settings of `spanwise tune`"
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise if a file cannot be written, or is there and is no tuning.
+
+    Raises:
+        OptionError: If its folder is missing, or something else is in its place.
+    """
+    if not path.parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent}; make it first")
+    try:
+        with path.open("rb") as stream:
+            opening = stream.read(len(_OPENING))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read: {error.strerror or error}") from error
+    if opening != _OPENING:
+        raise OptionError(f"{path} is there, and is no tuning file; name another file")
+
+
+def write_tuning(tuning: Tuning, path: str | Path) -> None:
+    """Write a tuning; the same one gives the same bytes.
+
+    Raises:
+        OptionError: If the file cannot be written.
+    """
+    try:
+        Path(path).write_text(tuning_text(tuning), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def tuned_reranking(
+    base: KnowledgeBase, reranker: Reranker, *, chunks: int = RerankOptions().chunks
+) -> Reranking:
+    """Return a reranker whose scores become a feature.
+
+    What it says is kept in the knowledge base, so that the same is asked once.
+
+    Args:
+        base: The knowledge base.
+        reranker: The reranker; `paying.Purse` makes one of a name.
+        chunks: How many candidates of each question it reads.
+    """
+    store = base.searcher(shipped_model()).store
+    return Reranking(
+        caller=RerankCaller(reranker=reranker, cache=store),
+        options=RerankOptions(chunks=chunks),
+    )
+
+
+if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
-__all__ = ["TuneReport", "tune"]
 
 Recalls = list[tuple[float, ...]]
 

@@ -19,13 +19,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from spanwise.parsers.data.rows import Cell, RowWriter
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles import file_title
+from spanwise.parsers.titles_and_dates import file_title
 from spanwise.parsers.writer import TextWriter, table_line
-
-__all__ = ["parse_csv"]
 
 _DELIMITERS = "\t;|,"
 """The first wins where several part the rows alike: 1,5;2,5 has two cells."""

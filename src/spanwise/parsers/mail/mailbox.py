@@ -18,8 +18,6 @@ from typing import IO
 
 from spanwise.parsers.containers import MemberFolder
 
-__all__ = ["unpack_mailbox"]
-
 _START = b"From "
 _ESCAPED = re.compile(rb">+From ")
 _HEADER = re.compile(rb"[!-9;-~]+:|>From ")

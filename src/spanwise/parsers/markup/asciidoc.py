@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import re
 
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
-
-__all__ = ["parse_asciidoc"]
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?")
 _UNDERLINES = "=-~^+"

@@ -18,13 +18,10 @@ from urllib.parse import unquote, urldefrag
 
 from spanwise.errors import ParseError
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.office.properties import read_properties
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.writer import TextWriter
-
-__all__ = ["parse_epub"]
 
 _MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"

@@ -15,13 +15,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
-
-__all__ = ["parse_restructuredtext"]
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*")
 _SHORT_ADORNMENT = 4

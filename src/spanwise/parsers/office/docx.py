@@ -1,4 +1,14 @@
-"""DOCX (and DOCM, DOTX) to text, by streaming its XML: what a reader sees, in reading order.
+"""Paragraph styles of a DOCX: what makes a paragraph a heading, and its numbering.
+
+Automatic numbers of a DOCX ("2.1", "(a)", "-"), which stand nowhere in its text.
+
+Rules
+    1. Lists that share a definition (abstract list) share its counters; a list that overrides the
+       start of a level sets the counter once, when it is first used.
+    2. A paragraph counts its level up and resets the deeper ones, but for those that say otherwise.
+    3. A level that was not used yet shows its start value inside a deeper number.
+
+DOCX (and DOCM, DOTX) to text, by streaming its XML: what a reader sees, in reading order.
 
 Rules
     1. Inserted text, content controls, hyperlinks, text boxes and nested tables are kept; deleted
@@ -15,19 +25,288 @@ Rules
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.office.docx_numbering import Numbering, read_numbering
-from spanwise.parsers.office.docx_styles import Styles, read_styles
 from spanwise.parsers.office.drawing_parts import DrawingReader
+from spanwise.parsers.office.numerals import Numeral, write_number
 from spanwise.parsers.office.ooxml_names import is_on, level_of, short_name, value_of
 from spanwise.parsers.office.properties import read_properties
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["parse_docx"]
+_HEADING_NAME = re.compile(r"heading\s*([1-9])")
+
+
+@dataclass(slots=True)
+class Style:
+    """What a style says itself; None where it leaves that to the style it is based on."""
+
+    name: str = ""
+    based_on: str | None = None
+    outline: int | None = None
+    """Outline level from 0; 9 is body text."""
+    list_id: str | None = None
+    list_level: int | None = None
+
+
+class Styles:
+    """The paragraph styles by their id; ids are localised ("berschrift1"), levels are not."""
+
+    def __init__(self, styles: dict[str, Style], default: str | None) -> None:
+        self._styles = styles
+        self._default = default
+
+    def heading_level(self, style_id: str | None) -> int | None:
+        """Return the level, from 1, of paragraphs of a style that are headings; else None."""
+        for style in self._chain(style_id):
+            if style.outline is not None:
+                return style.outline + 1 if style.outline < 9 else None
+            match = _HEADING_NAME.fullmatch(style.name)
+            if match:
+                return int(match.group(1))
+            if style.name == "title":
+                return 1
+        return None
+
+    def is_caption(self, style_id: str | None) -> bool:
+        """Return whether paragraphs of a style are captions of tables and pictures."""
+        return any(style.name == "caption" for style in self._chain(style_id))
+
+    def list_of(self, style_id: str | None) -> tuple[str | None, int | None]:
+        """Return the list that numbers paragraphs of a style, and the level in it if it is said."""
+        list_id: str | None = None
+        level: int | None = None
+        for style in self._chain(style_id):
+            list_id = style.list_id if list_id is None else list_id
+            level = style.list_level if level is None else level
+        return list_id, level
+
+    def _chain(self, style_id: str | None) -> list[Style]:
+        """Return a style and those it is based on, each once."""
+        chain: list[Style] = []
+        style = self._styles.get(style_id or self._default or "")
+        while style is not None and style not in chain:
+            chain.append(style)
+            style = self._styles.get(style.based_on or "")
+        return chain
+
+
+def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
+    """Return the styles of a part, those before a damage; none where the file has no such part."""
+    styles: dict[str, Style] = {}
+    default: list[str] = []
+    current = Style()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal current
+        name = short_name(tag)
+        value = value_of(attributes)
+        if name == "w:style":
+            style_id = value_of(attributes, "styleId") or ""
+            current = Style()
+            styles[style_id] = current
+            is_default = value_of(attributes, "default") in {"1", "true", "on"}
+            if is_default and value_of(attributes, "type") == "paragraph":
+                default.append(style_id)
+        elif name == "w:name":
+            current.name = (value or "").lower()
+        elif name == "w:basedOn":
+            current.based_on = value
+        elif name == "w:numId":
+            current.list_id = value
+        elif name == "w:outlineLvl":
+            current.outline = level_of(attributes)
+        elif name == "w:ilvl":
+            current.list_level = level_of(attributes)
+
+    if part is not None and part in archive:
+        with losses.noted("the list of styles"):
+            archive.read_xml(part, XmlHandlers(start=start))
+    return Styles(styles, default[0] if default else None)
+
+
+_PLACE = re.compile(r"%([1-9])")
+_MAX_LABEL_CHARS = 255
+"""As many as Word takes, place holders for numbers among them."""
+_NUMERALS: Mapping[str, Numeral] = {name: name for name in get_args(Numeral) if name != "decimal"}
+
+
+@dataclass(slots=True)
+class _Level:
+    start: int = 1
+    format: str = "decimal"
+    text: str = ""
+    suffix: str = "tab"
+    restart: int | None = None
+    """Resets after a level above this one (1-based); 0 never; None after any level above."""
+    style: str | None = None
+    legal: bool = False
+
+
+@dataclass(slots=True)
+class _Definition:
+    levels: dict[int, _Level] = field(default_factory=dict)
+    style_link: str | None = None
+    counters: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _List:
+    definition: str = ""
+    levels: dict[int, _Level] = field(default_factory=dict)
+    """Levels that replace those of the definition."""
+    starts: dict[int, int] = field(default_factory=dict)
+    """Starts that were not used yet."""
+
+
+class Numbering:
+    """The lists of a file and where their counters stand."""
+
+    def __init__(
+        self, definitions: dict[str, _Definition], lists: dict[str, _List], styles: Styles
+    ) -> None:
+        self._definitions = definitions
+        self._lists = lists
+        self._styles = styles
+
+    def next_label(self, list_id: str | None, level: int | None, *, style_id: str | None) -> str:
+        """Count a paragraph and return what stands before its text; empty where nothing does.
+
+        Args:
+            list_id: The list, None or "0" for none.
+            level: Level in the list from 0; None where the list's levels name the style.
+            style_id: Style of the paragraph.
+        """
+        found = self._resolve(list_id)
+        if found is None:
+            return ""
+        used, definition = found
+        levels = definition.levels | used.levels
+        if level is None:
+            level = next((n for n, item in sorted(levels.items()) if item.style == style_id), 0)
+        shape = levels.get(level)
+        if shape is None:
+            return ""
+        counters = definition.counters
+        counters[level] = used.starts.pop(level, counters.get(level, shape.start - 1) + 1)
+        for deeper in [n for n in counters if n > level]:
+            restart = levels[deeper].restart if deeper in levels else None
+            if restart is None or level < restart:
+                del counters[deeper]
+        if shape.format == "bullet":
+            return "  " * level + "- "
+        return _fill(shape, levels=levels, counters=counters)
+
+    def _resolve(self, list_id: str | None) -> tuple[_List, _Definition] | None:
+        for _ in range(4):  # a definition may point to a style, whose list has the definition
+            used = self._lists.get(list_id or "")
+            definition = self._definitions.get(used.definition) if used else None
+            if used is None or definition is None:
+                return None
+            if definition.levels or definition.style_link is None:
+                return used, definition
+            list_id = self._styles.list_of(definition.style_link)[0]
+        return None
+
+
+def _fill(shape: _Level, *, levels: dict[int, _Level], counters: dict[int, int]) -> str:
+    def number(match: re.Match[str]) -> str:
+        place = int(match.group(1)) - 1
+        item = levels.get(place, _Level())
+        return _format(counters.get(place, item.start), "decimal" if shape.legal else item.format)
+
+    label = _PLACE.sub(number, shape.text).strip()
+    if not label:
+        return ""
+    return label if shape.suffix == "nothing" else f"{label} "
+
+
+def _format(number: int, kind: str) -> str:
+    """Return a number as a list writes it; decimal for what is not known here."""
+    if kind == "none":
+        return ""
+    if kind == "decimalZero":
+        return f"{number:02}"
+    return write_number(number, _NUMERALS.get(kind, "decimal"))
+
+
+def read_numbering(
+    archive: Archive, part: str | None, *, styles: Styles, losses: Losses
+) -> Numbering:
+    """Return the lists of a part, those before a damage; none where the file has no such part."""
+    reader = _Reader()
+    if part is not None and part in archive:
+        with losses.noted("the numbering of lists"):
+            archive.read_xml(part, XmlHandlers(start=reader.start))
+    return Numbering(reader.definitions, reader.lists, styles)
+
+
+class _Reader:
+    """Fills definitions and lists from the elements of the part, which come in a fixed order."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, _Definition] = {}
+        self.lists: dict[str, _List] = {}
+        self._definition = _Definition()
+        self._list = _List()
+        self._levels: dict[int, _Level] = {}
+        self._number: int | None = None
+        """Level that the elements are about; None for one that Word does not know."""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take in one element."""
+        name = short_name(tag)
+        value = value_of(attributes) or ""
+        if name == "w:abstractNum":
+            self._definition = _Definition()
+            self.definitions[value_of(attributes, "abstractNumId") or ""] = self._definition
+            self._levels = self._definition.levels
+        elif name == "w:num":
+            self._list = _List()
+            self.lists[value_of(attributes, "numId") or ""] = self._list
+            self._levels = self._list.levels
+        elif name == "w:abstractNumId":
+            self._list.definition = value
+        elif name == "w:numStyleLink":
+            self._definition.style_link = value
+        elif name in {"w:lvl", "w:lvlOverride"}:
+            self._number = level_of(attributes, "ilvl")
+            if name == "w:lvl" and self._number is not None:
+                self._levels[self._number] = _Level()
+        elif self._number is None:
+            return
+        elif name == "w:startOverride":
+            self._list.starts[self._number] = _integer(value, default=1)
+        elif self._number in self._levels:
+            _set_field(self._levels[self._number], name, attributes)
+
+
+def _set_field(level: _Level, name: str, attributes: dict[str, str]) -> None:
+    """Take what one child element of a level says into it."""
+    value = value_of(attributes) or ""
+    if name == "w:start":
+        level.start = _integer(value, default=1)
+    elif name == "w:numFmt":
+        level.format = value
+    elif name == "w:lvlText":
+        level.text = value[:_MAX_LABEL_CHARS]
+    elif name == "w:suff":
+        level.suffix = value
+    elif name == "w:lvlRestart":
+        level.restart = _integer(value, default=0)
+    elif name == "w:pStyle":
+        level.style = value
+    elif name == "w:isLgl":
+        level.legal = is_on(attributes)
+
+
+def _integer(written: str, *, default: int) -> int:
+    return int(written) if written.isdecimal() and len(written) < 10 else default
+
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _SKIPPED = frozenset({"w:del", "w:moveFrom", "mc:Fallback", "w:rt", "w:sectPr"})
@@ -58,7 +337,7 @@ def parse_docx(source: Source) -> Parsed:
     styles = read_styles(archive, parts.get("styles"), losses)
     numbering = read_numbering(archive, parts.get("numbering"), styles=styles, losses=losses)
     drawings = DrawingReader(archive, {link.id: link.part for link in links}, losses)
-    reader = _Reader(drawings, styles=styles, numbering=numbering)
+    reader = _DocxReader(drawings, styles=styles, numbering=numbering)
     for part in (body, *(parts[kind] for kind in _NOTES if kind in parts)):
         with losses.noted("the text" if part == body else "the list of notes"):
             reader.read(archive, part)
@@ -91,7 +370,7 @@ class _Table:
     columns: int = 0
 
 
-class _Reader:
+class _DocxReader:
     """Writes the text of one part after the other."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:

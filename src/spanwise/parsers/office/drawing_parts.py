@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import NumberFormat, plain_number
 from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
+from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
-
-__all__ = ["DrawingReader"]
 
 _NO_TEXT = frozenset({"pres", "parTrans", "sibTrans", "doc"})
 """Points of a diagram that say how others look."""

@@ -16,8 +16,6 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Literal
 
-__all__ = ["BUILT_IN_CODES", "NumberFormat", "plain_number"]
-
 BUILT_IN_CODES: Mapping[int, str] = {
     1: "0",
     2: "0.00",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Numeral", "write_number"]
-
 Numeral = Literal["decimal", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"]
 
 _ROMAN = (

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.office.odf_file import ObjectReader, read_named_styles, refuse_encrypted
-from spanwise.parsers.office.odf_names import attribute, short_name
-from spanwise.parsers.office.odf_styles import OdfStyles
-from spanwise.parsers.office.odf_text import OdfText
+from spanwise.parsers.office.odf import (
+    ObjectReader,
+    OdfStyles,
+    OdfText,
+    attribute,
+    read_named_styles,
+    refuse_encrypted,
+    short_name,
+)
 from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.office.slides import EMU_PER_INCH, PlacedText, SlideWriter
-from spanwise.parsers.parsed import Parsed, Source
-
-__all__ = ["parse_odp"]
+from spanwise.parsers.parsed import Losses, Parsed, Source
 
 _MEDIA_TYPE = "application/vnd.oasis.opendocument.presentation"
 _SHAPES = frozenset(

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.data.rows import Cell
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import plain_number
-from spanwise.parsers.office.odf_file import read_named_styles
-from spanwise.parsers.office.odf_names import attribute, count_of, short_name, white_space
-from spanwise.parsers.office.odf_styles import OdfStyles
+from spanwise.parsers.office.odf import (
+    OdfStyles,
+    attribute,
+    count_of,
+    read_named_styles,
+    short_name,
+    white_space,
+)
 from spanwise.parsers.office.sheet_writer import SheetWriter
-
-__all__ = ["read_ods"]
+from spanwise.parsers.parsed import Losses
 
 _SKIPPED = frozenset({"office:annotation", "table:shapes", "table:dde-links"})
 _CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})

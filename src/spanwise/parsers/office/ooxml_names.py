@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-__all__ = ["is_on", "level_of", "number_of", "relation_of", "short_name", "value_of"]
-
 _LANGUAGES = {
     "w": "wordprocessingml/{}main",
     "s": "spreadsheetml/{}main",

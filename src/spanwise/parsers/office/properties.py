@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from spanwise.core.languages import read_language
+from spanwise.core.text.languages import read_language
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.dates import iso_date
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.titles import read_author, read_title
+from spanwise.parsers.parsed import Losses
+from spanwise.parsers.titles_and_dates import iso_date, read_author, read_title
 from spanwise.types import Scalar
-
-__all__ = ["Properties", "describe", "read_properties"]
 
 Properties = tuple[str, dict[str, Scalar]]
 """Title ("" where there is none), and the fields `author`, `date` and `language` that are known."""

@@ -1,4 +1,10 @@
-r"""RTF to text: what a reader sees, in reading order.
+r"""What holds inside a group of RTF, and what its tables of fonts and styles say.
+
+Character sets of RTF, by the numbers that it has for them.
+
+Paragraphs and tables of RTF, put together from its marks.
+
+RTF to text: what a reader sees, in reading order.
 
 Rules
     1. The file is read once, token by token, without recursion.
@@ -12,18 +18,251 @@ Rules
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.properties import describe
-from spanwise.parsers.office.rtf_body import RtfBody
-from spanwise.parsers.office.rtf_charsets import codec_of_charset, codec_of_page, join_surrogates
-from spanwise.parsers.office.rtf_state import Destination, State, Style, StyleSheet
-from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.writer import TextWriter
+from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["parse_rtf"]
+Destination = Literal[
+    "body", "skipped", "fonts", "styles", "information", "property", "label", "note", "box"
+]
+"""Where the text of a group goes."""
+
+_HEADING_NAME = re.compile(r"heading\s*([1-9])")
+
+
+@dataclass(slots=True)
+class State:
+    """What a group inherits from the one around it, and may change for itself."""
+
+    destination: Destination = "body"
+    property: str = ""
+    """Name of the property whose text this is."""
+    font: int = -1
+    fallback_chars: int = 1
+    """Characters after a Unicode one that old programs show instead of it."""
+    is_hidden: bool = False
+    is_deleted: bool = False
+    style: int = 0
+    outline: int | None = None
+    table_depth: int = 0
+
+    def copy(self) -> State:
+        """Return the state of a group inside this one."""
+        return State(
+            self.destination, self.property, self.font, self.fallback_chars, self.is_hidden,
+            self.is_deleted, self.style, self.outline, self.table_depth,
+        )  # fmt: skip
+
+    def reset_paragraph(self) -> None:
+        """Forget what the paragraph before was like."""
+        self.style, self.outline, self.table_depth = 0, None, 0
+
+
+@dataclass(slots=True)
+class Style:
+    """A paragraph style under construction."""
+
+    number: int = 0
+    name: list[str] = field(default_factory=list)
+    outline: int | None = None
+    based_on: int | None = None
+
+
+class StyleSheet:
+    """The paragraph styles of a file."""
+
+    def __init__(self) -> None:
+        self._styles: dict[int, Style] = {}
+
+    def add(self, style: Style) -> None:
+        """Add a style; of several with one number the first counts."""
+        self._styles.setdefault(style.number, style)
+
+    def heading_level(self, number: int, outline: int | None) -> int | None:
+        """Return the level, from 1, of a paragraph that is a heading; else None.
+
+        Args:
+            number: Its style.
+            outline: Its own outline level, from 0; 9 is body text; None where it has none.
+        """
+        seen: set[int] = set()
+        style = self._styles.get(number)
+        while outline is None and style is not None and style.number not in seen:
+            seen.add(style.number)
+            outline = style.outline
+            name = "".join(style.name).strip().rstrip(";").strip().lower()
+            match = _HEADING_NAME.fullmatch(name)
+            if outline is None and match:
+                outline = int(match.group(1)) - 1
+            elif outline is None and name == "title":
+                outline = 0
+            style = None if style.based_on is None else self._styles.get(style.based_on)
+        return outline + 1 if outline is not None and 0 <= outline < 9 else None
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHARSETS = {
+    0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab",
+    134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255",
+    178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250", 254: "cp437",
+}  # fmt: skip
+_PAGES = {10000: "mac_roman", 10007: "mac_cyrillic", 10029: "mac_latin2", 936: "gbk", 950: "big5"}
+
+
+def codec_of_charset(number: int) -> str | None:
+    """Return the codec of a font's character set; None for that of the document."""
+    return _CHARSETS.get(number)
+
+
+def codec_of_page(number: int) -> str:
+    """Return the codec of a code page; that of Western Europe for one that is not known."""
+    name = _PAGES.get(number, "utf-8" if number == 65001 else f"cp{number}")
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return "cp1252"
+
+
+def join_surrogates(text: str) -> str:
+    """Return a text whose characters beyond the first plane are whole; RTF writes each as two."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_BULLETS = frozenset("·•o§-–‣▪■◦●○\uf0b7\uf0a7\uf0d8\uf0fc")
+_SHORT_ITEM_CHARS = 120
+"""List items up to this length stand line by line; longer ones are paragraphs."""
+
+
+@dataclass(slots=True)
+class _Table:
+    lines: list[str] = field(default_factory=list)
+    row: list[str] = field(default_factory=list)
+    cell: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    """Lines of a table inside the row."""
+    inner_row: list[str] = field(default_factory=list)
+    inner_cell: list[str] = field(default_factory=list)
+    columns: int = 0
+
+
+class RtfBody:
+    """Writes one run of text: the document, a note or a text box."""
+
+    def __init__(self) -> None:
+        self.writer = TextWriter()
+        self._pieces: list[str] = []
+        self._label: list[str] = []
+        self._table: _Table | None = None
+        self._after_item = False
+
+    def add(self, piece: str) -> None:
+        """Append text to the paragraph at hand."""
+        self._pieces.append(piece)
+
+    def add_label(self, piece: str) -> None:
+        """Append text to the number or bullet of the paragraph at hand."""
+        self._label.append(piece)
+
+    def end_paragraph(self, *, table_depth: int, level: int | None) -> None:
+        """End the paragraph at hand.
+
+        Args:
+            table_depth: In how many tables it stands.
+            level: Level of the heading that it is, from 1; None for any other paragraph.
+        """
+        label, text = self._take()
+        if table_depth:
+            table = self._table = self._table or _Table()
+            cell = table.cell if table_depth == 1 else table.inner_cell
+            cell += [label + text] if text else []
+            return
+        self.close_table()
+        if not text:
+            return
+        if level is not None:
+            title = " ".join((label.removeprefix("- ") + text).split())
+            self.writer.write_heading(title, level=level)
+            self._after_item = False
+            return
+        item = bool(label) and len(text) <= _SHORT_ITEM_CHARS
+        self.writer.separate(1 if item and self._after_item else 2)
+        self.writer.write(label + text)
+        self._after_item = item
+
+    def end_cell(self, *, is_inner: bool) -> None:
+        """End a cell of the table at hand, or of the one inside of it."""
+        self.end_paragraph(table_depth=2 if is_inner else 1, level=None)
+        table = self._table = self._table or _Table()
+        if is_inner:
+            table.inner_row.append("\n".join(table.inner_cell))
+            table.inner_cell = []
+        else:
+            table.row.append("\n".join(table.cell))
+            table.cell = []
+
+    def end_row(self, *, is_inner: bool) -> None:
+        """End a row of the table at hand, or of the one inside of it."""
+        table = self._table = self._table or _Table()
+        if is_inner:
+            line = table_line([" ".join(cell.split()) for cell in table.inner_row])
+            table.inner += [line] if line else []
+            table.inner_row = []
+            return
+        row = table.row
+        if len(row) > 1:
+            row = [" ".join(cell.split()) for cell in row]
+        line = table_line(row)
+        table.columns = max(table.columns, len(row))
+        table.lines += [line] if line else []
+        table.lines += table.inner
+        table.row, table.inner = [], []
+
+    def append(self, writer: TextWriter, *, table_depth: int) -> None:
+        """Write the text of a box that is anchored in the paragraph at hand before it."""
+        if table_depth:
+            table = self._table = self._table or _Table()
+            table.cell += [writer.text] if writer.text else []
+        else:
+            self.close_table()
+            self.writer.append(writer)
+
+    def close_table(self) -> None:
+        """Write the table at hand, if there is one."""
+        table, self._table = self._table, None
+        if table is None:
+            return
+        if table.cell or table.row:  # cut off inside a row
+            table.row.append("\n".join(table.cell))
+            table.cell = []
+            self._table = table
+            self.end_row(is_inner=False)
+            self._table = None
+        if table.columns > 1:
+            self.writer.write_block("\n".join(table.lines), kind="table")
+        else:  # one column is a frame around text
+            for line in table.lines:
+                self.writer.separate(2)
+                self.writer.write(line)
+        self.writer.separate(2)
+        self._after_item = False
+
+    def _take(self) -> tuple[str, str]:
+        """Return label and text of the paragraph at hand, and begin another one."""
+        label = " ".join(join_surrogates("".join(self._label)).split())
+        text = join_surrogates("".join(self._pieces)).strip()
+        self._label, self._pieces = [], []
+        if label in _BULLETS:
+            label = "-"
+        return (f"{label} " if label else ""), text
+
 
 _MEDIA_TYPE = "application/rtf"
 _TOKEN = re.compile(

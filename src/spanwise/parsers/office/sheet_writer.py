@@ -6,10 +6,8 @@ What exceeds the limits is left out, and that is said.
 from __future__ import annotations
 
 from spanwise.parsers.data.rows import Row, RowWriter
-from spanwise.parsers.losses import Losses
+from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter
-
-__all__ = ["SheetWriter"]
 
 MAX_CELLS = 5_000_000
 """Of all sheets together, empty ones apart."""

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Page
 
-__all__ = ["EMU_PER_INCH", "PlacedText", "SlideWriter"]
-
 EMU_PER_INCH = 914_400
 """English Metric Units, in which places on slides are given."""
 _BAND = EMU_PER_INCH // 5

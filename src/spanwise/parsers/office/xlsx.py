@@ -18,12 +18,10 @@ from operator import attrgetter
 
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.data.rows import Cell
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import BUILT_IN_CODES, NumberFormat, plain_number
 from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
 from spanwise.parsers.office.sheet_writer import SheetWriter
-
-__all__ = ["read_xlsx"]
+from spanwise.parsers.parsed import Losses
 
 _PHONETIC = "s:rPh"
 """How Japanese text is pronounced, beside the text."""

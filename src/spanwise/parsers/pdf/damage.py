@@ -20,8 +20,6 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-__all__ = ["Damage", "find_damage"]
-
 _STREAM = re.compile(rb"stream\r?\n")
 """Begins with letters: what begins with an edge of a word takes many times as long to search."""
 _FLATE = re.compile(rb"/F(?:ilter)?\s*\[?\s*/(?:FlateDecode|Fl)\b")

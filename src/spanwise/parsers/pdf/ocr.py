@@ -1,28 +1,24 @@
-"""Reading pictures of text: which engine does it, and what it gives."""
+"""Reading pictures of text: which engine does it, and what it gives.
+
+RapidOCR: models in its own package, run by ONNX Runtime; nothing is fetched.
+
+Tesseract, the program: a process for each picture, whose answer is a table of words.
+"""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-__all__ = [
-    "OcrEngine",
-    "OcrLine",
-    "OcrWord",
-    "check_engine",
-    "has_engine",
-    "ocr_advice",
-    "open_engine",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +110,116 @@ def open_engine(name: str) -> OcrEngine | None:
     """
     program, _, languages = name.partition(":")
     if program in ("rapidocr", "auto") and _has_rapidocr():
-        from spanwise.parsers.pdf.ocr_rapidocr import RapidOcr
-
         return RapidOcr()
     if program in ("tesseract", "auto") and (path := shutil.which("tesseract")):
-        from spanwise.parsers.pdf.ocr_tesseract import Tesseract
-
         return Tesseract(path, languages=languages)
     return None
 
 
 def _has_rapidocr() -> bool:
     return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+
+
+_Word = tuple[str, float, list[list[int]] | None]
+"""Text, score and four corners."""
+
+
+class RapidOcr:
+    """Reads Latin letters and Chinese with the models of the package."""
+
+    name = "rapidocr"
+    dots_per_inch = 200
+
+    def __init__(self) -> None:
+        from rapidocr import RapidOCR
+
+        self._engine = RapidOCR(params={"Global.log_level": "error"})
+
+    def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
+        """Return the lines of a picture: pieces of text without wide gaps.
+
+        Raises:
+            OSError: If the engine fails.
+        """
+        import numpy as np
+        from rapidocr.utils.output import RapidOCROutput
+
+        colours = np.repeat(picture[:, :, None], 3, axis=2)
+        try:
+            found = self._engine(colours, return_word_box=True)
+        except Exception as error:  # ONNX Runtime's own have no common class
+            raise OSError(f"rapidocr failed: {error}") from error
+        if not isinstance(found, RapidOCROutput) or found.boxes is None:
+            return []
+        lines = []
+        read = cast("Sequence[Sequence[_Word]]", found.word_results)  # its own type is one too flat
+        for box, words in zip(found.boxes, read, strict=True):
+            heights = [float(corner[1]) for corner in box]
+            top, bottom = sum(heights[:2]) / 2, sum(heights[2:]) / 2
+            lines.append(OcrLine(words=_read_words(words), top=top, bottom=bottom))
+        return [line for line in lines if line.words]
+
+
+def _read_words(words: Sequence[_Word]) -> tuple[OcrWord, ...]:
+    return tuple(
+        OcrWord(
+            text="".join(text.split()),
+            left=min(corner[0] for corner in corners),
+            right=max(corner[0] for corner in corners),
+        )
+        for text, _, corners in words
+        if corners and text.strip()
+    )
+
+
+_WORD_LEVEL = 5
+_COLUMNS = 12
+_ERROR_CHARS = 300
+
+
+class Tesseract:
+    """Reads with the languages that are named, English where none is."""
+
+    name = "tesseract"
+    dots_per_inch = 300
+
+    def __init__(self, program: str, *, languages: str) -> None:
+        self._command = [program, "stdin", "stdout", "--dpi", str(self.dots_per_inch)]
+        self._command += (["-l", languages] if languages else []) + ["tsv"]
+
+    def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
+        """Return the lines of a picture.
+
+        Raises:
+            OSError: If the program fails, for want of a language perhaps.
+        """
+        height, width = picture.shape
+        image = b"P5 %d %d 255\n" % (width, height) + picture.tobytes()
+        # The parent's time limit ends this process and the program together.
+        done = subprocess.run(  # noqa: S603 - a program by its full path, no shell
+            self._command, input=image, capture_output=True, check=False
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise OSError(f"tesseract ended with status {done.returncode}: {said[:_ERROR_CHARS]}")
+        return _read_table(done.stdout.decode("utf-8", "replace"))
+
+
+def _read_table(table: str) -> list[OcrLine]:
+    """Return the lines of Tesseract's table: a row for each page, block, paragraph, line, word."""
+    lines: dict[tuple[str, ...], list[tuple[OcrWord, float, float]]] = {}
+    for row in table.split("\n")[1:]:
+        cells = row.rstrip("\r").split("\t", _COLUMNS - 1)
+        if len(cells) < _COLUMNS or int(cells[0]) != _WORD_LEVEL or not cells[-1].strip():
+            continue
+        left, top, width, height = map(float, cells[6:10])
+        word = OcrWord(text=cells[-1].strip(), left=left, right=left + width)
+        lines.setdefault(tuple(cells[1:5]), []).append((word, top, top + height))
+    return [
+        OcrLine(
+            words=tuple(word for word, _, _ in words),
+            top=min(top for _, top, _ in words),
+            bottom=max(bottom for _, _, bottom in words),
+        )
+        for words in lines.values()
+    ]

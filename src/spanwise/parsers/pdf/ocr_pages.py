@@ -20,8 +20,6 @@ from spanwise.parsers.pdf.ocr import OcrEngine, OcrLine
 from spanwise.parsers.pdf.pages import PageLines, PagesRead
 from spanwise.parsers.pdf.picture import draw_page
 
-__all__ = ["OcrOutcome", "read_by_ocr"]
-
 _PAGES_WORTH = 500
 """An engine may take as long for a page as so many pages of text."""
 _SHARE_OF_TIME = 0.8

@@ -22,8 +22,6 @@ from spanwise.parsers.pdf.layout.rows import Line
 from spanwise.parsers.pdf.rules import read_rules
 from spanwise.parsers.pdf.words import FontTable, read_words
 
-__all__ = ["PageLines", "PagesRead", "is_garbled", "read_pages"]
-
 _FEW_CHARS = 20
 """A page with less text, and with pictures, is taken for a scan."""
 _STAMP_CHARS = 100

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pypdfium2
 
 from spanwise.parsers.parsed import Source, Step
-from spanwise.parsers.pdf.opening import open_pdf
+from spanwise.parsers.pdf.engine import open_pdf
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Picture", "draw_page", "draw_png"]
 
 _POINTS_PER_INCH = 72
 _PAGES_WORTH = 100

@@ -1,4 +1,6 @@
-"""PDF: pages laid out as text in reading order, with headings and tables.
+"""The outline (bookmarks) of a PDF.
+
+PDF: pages laid out as text in reading order, with headings and tables.
 
 Rules
     1. pdfium reads the words and where they stand (`words`); `layout` makes text of them.
@@ -12,24 +14,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import pypdfium2
 
-from spanwise.core.page_names import name_pages
+from spanwise.core.documents.page_markdown import name_pages
 from spanwise.errors import ParseError
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.parsed import PagesToRead, Parsed, Source
 from spanwise.parsers.pdf.damage import find_damage
+from spanwise.parsers.pdf.engine import open_pdf, reopen_pdf, without_wrong_types
 from spanwise.parsers.pdf.layout.compose import Composition, compose
+from spanwise.parsers.pdf.layout.outline import OutlineEntry
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
-from spanwise.parsers.pdf.opening import open_pdf, reopen_pdf
-from spanwise.parsers.pdf.outline import read_outline
 from spanwise.parsers.pdf.pages import PagesRead, is_garbled, read_pages
-from spanwise.parsers.pdf.salvage import without_wrong_types
-from spanwise.parsers.titles import read_author, read_title
+from spanwise.parsers.titles_and_dates import iso_date, read_author, read_title
 from spanwise.types import DocumentStatus, Page, Scalar
 
-__all__ = ["parse_pdf", "read_pdf"]
+_MAX_ENTRIES = 20_000
+
+
+def read_outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
+    """Return the bookmarks that point to a page, in order of the outline."""
+    entries = []
+    for bookmark in islice(document.get_toc(), _MAX_ENTRIES):
+        title = " ".join(bookmark.get_title().split())
+        target = bookmark.get_dest()
+        page = target.get_index() if target is not None else None
+        if title and page is not None and page >= 0:
+            entries.append(OutlineEntry(title, bookmark.level + 1, page))
+    return entries
 
 
 def parse_pdf(source: Source) -> Parsed:

@@ -16,8 +16,6 @@ import pypdfium2.raw as pdfium
 
 from spanwise.parsers.pdf.layout.page import Rule
 
-__all__ = ["read_rules"]
-
 _FEW_OBJECTS = 600
 _STEP = 8
 _MAX_RULES = 3000

@@ -26,8 +26,6 @@ from spanwise.parsers.pdf.layout.flow import HYPHEN
 from spanwise.parsers.pdf.layout.page import Font, Words
 from spanwise.parsers.pdf.layout.right_to_left import runs_right_to_left
 
-__all__ = ["FontTable", "PageWords", "read_words"]
-
 _WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
 _HALF = re.compile("[\ud800-\udfff]")
 _HYPHENS = "\ufffe\x02\xad"

@@ -10,16 +10,14 @@ from typing import Self
 
 from spanwise.errors import OptionError
 from spanwise.options import ParseOptions
-from spanwise.parsers.adapters.plugins import check_parser
 from spanwise.parsers.containers import UnpackBudget, Unpacked
 from spanwise.parsers.formats import FormatName
 from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine
+from spanwise.parsers.plugins import check_parser
 from spanwise.parsers.process.child import ParserChild
 from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
 from spanwise.types import Document
-
-__all__ = ["ParserPool"]
 
 
 class ParserPool:

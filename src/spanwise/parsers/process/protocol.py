@@ -27,18 +27,6 @@ from spanwise.parsers.containers import ContainerError, LostMember, Member, Unpa
 from spanwise.parsers.parsed import PagesToRead, Parsed
 from spanwise.types import Block, Heading, Page
 
-__all__ = [
-    "Header",
-    "decode_error",
-    "decode_parsed",
-    "decode_unpacked",
-    "encode_error",
-    "encode_parsed",
-    "encode_unpacked",
-    "read_frame",
-    "write_frame",
-]
-
 Header = Mapping[str, Any]
 """A JSON object."""
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spanwise.errors import DocumentError, FetchError
-from spanwise.parsers.adapters.plugins import OWN_PARSERS, parse_with
 from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudget, Unpacked
 from spanwise.parsers.detect import detect_format
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
+from spanwise.parsers.plugins import OWN_PARSERS, parse_with
 from spanwise.parsers.process.protocol import (
     Header,
     encode_error,
@@ -33,8 +33,6 @@ from spanwise.parsers.process.protocol import (
     read_frame,
     write_frame,
 )
-
-__all__ = ["answer", "main"]
 
 _ALARM_MARGIN_SECONDS = 30
 _PARENT_SECONDS = 1.0

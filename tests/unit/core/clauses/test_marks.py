@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.clauses.marks import Reading, find_marks
+from spanwise.core.documents.clauses import Reading, find_marks
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.clauses.tree import find_clauses
+from spanwise.core.documents.clauses import find_clauses
 
 SAID = (
     "The parties agree that the Owner shall do so under this Agreement, notwithstanding what the"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.filings.companies import company_name, has_legal_form
+from spanwise.core.documents.filing_covers import company_name, has_legal_form
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines, number_lines
+from spanwise.core.documents.model_sections import NumberedLines, number_lines
 from spanwise.types import Block, Document, Heading
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.outline import Outline, make_outline
+from spanwise.core.documents.model_sections import Outline, make_outline
 from spanwise.types import Heading
 
 TEXT = "\nA\nB\nBody of B.\nC\nBody of C.\nD\nBody of D.\n"

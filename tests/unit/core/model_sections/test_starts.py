@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines
-from spanwise.core.model_sections.starts import decide_seam, read_starts, settle_starts
-from spanwise.core.model_sections.windows import Stretch
+from spanwise.core.documents.model_sections import (
+    NumberedLines,
+    Stretch,
+    decide_seam,
+    read_starts,
+    settle_starts,
+)
 
 LINES = NumberedLines(
     bounds=tuple(range(0, 201, 10)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.core.model_sections.titles import clean_title
+from spanwise.core.documents.model_sections import clean_title
 
 
 @pytest.mark.parametrize(

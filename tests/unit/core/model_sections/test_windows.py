@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines
-from spanwise.core.model_sections.windows import Stretch, find_stretches, split_windows
+from spanwise.core.documents.model_sections import (
+    NumberedLines,
+    Stretch,
+    find_stretches,
+    split_windows,
+)
 
 
 def ten_chars(count: int, *, parts: tuple[int, ...] = (0,)) -> NumberedLines:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.quotes.check import CheckedQuote, QuoteChecker
+from spanwise.core.answers.quotes import CheckedQuote, QuoteChecker
 
 REPORT = (
     "The Company’s “capital spend-\ning” was $1,577 million in 2018, down (3.5)% from 2017.\n"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.evaluation.questions.checks import REASONS, Checked, check_alone, check_question
-from spanwise.evaluation.questions.places import Place
-from spanwise.tasks.question_making import GivenQuestion
+from spanwise.evaluation.questions.passages import Place
+from spanwise.evaluation.questions.question_checks import (
+    REASONS,
+    Checked,
+    check_alone,
+    check_question,
+)
+from spanwise.models.prompts.questions import GivenQuestion
 
 TEXT = """The gross margin of Harrow Mills fell to 23.1 per cent in 2023,
 from 27.4 per cent in 2022. Energy cost 3.2 million more than in the year before.

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.vectors import unit_rows
+from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import EmbedderMismatchError, ModelError, OptionError
 from spanwise.evaluation.retrieval import Retriever
-from spanwise.evaluation.retrievers import METHODS, Material, make_retriever, read_method
+from spanwise.evaluation.retrievers import METHODS, EvaluationContext, make_retriever, read_method
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.models.ports import EmbedReply
 from spanwise.options import SegmentOptions
-from spanwise.ports import EmbedReply
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Chunk, Usage
 
@@ -28,17 +28,17 @@ _QUESTION = "How much did freight by rail cost in 2018?"
 
 
 @pytest.fixture(scope="module")
-def material(base: KnowledgeBase) -> Iterator[Material]:
+def material(base: KnowledgeBase) -> Iterator[EvaluationContext]:
     """Return what the retrievers share, with a reranker that likes the year 2016."""
     reranker = ScriptedReranker(lambda _, text: float(text.count("In 2016")))
-    with Material(base, reranker=reranker) as made:
+    with EvaluationContext(base, reranker=reranker) as made:
         yield made
 
 
 @pytest.mark.parametrize("added", ["", "+headers"])
 @pytest.mark.parametrize("way", METHODS)
 def test_every_method_fills_the_budget_with_disjoint_texts(
-    material: Material, way: str, added: str
+    material: EvaluationContext, way: str, added: str
 ) -> None:
     """What is returned are places in documents, none twice, and what answers is among them."""
     retriever = make_retriever(f"{way}{added}", material)
@@ -60,7 +60,7 @@ def test_every_method_fills_the_budget_with_disjoint_texts(
 
 
 @pytest.mark.parametrize("way", METHODS)
-def test_a_scope_is_kept(material: Material, way: str) -> None:
+def test_a_scope_is_kept(material: EvaluationContext, way: str) -> None:
     """Nothing is returned of other documents than those that are named."""
     retriever = make_retriever(way, material)
     scope = ["reports/south.md"]
@@ -69,7 +69,7 @@ def test_a_scope_is_kept(material: Material, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["bm25", "top-k", "sentence-window", "parent-document"])
-def test_a_reranker_puts_first_what_it_likes(material: Material, way: str) -> None:
+def test_a_reranker_puts_first_what_it_likes(material: EvaluationContext, way: str) -> None:
     """The best text of a baseline with a reranker is the one that the reranker likes."""
     plain = make_retriever(f"{way}+headers", material)
     reranked = make_retriever(f"{way}+headers+rerank", material)
@@ -87,12 +87,15 @@ def test_a_reranker_puts_first_what_it_likes(material: Material, way: str) -> No
 
 def test_a_method_without_what_it_needs_is_refused(base: KnowledgeBase) -> None:
     """A reranker, a tuning and an embedder are asked for before anything is made."""
-    with Material(base) as material:
+    with EvaluationContext(base) as material:
         with pytest.raises(OptionError, match="no reranker is given"):
             make_retriever("exact+rerank", material)
         with pytest.raises(OptionError, match="no tuning file is given"):
             make_retriever("exact+tuned", material)
-    with KnowledgeBase(":memory:", embedder=None) as words_alone, Material(words_alone) as material:
+    with (
+        KnowledgeBase(":memory:", embedder=None) as words_alone,
+        EvaluationContext(words_alone) as material,
+    ):
         for way in ("sentence-window", "parent-document"):
             with pytest.raises(OptionError, match="has no embedder"):
                 make_retriever(way, material)
@@ -103,7 +106,7 @@ def test_without_headers_titles_find_nothing() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text("Freight rose by a tenth.", document_id="x", title="Annual review")
         base.add_text("Rents fell by a tenth.", document_id="y", title="Monthly letter")
-        with Material(base) as material:
+        with EvaluationContext(base) as material:
             for way in ("bm25", "top-k", "exact"):
                 headed, plain = (
                     make_retriever(f"{way}{added}", material).retrieve(
@@ -120,7 +123,7 @@ def test_names_of_files_count_for_bm25_with_headers() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text("Freight rose.", document_id="zebra-2018.txt", title="Annual review")
         base.add_text("Rents fell.", document_id="other.txt", title="Annual review")
-        with Material(base) as material:
+        with EvaluationContext(base) as material:
             for name, ids in (("bm25+headers", ["zebra-2018.txt"]), ("bm25", [])):
                 found = make_retriever(name, material).retrieve(
                     "zebra", budget_tokens=50, documents=None
@@ -134,13 +137,13 @@ def test_baselines_by_embedding_fill_the_budget_whatever_the_cosine(way: str) ->
     with KnowledgeBase(":memory:", embedder=_Signs()) as base:
         base.add_text("Up we go.", document_id="up")
         base.add_text("Down we go.", document_id="down")
-        with Material(base) as material:
+        with EvaluationContext(base) as material:
             found = make_retriever(way, material).retrieve("Up?", budget_tokens=50, documents=None)
     assert [one.document_id for one in found.found] == ["up", "down"]
 
 
 @pytest.mark.parametrize("way", ["exact", "exact:comprehensive", "excerpts"])
-def test_where_no_chunk_fits_the_best_one_is_cut(material: Material, way: str) -> None:
+def test_where_no_chunk_fits_the_best_one_is_cut(material: EvaluationContext, way: str) -> None:
     """A budget that a search refuses is no reason to stop: the best chunk comes, and it is said."""
     found = make_retriever(f"{way}+headers", material).retrieve(
         _QUESTION, budget_tokens=10, documents=None
@@ -161,7 +164,7 @@ def test_a_reranker_or_embedder_that_fails_fails_the_search() -> None:
     embedder = _Signs()
     with KnowledgeBase(":memory:", embedder=embedder) as base:
         base.add_text("Up we go. And so on.", document_id="up")
-        with Material(base, reranker=ScriptedReranker(broken)) as material:
+        with EvaluationContext(base, reranker=ScriptedReranker(broken)) as material:
             for way in ("exact", "top-k", "excerpts", "bm25"):
                 retriever = make_retriever(f"{way}+headers+rerank", material)
                 with pytest.raises(ModelError, match="the server is down"):
@@ -174,7 +177,7 @@ def test_a_reranker_or_embedder_that_fails_fails_the_search() -> None:
                     retriever.retrieve("who goes up?", budget_tokens=50, documents=None)
 
 
-def test_the_published_method_is_cut_and_not_refused(material: Material) -> None:
+def test_the_published_method_is_cut_and_not_refused(material: EvaluationContext) -> None:
     """Its segments are longer than a small budget: they are returned, and cut by who measures."""
     found = make_retriever("greedy", material).retrieve(_QUESTION, budget_tokens=20, documents=None)
     assert sum((one.end or 0) - (one.start or 0) for one in found.found) > 80
@@ -268,7 +271,7 @@ def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
         measured=Measured(questions=20, source="labelled", is_shown=True, figures=()),
     )
 
-    with Material(base, tuning=tuning) as tuned:
+    with EvaluationContext(base, tuning=tuning) as tuned:
 
         def longest(name: str) -> int:
             retriever = make_retriever(name, tuned)
@@ -282,7 +285,7 @@ def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
         judging = tuned.searcher_of(read_method("exact+tuned")).judging_model
         assert judging == shipped_model()  # as `search` judges with a tuning
     with pytest.raises(EmbedderMismatchError, match="tuned with the embedder 'another'"):
-        Material(base, tuning=replace(tuning, embedder="another"))
+        EvaluationContext(base, tuning=replace(tuning, embedder="another"))
 
 
 def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path) -> None:
@@ -290,7 +293,7 @@ def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path)
     with KnowledgeBase(":memory:", tokenizer="chars:4") as base:
         base.add_text("# Heading\n\nFreight rose.", document_id="a", media_type="text/markdown")
         base.add_text("Rents fell. Nothing else did.", document_id="b", title="Rents of all")
-        with Material(base, work=tmp_path) as material:
+        with EvaluationContext(base, work=tmp_path) as material:
             assert (
                 make_retriever("top-k", material)
                 .retrieve("freight", budget_tokens=5, documents=None)
@@ -308,7 +311,7 @@ def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path)
         base.delete("a")
         base.add_text("Rents rose again.", document_id="b")
         base.add_text("Wages stayed.", document_id="c")
-        with Material(base, work=tmp_path) as material:
+        with EvaluationContext(base, work=tmp_path) as material:
             found = make_retriever("exact", material).retrieve(
                 "rents", budget_tokens=100, documents=None
             )

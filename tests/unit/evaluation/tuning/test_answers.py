@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spanwise import KnowledgeBase
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.tuning.answers import read_answers
-from spanwise.query import shipped_model
+from spanwise.evaluation.tuning.learned_answers import read_answers
+from spanwise.search.chunk_weights import shipped_model
 
 LINES = [f"Pump {at} of Alderwood was repaired because bearing{at} had worn.\n" for at in range(90)]
 TEXT = "".join(LINES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanwise.evaluation.tuning.tables import Judged, fitted_table
+from spanwise.evaluation.tuning.fit import Judged, fitted_table
 
 TABLE = np.array([[0.0, 0.01, 0.1, 0.5, 1.0], [0.0, 0.05, 0.3, 0.8, 0.8]])
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.parsers.pdf.layout.rows import Line
 
-__all__ = ["HYPHEN", "Measure", "Mender", "goes_on", "measure_regions"]
 
 HYPHEN = "\ufffe"
 """What stands at the end of a word that goes on in the next line."""

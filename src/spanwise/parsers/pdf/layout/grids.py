@@ -20,13 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from spanwise.parsers.pdf.layout.columns import Fragment
 from spanwise.parsers.pdf.layout.flow import HYPHEN
-from spanwise.parsers.pdf.layout.fragments import Fragment
 from spanwise.parsers.pdf.layout.page import Rule, Words
 from spanwise.parsers.pdf.layout.rows import is_figure
 from spanwise.parsers.writer import table_line
-
-__all__ = ["find_grids"]
 
 _TOUCH = 2.5  # points
 _WIDE_GAP = 1.8  # em

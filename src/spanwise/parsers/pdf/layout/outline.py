@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from spanwise.parsers.pdf.layout.rows import Line
 
-__all__ = ["OutlineEntry", "find_entries"]
-
 _LETTERS = re.compile(r"[^\W_]+")
 _MAX_LINES = 3
 """A title may be set in so many lines."""

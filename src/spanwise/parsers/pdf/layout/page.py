@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Font", "PageContent", "Rule", "Words"]
-
 
 @dataclass(frozen=True, slots=True)
 class Font:

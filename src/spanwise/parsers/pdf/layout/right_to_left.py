@@ -12,8 +12,6 @@ import re
 
 from spanwise.parsers.pdf.layout.page import PageContent, Rule, Words
 
-__all__ = ["is_right_to_left", "mirrored", "runs_right_to_left"]
-
 _LETTER = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _MAX_GAP = 0.6  # em
 _SAME_LINE = 0.25  # em

@@ -14,10 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spanwise.parsers.pdf.layout.columns import Region
-from spanwise.parsers.pdf.layout.fragments import Fragment, Run
-
-__all__ = ["Cell", "Line", "is_figure", "make_lines"]
+from spanwise.parsers.pdf.layout.columns import Fragment, Region, Run
 
 _SAME_LINE = 0.34  # em
 _FIGURE = re.compile(

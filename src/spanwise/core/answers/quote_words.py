@@ -1,0 +1,339 @@
+"""Texts as words, numbers and marks, with the place of each: the same however they are set.
+
+Rules:
+    White space says nothing. Quotation marks, dashes, ligatures and letters of other widths are
+    the same as their plain forms; soft hyphens and characters without width are left out.
+    A superscript is no digit of the number before it.
+    Scripts without spaces give a token a letter.
+    A hyphen at the end of a line may have cut a word: it is joined where the quote has it whole.
+
+Words that a statement hangs on: to change one of them makes another statement of it.
+
+Words that deny, words for numbers, months, and words that say which way something goes ("rose",
+"below", "before", "profit"), in the languages that are read most; the last ones in English,
+German, French and Spanish alone.
+
+The words of a quote and of a text as they are compared where they are not the same throughout.
+
+Rules:
+    Letters of one case; marks do not count, but for those that make another number: sign, per cent,
+    the brackets of a loss, and "<" and the like. "1,577" is 1577, and "(1,577)" is -1577.
+    The currency of a number may be left out of a quote, never changed or put in.
+    Numbers and the words that a statement hangs on are guarded: each stands in both, in its place.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import lru_cache
+
+from spanwise.core.text.sentences import LINE_BREAKS
+from spanwise.core.text.terms import MARKS, UNSPACED
+
+ELLIPSIS = "..."
+"""The token of an ellipsis, of three points or more."""
+
+_INVISIBLE = "\u00ad\u200b-\u200f\u2060\ufeff"
+_LETTER = rf"[^\W_{UNSPACED}]"  # or a digit
+_WORD = rf"{_LETTER}(?:{_LETTER}|[{MARKS}{_INVISIBLE}])*"
+_PART = rf"(?:['’]|\u00ad\s*(?={_LETTER}))(?:{_WORD})"
+_TOKEN = re.compile(
+    rf"(?:\d+(?:[.,'’]\d+)*(?:{_WORD})?|{_WORD})(?:{_PART})*"
+    rf"|[{UNSPACED}][{MARKS}]*|\.{{3,}}|…|\S"
+)
+_DROPPED = re.compile(rf"[{_INVISIBLE}\s]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_PLAIN = {
+    **dict.fromkeys(map(ord, "‘’‚‛′´`"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″«»‹›"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a text, in order."""
+
+    surfaces: list[str]
+    """In their plain form, letters as they are."""
+    starts: list[int]
+    ends: list[int]
+    breaks: list[int]
+    """Positions of hyphens that end a line between two parts of what may be one word."""
+
+    def __len__(self) -> int:
+        return len(self.surfaces)
+
+    def touch(self, position: int) -> bool:
+        """Return whether nothing stands between a token and the next one."""
+        return self.ends[position] == self.starts[position + 1]
+
+    def joined(self, words: Set[str]) -> Tokens:
+        """Return the same with the parts of those words joined that a line cuts.
+
+        Args:
+            words: Words of the quote, letters of one case.
+        """
+        wanted = [
+            at
+            for at in self.breaks
+            if (self.surfaces[at - 1] + self.surfaces[at + 1]).casefold() in words
+        ]
+        if not wanted:
+            return self
+        made = Tokens([], [], [], [])
+        last = 0
+        for at in wanted:
+            made.surfaces.extend(self.surfaces[last : at - 1])
+            made.starts.extend(self.starts[last:at])
+            made.ends.extend(self.ends[last : at - 1])
+            made.surfaces.append(self.surfaces[at - 1] + self.surfaces[at + 1])
+            made.ends.append(self.ends[at + 1])
+            last = at + 2
+        made.surfaces.extend(self.surfaces[last:])
+        made.starts.extend(self.starts[last:])
+        made.ends.extend(self.ends[last:])
+        return made
+
+
+def is_word(surface: str) -> bool:
+    """Return whether a token is a word or a number."""
+    return surface[0].isalnum()
+
+
+def is_unspaced(surface: str) -> bool:
+    """Return whether a token is a letter of a script without spaces."""
+    return not surface.isascii() and _UNSPACED.match(surface) is not None
+
+
+def read_tokens(text: str) -> Tokens:
+    """Return the tokens of a text."""
+    tokens = Tokens([], [], [], [])
+    for match in _TOKEN.finditer(text):
+        surface = _plain(match.group())
+        if surface:
+            tokens.surfaces.append(surface)
+            tokens.starts.append(match.start())
+            tokens.ends.append(match.end())
+    tokens.breaks.extend(at for at in range(1, len(tokens) - 1) if _is_break(tokens, at, text))
+    return tokens
+
+
+def _plain(written: str) -> str:
+    """Return the plain form of a token; empty where nothing of it is seen."""
+    if written.isascii():
+        return ELLIPSIS if written.startswith(ELLIPSIS) else written
+    if written == "…":
+        return ELLIPSIS
+    plain = _DROPPED.sub("", written).translate(_PLAIN)
+    # A superscript, a fraction or a number in a circle would become digits.
+    has_numeral = any(unicodedata.category(letter) == "No" for letter in plain)
+    plain = unicodedata.normalize("NFC" if has_numeral else "NFKC", plain)
+    return "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in plain
+    )
+
+
+def _is_break(tokens: Tokens, at: int, text: str) -> bool:
+    """Return whether a token is a hyphen at the end of a line that may cut a word."""
+    if tokens.surfaces[at] != "-" or not tokens.touch(at - 1):
+        return False
+    before, after = tokens.surfaces[at - 1], tokens.surfaces[at + 1]
+    between = text[tokens.ends[at] : tokens.starts[at + 1]]
+    return (
+        before[-1].isalpha()
+        and after[0].islower()
+        and between.isspace()
+        and any(character in LINE_BREAKS for character in between)
+    )
+
+
+_NEGATIONS = frozenset(
+    """no not non none never neither nor nobody nothing nowhere cannot without
+    nicht nichts nie niemals niemand kein keine keinen keinem keiner keines ohne weder
+    ne pas jamais aucun aucune rien sans ni
+    nunca jamás ningún ningun ninguno ninguna nada sin tampoco mai nessun nessuno nessuna niente
+    senza né não nao nenhum nenhuma sem nem niet geen nooit zonder noch niets inte ingen inget inga
+    aldrig utan ikke uden uten nie bez nigdy ei eivät нет не ни без никогда
+    لا لم لن ليس غير دون بدون לא אין בלי""".split()
+)
+_NUMBERS = frozenset(
+    """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+    fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty
+    ninety hundred hundreds thousand thousands million millions billion billions trillion trillions
+    half third quarter dozen twice double triple percent percentage cent cents bn mn
+    null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf hundert tausend million
+    millionen milliarde milliarden prozent hälfte drittel viertel doppelt
+    deux trois quatre cinq sept huit neuf dix onze douze cent mille millions milliard milliards
+    moitié tiers quart dos tres cuatro cinco seis siete ocho nueve diez ciento mil millón millones
+    mitad tercio""".split()
+)
+_MONTHS = frozenset(
+    """january february march april may june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec
+    januar jänner februar märz mai juni juli oktober dezember
+    janvier février mars avril juin juillet août septembre octobre novembre décembre
+    enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre
+    diciembre""".split()
+)
+_DIRECTIONS = frozenset(
+    """increase increases increased increasing decrease decreases decreased decreasing
+    rise rises rose risen rising raise raised raises fall falls fell fallen falling
+    grow grows grew grown growing growth decline declines declined declining
+    gain gains gained drop drops dropped shrank reduce reduces reduced reduction
+    higher lower highest lowest high low up down upward downward upwards downwards
+    more less most least fewer fewest greater smaller larger greatest largest smallest
+    better worse best worst improve improved improvement deteriorate deteriorated deterioration
+    strengthened weakened stronger weaker positive negative
+    above below over under exceed exceeds exceeded exceeding before after prior since until
+    earlier later first last maximum minimum max min
+    profit profits loss losses income expense expenses asset assets liability liabilities
+    credit debit buy bought sell sold purchase purchases purchased sale sales
+    include includes included including exclude excludes excluded excluding except unless only all
+    shall must
+    gestiegen gesunken stieg sank steigen sinken steigt sinkt erhöht verringert erhöhung
+    verringerung zunahme abnahme zugenommen abgenommen höher niedriger mehr weniger über unter
+    vor nach maximal minimal höchstens mindestens gewinn verlust
+    augmenté diminué augmentation diminution augmente diminue hausse baisse supérieur inférieur
+    supérieure inférieure plus moins avant après bénéfice perte
+    aumentó disminuyó aumento disminución subió bajó mayor menor más menos antes después
+    beneficio pérdida""".split()
+)
+_DENYING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "не", "nie")
+
+
+@lru_cache(maxsize=50_000)
+def is_guarded(key: str) -> bool:
+    """Return whether a word, its letters of one case, is one that a statement hangs on.
+
+    A letter of a script without spaces is one: it may be all of such a word.
+    """
+    return (
+        is_negation(key)
+        or key in _NUMBERS
+        or key in _MONTHS
+        or key in _DIRECTIONS
+        or is_unspaced(key)
+    )
+
+
+def is_negation(key: str) -> bool:
+    """Return whether a word denies; its letters are of one case."""
+    return key in _NEGATIONS or key.endswith("n't") or key.startswith("n'")
+
+
+def is_negated_form(word: str, other: str) -> bool:
+    """Return whether one of two words is the other with a prefix that denies."""
+    short, long = sorted((word, other), key=len)
+    return any(long == prefix + short for prefix in _DENYING_PREFIXES)
+
+
+_CURRENCIES = frozenset("$€£¥₹₩₽₺₪₫₴฿¢")
+_PER_CENT = frozenset("%‰")
+_COMPARISONS = frozenset("<>=≤≥≠±≈~")
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:([,'])\d{3})(?:\1\d{3})*(?:\.\d+)?")
+_PREFIX_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a text, in order."""
+
+    keys: list[str]
+    """What is compared."""
+    guarded: list[bool]
+    currencies: list[str]
+    """Of a number; empty for none."""
+    tokens: list[int]
+    """Position of each among the tokens, ascending."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def agrees(self, position: int, text: Words, other: int) -> bool:
+        """Return whether a word of this quote is a word of a text."""
+        currency = self.currencies[position]
+        return self.keys[position] == text.keys[other] and (
+            not currency or currency == text.currencies[other]
+        )
+
+    def inside(self, first: int, last: int) -> range:
+        """Return the positions of the words among the tokens `[first, last)`."""
+        return range(bisect_left(self.tokens, first), bisect_left(self.tokens, last))
+
+
+def compared_words(tokens: Tokens) -> Words:
+    """Return the words of some tokens."""
+    words = Words([], [], [], [])
+    for at, surface in enumerate(tokens.surfaces):
+        if not is_word(surface):
+            continue
+        key, currency = surface.casefold(), ""
+        guarded = is_guarded(key)
+        if is_number(key):
+            key, currency, guarded = *_number(tokens, at), True
+        words.keys.append(key)
+        words.guarded.append(guarded)
+        words.currencies.append(currency)
+        words.tokens.append(at)
+    return words
+
+
+def is_number(surface: str) -> bool:
+    """Return whether a token has a digit."""
+    return any(map(str.isdigit, surface))
+
+
+def _number(tokens: Tokens, at: int) -> tuple[str, str]:
+    """Return a number as it is compared, and its currency."""
+    key = tokens.surfaces[at].casefold()
+    if _GROUPED.fullmatch(key):
+        key = key.replace(",", "").replace("'", "")
+    is_less, is_open, currency, comparison = _before(tokens, at)
+    after, part = _per_cent(tokens, at + 1)
+    if not currency and after < len(tokens) and tokens.surfaces[after] in _CURRENCIES:
+        # In a row of a table it is that of the next number.
+        follows = after + 1 < len(tokens) and is_number(tokens.surfaces[after + 1])
+        currency = "" if follows else tokens.surfaces[after]
+        after += bool(currency)
+    if is_open and after < len(tokens) and tokens.surfaces[after] == ")":
+        is_less = True
+        part = part or _per_cent(tokens, after + 1)[1]
+    return comparison + "-" * is_less + key + part, currency
+
+
+def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
+    """Return the token after a sign for per cent, and the sign, where one stands there."""
+    if at < len(tokens) and tokens.surfaces[at] in _PER_CENT:
+        return at + 1, tokens.surfaces[at]
+    return at, ""
+
+
+def _before(tokens: Tokens, at: int) -> tuple[bool, bool, str, str]:
+    """Return whether a minus and a bracket stand before a number, its currency, and a "<"."""
+    is_less, is_open, currency, comparison = False, False, "", ""
+    for place in range(at - 1, max(-1, at - 1 - _PREFIX_TOKENS), -1):
+        surface = tokens.surfaces[place]
+        if surface in _CURRENCIES and not currency:
+            currency = surface
+        elif surface == "(" and not is_open:
+            is_open = True
+        elif surface == "-" and not is_less and tokens.touch(place) and _is_sign(tokens, place):
+            is_less = True
+        elif surface in _COMPARISONS:
+            comparison = surface + comparison
+        else:
+            break
+    return is_less, is_open, currency, comparison.lstrip("=")
+
+
+def _is_sign(tokens: Tokens, place: int) -> bool:
+    """Return whether a hyphen is a minus: nothing that it could join stands before it."""
+    if place == 0 or not tokens.touch(place - 1):
+        return True
+    before = tokens.surfaces[place - 1]
+    return before == "(" or before in _CURRENCIES

@@ -1,0 +1,174 @@
+"""What chunks are packed from: runs of text that follow each other, with their lengths.
+
+Rules:
+    A piece is a sentence or a line; a block that fits into `block_max` is one piece, together with
+    the short line that leads it.
+    Any other piece that would leave no choice to the packing is cut at clauses and words, and
+    where even words are too long, between characters.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spanwise.core.text.break_points import (
+    LEAD,
+    character_ends,
+    clause_ends,
+    first_end,
+    grade_of,
+    last_end,
+    place_of,
+    text_ends,
+    word_ends,
+)
+from spanwise.options import ChunkOptions
+from spanwise.types import Block
+
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+"""Number of tokens of each text, in order."""
+
+_STEPS = 16  # choices that a greatest length leaves between clauses or words, about
+
+
+class Pieces(NamedTuple):
+    """Pieces in order; both lists have one entry for each."""
+
+    ends: list[int]
+    """As `core.ends` makes them; the last one is where the text stops."""
+    lengths: list[int]
+    """In the unit of the options."""
+
+
+def least_length(options: ChunkOptions) -> int:
+    """Return the length under which a chunk is made only where nothing else is possible."""
+    return max(1, options.target // 4)
+
+
+def split_pieces(
+    text: str,
+    *,
+    start: int,
+    stop: int,
+    blocks: Sequence[Block],
+    options: ChunkOptions,
+    count_tokens: CountTokens | None,
+) -> Pieces:
+    """Return the pieces of `text[start:stop]`.
+
+    Args:
+        text: The text.
+        start: First character.
+        stop: One past the last character, `start < stop`.
+        blocks: Those of the document that overlap the range, in order, disjoint.
+        options: Lengths and their unit.
+        count_tokens: Measures pieces; None where the unit is the character.
+
+    Returns:
+        At least one piece. Each is at most `options.max` long, but for kept blocks and for
+        characters that cannot be parted.
+    """
+    ends = text_ends(text, start=start, stop=stop, blocks=blocks)
+    ends.append(last_end(stop))
+    pieces = Pieces(ends, _lengths(text, start, ends, count_tokens))
+    kept: frozenset[int] = frozenset()
+    if blocks:
+        pieces, kept = _keep_blocks(pieces, blocks, options.block_max)
+    limit = max(1, options.max - least_length(options))
+    refined = _Refinement(text=text, start=start, limit=limit, kept=kept, count_tokens=count_tokens)
+    return refined.apply(pieces)
+
+
+def _lengths(
+    text: str, start: int, ends: Sequence[int], count_tokens: CountTokens | None
+) -> list[int]:
+    """Return the length of each piece that ends at one of `ends`; the first begins at `start`."""
+    places = [place_of(end) for end in ends]
+    starts = [start, *places[:-1]]
+    if count_tokens is None:
+        return [end - begin for begin, end in zip(starts, places, strict=True)]
+    return list(count_tokens([text[a:b] for a, b in zip(starts, places, strict=True)]))
+
+
+def _keep_blocks(
+    pieces: Pieces, blocks: Sequence[Block], block_max: int
+) -> tuple[Pieces, frozenset[int]]:
+    """Return pieces where each block that fits is one, and the ends of those."""
+    ends: list[int] = []
+    lengths: list[int] = []
+    kept = set()
+    done = 0
+    for block in blocks:
+        first = max(done, bisect_left(pieces.ends, first_end(block.start + 1)))
+        last = min(bisect_left(pieces.ends, first_end(block.end)), len(pieces.ends) - 1)
+        if last < first:
+            continue
+        length = sum(pieces.lengths[first : last + 1])
+        leads = first > done and grade_of(pieces.ends[first - 1]) == LEAD
+        if leads and length + pieces.lengths[first - 1] <= block_max:
+            first -= 1
+            length += pieces.lengths[first]
+        if length <= block_max:
+            ends += pieces.ends[done:first]
+            lengths += pieces.lengths[done:first]
+            ends.append(pieces.ends[last])
+            lengths.append(length)
+            kept.add(pieces.ends[last])
+            done = last + 1
+    ends += pieces.ends[done:]
+    lengths += pieces.lengths[done:]
+    return Pieces(ends, lengths), frozenset(kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refinement:
+    """Cuts the pieces that are longer than `limit`, but for those that end at one of `kept`."""
+
+    text: str
+    start: int
+    limit: int
+    kept: frozenset[int]
+    count_tokens: CountTokens | None
+
+    def apply(self, pieces: Pieces) -> Pieces:
+        """Return pieces that are cut at clauses, words, and between characters until all fit."""
+        finer = self._cut(self._cut(pieces, self._clauses), self._words)
+        count = 0
+        while count != len(finer.ends):
+            count = len(finer.ends)
+            finer = self._cut(finer, self._characters)
+        return finer
+
+    def _clauses(self, start: int, stop: int, limit: int) -> list[int]:
+        return clause_ends(self.text, start=start, stop=stop, step=limit // _STEPS)
+
+    def _words(self, start: int, stop: int, limit: int) -> list[int]:
+        return word_ends(self.text, start=start, stop=stop, step=limit // _STEPS)
+
+    def _characters(self, start: int, stop: int, limit: int) -> list[int]:
+        return character_ends(self.text, start=start, stop=stop, step=max(1, limit // 4))
+
+    def _cut(self, pieces: Pieces, ends_inside: Callable[[int, int, int], list[int]]) -> Pieces:
+        """Return pieces with the long ones cut at the ends that a function finds inside them."""
+        ends: list[int] = []
+        lengths: list[int] = []
+        done = 0
+        for index, length in enumerate(pieces.lengths):
+            end = pieces.ends[index]
+            if length <= self.limit or end in self.kept:
+                continue
+            start = place_of(pieces.ends[index - 1]) if index else self.start
+            stop = place_of(end)
+            limit_chars = (stop - start) * self.limit // length
+            inside = [*ends_inside(start, stop, limit_chars), end]
+            ends += pieces.ends[done:index]
+            lengths += pieces.lengths[done:index]
+            ends += inside
+            lengths += _lengths(self.text, start, inside, self.count_tokens)
+            done = index + 1
+        if not done:
+            return pieces
+        return Pieces(ends + pieces.ends[done:], lengths + pieces.lengths[done:])

@@ -1,0 +1,149 @@
+"""The title of a document, and the words that route a question to it.
+
+Rules:
+    The title is that of the metadata, else what the first page of a filing says ("PepsiCo 10-K
+    2022"), else the first heading of the parser, else a heading that opens a plain text, else the
+    file name.
+    Numbers ("Exhibit 10.1"), lines of speakers ("HOST: WELCOME") and stamps ("CONFIDENTIAL") open
+    texts too, and title none. Other first lines never stand in for the title: they lose up to 13
+    points of recall on logs of chats.
+    The words of file name and path always stand beside the title, and those of company, form and
+    fiscal year, which questions about filings name.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote, urlsplit
+
+from spanwise.core.documents.filing_covers import cover_title
+from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.summary import clip
+from spanwise.core.text.terms import words
+from spanwise.types import Document
+
+_TITLE_CHARS = 200
+_HEADING_WITHIN_CHARS = 4_000  # a later heading is about a part of the document
+_NUMBERED = re.compile(
+    r"\d|(?:PART|CHAPTER|ARTICLE|ITEM|SECTION|SCHEDULE|EXHIBIT|ANNEX|APPENDIX|NOTE)\b",
+    re.IGNORECASE,
+)
+_RULE = re.compile(r"[*=-]{3,}")
+_STAMPS = frozenset(
+    (
+        "confidential", "contents", "copy", "draft", "execution copy", "execution version", "final",
+        "index", "strictly confidential", "table of contents",
+    )
+)  # fmt: skip
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}\Z")
+_SEPARATORS = re.compile(r"[\s_+]+")
+_MEMBER = "!/"
+_ROUTING = ("company", "form", "fiscal_year")
+_NO_NAMES = frozenset(("index", "readme", "default", "main", "untitled", "document"))
+
+
+def document_title(document: Document) -> str:
+    """Return the title of a document, in one line of at most 200 characters.
+
+    Returns:
+        The title given with it, else company, form and date of a filing, else its first heading,
+        else the heading that opens its text, else its file name without separators and suffix
+        (with the folder where the file name says nothing, as "index.md" does), else its id.
+    """
+    found = (
+        document.title.strip()
+        or ("" if "form" in document.given_fields else cover_title(document.metadata))
+        or _first_heading(document)
+        or _opening_heading(document)
+    )
+    if found:
+        return clip(found, max_chars=_TITLE_CHARS)
+    parts = _path_parts(document.id) or _path_parts(document.source) or [document.id]
+    name = _spaced(parts[-1])
+    if len(parts) > 1 and (name.lower() in _NO_NAMES or name.isdigit()):
+        name = f"{_spaced(parts[-2])} {name}"
+    return clip(name or document.id, max_chars=_TITLE_CHARS)
+
+
+def _first_heading(document: Document) -> str:
+    """Return the first heading that the parser found near the start, or nothing."""
+    for heading in document.headings:
+        if heading.start > _HEADING_WITHIN_CHARS:
+            break
+        if heading.title.strip() and not _is_stamp(heading.title):
+            return heading.title
+    return ""
+
+
+def _is_stamp(heading: str) -> bool:
+    return heading.lower().strip("*[]() ") in _STAMPS
+
+
+def _opening_heading(document: Document) -> str:
+    """Return the heading that opens a text without headings of its parser, or nothing.
+
+    Only headings that title no document may stand before it.
+    """
+    if document.headings:
+        return ""
+    opening = document.text[:_HEADING_WITHIN_CHARS]
+    place = 0
+    for heading in find_headings(opening):
+        if _RULE.sub("", opening[place : heading.start]).strip():
+            break
+        if _titles_document(heading.title):
+            return heading.title
+        place = heading.end
+    return ""
+
+
+def _titles_document(heading: str) -> bool:
+    """Return whether a heading that opens a text is its title: no number, speaker or stamp."""
+    return not (_NUMBERED.match(heading) or ":" in heading or _is_stamp(heading))
+
+
+def _spaced(name: str) -> str:
+    """Return a file name with spaces for its separators; "10-K" stays where there are others."""
+    spaced = _SEPARATORS.sub(" ", name).strip()
+    return spaced if " " in spaced else spaced.replace("-", " ").strip()
+
+
+def title_words(document: Document, *, title: str) -> str:
+    """Return the words that route a question to a document: title, file name and path, cover.
+
+    Args:
+        document: The document.
+        title: Its title as people see it.
+
+    Returns:
+        The title, then the words of the id and of the file name of the source that it lacks, then
+        company, form and fiscal year where it has no word of them; each word once, in order.
+    """
+    seen = set(_lower_words(title))
+    found = [title] if title else []
+    names = _path_parts(document.id) + _path_parts(document.source)[-1:]
+    said = [str(document.metadata[name]) for name in _ROUTING if name in document.metadata]
+    told = [value for value in said if seen.isdisjoint([_one_word(value), *_lower_words(value)])]
+    for word in words(" ".join([*names, *told])):
+        if word.lower() not in seen:
+            seen.add(word.lower())
+            found.append(word)
+    return " ".join(found)
+
+
+def _lower_words(text: str) -> list[str]:
+    return [word.lower() for word in words(text)]
+
+
+def _one_word(text: str) -> str:
+    """Return a text as file names write it: "10k" for "10-K"."""
+    return "".join(_lower_words(text))
+
+
+def _path_parts(path: str) -> list[str]:
+    """Return the folders and the file name of a path or address, without suffixes."""
+    if "://" in path:
+        address = urlsplit(path)
+        path = f"{address.netloc.removeprefix('www.')}/{unquote(address.path)}"
+    parts = path.replace(_MEMBER, "/").replace("\\", "/").split("/")
+    return [_SUFFIX.sub("", part) for part in parts if part not in ("", ".", "..")]

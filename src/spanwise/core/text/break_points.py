@@ -1,0 +1,180 @@
+"""Where a chunk may end, and how good each of these places is.
+
+Rules:
+    Better places come first: paragraph, sentence, row, line, clause, word, character.
+    The first line of a paragraph, where it is short and has no stop, leads what follows (a
+    heading, a speaker, the head row of a table): to end after it is worse than to cut a sentence.
+    A row (a line with cells) is not cut at the sentences inside it, nor is a line of a block.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from spanwise.core.text.sentences import (
+    CLOSERS,
+    LINE_END,
+    STOPS,
+    is_joined,
+    is_paragraph_end,
+    safe_cut,
+    sentence_ends,
+)
+from spanwise.types import Block
+
+PARAGRAPH, SENTENCE, ROW, LINE, CLAUSE, WORD, LEAD, CHARACTER = range(8)
+"""Grades of an end, best first, but that LEAD is a place where text must go on."""
+
+_GRADE_BITS = 3
+_LEAD_CHARS = 80
+_WRAPPED_CHARS = 50  # shorter lines end where their writer wanted it
+_FULL_STOPS = frozenset(STOPS + CLOSERS.replace("\\", "") + ";|")
+CELLS = re.compile(r"\t| \| |^\|", re.MULTILINE)
+"""What shows that a line is a row of a table."""
+_CELL_LOOK_CHARS = 400
+_CLAUSE_END = re.compile(f"[,;:，、；：][{CLOSERS}]{{0,8}}+(?:\\s++|(?<=[，、；：]))")
+_WORD_END = re.compile(r"\s++")
+
+
+def place_of(end: int) -> int:
+    """Return the place of an end: one past its last character."""
+    return end >> _GRADE_BITS
+
+
+def grade_of(end: int) -> int:
+    """Return the grade of an end."""
+    return end & ((1 << _GRADE_BITS) - 1)
+
+
+def first_end(place: int) -> int:
+    """Return the smallest value that an end at this place can have, to search by."""
+    return place << _GRADE_BITS
+
+
+def last_end(place: int) -> int:
+    """Return the end of a text that stops at this place."""
+    return place << _GRADE_BITS | PARAGRAPH
+
+
+def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> int:
+    """Return the grade of a line end that is no paragraph end, from the characters around it."""
+    last = text[line_stop - 1] if line_stop > line_start else "\n"
+    if last.isspace():
+        last = text[max(line_start, line_stop - 40) : line_stop].rstrip()[-1:]
+    if last in _FULL_STOPS:
+        return SENTENCE
+    first = text[following]
+    if first.isspace():
+        first = text[following : following + 40].lstrip()[:1]
+    wrapped = line_stop - line_start >= _WRAPPED_CHARS and (last.islower() or last in ",-–")
+    return LINE if wrapped or first.islower() else ROW
+
+
+def _leads(text: str, line_start: int, line_stop: int) -> bool:
+    """Return whether a line that opens a paragraph is short and has no stop."""
+    if line_stop - line_start > _LEAD_CHARS:
+        return False
+    return text[line_start:line_stop].rstrip()[-1:] not in _FULL_STOPS
+
+
+def _line_ends(text: str, start: int, stop: int) -> list[int]:
+    ends: list[int] = []
+    line_start = start
+    opens = True
+    for match in LINE_END.finditer(text, start, stop):
+        place = match.end()
+        if place >= stop:
+            break
+        paragraph = is_paragraph_end(match)
+        grade = PARAGRAPH
+        if not paragraph:
+            grade = _line_grade(text, line_start, match.start(), place)
+        if opens and grade != LINE and _leads(text, line_start, match.start()):
+            grade = LEAD
+        ends.append(place << _GRADE_BITS | grade)
+        opens = paragraph
+        line_start = place
+    return ends
+
+
+def _without_rows(
+    text: str, places: Sequence[int], lines: Sequence[int], start: int, stop: int
+) -> list[int]:
+    """Return the sentence ends that stand in no line with cells."""
+    bounds = [start, *map(place_of, lines), stop]
+    kept = []
+    for place in places:
+        line = bisect_left(bounds, place)
+        first = max(bounds[line - 1], place - _CELL_LOOK_CHARS)
+        if CELLS.search(text, first, min(bounds[line], place + _CELL_LOOK_CHARS)) is None:
+            kept.append(place)
+    return kept
+
+
+def _without_block_sentences(places: Sequence[int], blocks: Sequence[Block]) -> list[int]:
+    """Return the sentence ends that stand in no block."""
+    starts = [block.start for block in blocks]
+    kept = []
+    for place in places:
+        before = bisect_left(starts, place) - 1
+        if before < 0 or place >= blocks[before].end:
+            kept.append(place)
+    return kept
+
+
+def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ()) -> list[int]:
+    """Return the ends of lines and sentences inside `text[start:stop]`.
+
+    Args:
+        text: The text.
+        start: First character.
+        stop: One past the last character.
+        blocks: Those of the document that overlap the range, in order, disjoint.
+
+    Returns:
+        Ends in order of place, each place once, all inside `(start, stop)`; `place_of` and
+        `grade_of` read them.
+    """
+    lines = _line_ends(text, start, stop)
+    places = list(sentence_ends(text, start=start, end=stop))
+    if blocks:
+        places = _without_block_sentences(places, blocks)
+    if places and (text.find("|", start, stop) >= 0 or text.find("\t", start, stop) >= 0):
+        places = _without_rows(text, places, lines, start, stop)
+    lines += [place << _GRADE_BITS | SENTENCE for place in places]
+    lines.sort()
+    return lines
+
+
+def clause_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
+    """Return ends of clauses inside `text[start:stop]`, each the first after `step` characters."""
+    return _spaced_ends(_CLAUSE_END, CLAUSE, (text, start, stop), step)
+
+
+def word_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
+    """Return ends of words inside `text[start:stop]`, each the first after `step` characters."""
+    return _spaced_ends(_WORD_END, WORD, (text, start, stop), step)
+
+
+def _spaced_ends(
+    pattern: re.Pattern[str], grade: int, part: tuple[str, int, int], step: int
+) -> list[int]:
+    text, place, stop = part
+    ends = []
+    while (match := pattern.search(text, place + step, stop)) and match.end() < stop:
+        place = match.end()
+        if not is_joined(text, place):
+            ends.append(place << _GRADE_BITS | grade)
+    return ends
+
+
+def character_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
+    """Return ends at most `step` characters apart that part nothing which belongs together."""
+    ends = []
+    place = start
+    while stop - place > step:
+        place = safe_cut(text, place + step, start=place)
+        ends.append(place << _GRADE_BITS | CHARACTER)
+    return ends

@@ -1,0 +1,88 @@
+"""A line that a model wrote: a title or a sentence, and nothing that only looks like one.
+
+Rules:
+    One line, without control characters, and without the markup and quotation marks that stand
+    around all of it ("C#" and 'A review of "Emma"' stay).
+    What is empty, too long, a placeholder, a refusal or of the form of a prompt is not usable: a
+    failure never becomes a title.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Not the joiners U+200C and U+200D: some scripts cannot be written without them.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_HEADING = re.compile(r"^#+ | #+$")
+_PAIRS = (
+    ("**", "**"), ("__", "__"), ("*", "*"), ("_", "_"), ("`", "`"), ('"', '"'), ("'", "'"),
+    ("“", "”"), ("„", "“"), ("„", "”"), ("‘", "’"), ("‚", "‘"), ("«", "»"), ("»", "«"),
+    ("「", "」"), ("『", "』"),
+)  # fmt: skip
+_LONE = ("**", "*", "`", '"', "“", "„", "«")
+_PLACEHOLDER = re.compile(
+    r"(?:n/?a|none|null|unknown|untitled|string|(?:the |document |section )?(?:title|summary)"
+    r"|\.+|…|-+)[.:]?",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"(?:i['’]m sorry|i am sorry|sorry, (?:but )?i\b|i apologi[sz]e|as an? (?:ai|language model)\b"
+    r"|i(?:['’]m| am) (?:unable|not able|an ai)\b"
+    r"|i (?:cannot|can['’]t|can not) (?:help|assist|provide|determine|access|generate|create|write"
+    r"|comply|answer|summari[sz]e|fulfil|read|see|process)\b|please provide\b)",
+    re.IGNORECASE,
+)
+_PROMPT = re.compile(r"```|</?[a-z_]+\d*>|<\|")
+
+
+def without_controls(text: str) -> str:
+    """Return a text without characters that nobody sees and that no store keeps."""
+    return _CONTROLS.sub("", text)
+
+
+def is_refusal(text: str) -> bool:
+    """Return whether a text begins as an answer does that refuses."""
+    return _REFUSAL.match(text) is not None
+
+
+def model_line(text: str, *, max_chars: int) -> str:
+    """Return what a model wrote as one line.
+
+    Args:
+        text: The text.
+        max_chars: Most characters.
+
+    Raises:
+        ValueError: If it is not usable, with the reason in words for the model.
+    """
+    words = " ".join(without_controls(text).split())
+    line = _bare(words)
+    if not any(character.isalnum() for character in line) or _PLACEHOLDER.fullmatch(line):
+        raise ValueError("it is empty, or a placeholder")
+    if is_refusal(line):
+        raise ValueError("it is a refusal; say what can be said of the text that is given")
+    if _PROMPT.search(words):
+        raise ValueError("it holds tags or code fences; write plain words")
+    if len(line) > max_chars:
+        raise ValueError(f"it has {len(line):,} characters; write at most {max_chars}")
+    return line
+
+
+def _bare(line: str) -> str:
+    """Return a line without the markup and quotation marks around all of it, or begun alone."""
+    before = None
+    while line != before:
+        before = line
+        line = _HEADING.sub("", line.strip())
+        for opening, closing in _PAIRS:
+            inner = line.removeprefix(opening).removesuffix(closing)
+            is_around = line == f"{opening}{inner}{closing}"
+            if is_around and opening not in inner and closing not in inner:
+                line = inner
+        for mark in _LONE:
+            if line.startswith(mark) and mark not in line[1:]:
+                line = line.removeprefix(mark)
+    return line

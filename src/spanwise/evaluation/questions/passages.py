@@ -1,0 +1,118 @@
+"""Places in documents from which questions are made: spread over documents and sections.
+
+Rules:
+    A place is a run of consecutive chunks, long enough to be asked about and short enough to be
+    read at once; one section after another where they are short.
+    Every document gives one place before any gives two, and no section gives two before all have
+    given one. Which comes first is said by a hash of the seed: the same documents and the same
+    seed give the same places, whatever was added in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.models.prompts.questions import AskedPlace
+
+if TYPE_CHECKING:
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.types import Chunk
+
+
+_ENOUGH_TOKENS = 150
+"""At the end of a section a place of so many ends too."""
+_MOST_TOKENS = 500
+_LEAST_LETTERS = 120
+"""Of a place: with fewer there is nothing to ask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A part of a document."""
+
+    document_id: str
+    title: str
+    """Of the document."""
+    path: tuple[str, ...]
+    """Titles of the section in which it begins, outermost first."""
+    start: int
+    """First character in the text of the document."""
+    text: str
+
+    @property
+    def asked(self) -> AskedPlace:
+        """Return it as a model is shown it."""
+        return AskedPlace(title=self.title, section=" > ".join(self.path), text=self.text)
+
+
+def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:
+    """Return the places of all documents; a document is read when its first place is wanted.
+
+    Raises:
+        OptionError: If there is no document.
+    """
+    records = sorted(base.list(), key=lambda record: _hash(seed, record.id))
+    if not records:
+        raise OptionError("the knowledge base holds no document; add some, then make questions")
+    return _in_turns([_places(base, one.id, title=one.title, seed=seed) for one in records])
+
+
+def _in_turns(left: list[Iterator[Place]]) -> Iterator[Place]:
+    """Yield one of each, then the next of each."""
+    while left:
+        further: list[Iterator[Place]] = []
+        for places in left:
+            place = next(places, None)
+            if place is not None:
+                yield place
+                further.append(places)
+        left = further
+
+
+def _places(base: KnowledgeBase, document_id: str, *, title: str, seed: int) -> Iterator[Place]:
+    """Yield the places of a document, those of other sections first."""
+    sections = base.sections(document_id)
+    by_section: dict[tuple[str, ...], list[Place]] = {}
+    for run in _runs(base.chunks(document_id)):
+        text = "".join(chunk.text for chunk in run)
+        if sum(map(str.isalpha, text)) >= _LEAST_LETTERS:
+            place = Place(
+                document_id=document_id,
+                title=title,
+                path=sections[run[0].section].path,
+                start=run[0].start,
+                text=text,
+            )
+            by_section.setdefault(place.path, []).append(place)
+    ordered = [
+        (turn, _hash(seed, document_id, place.start), place)
+        for places in by_section.values()
+        for turn, place in enumerate(
+            sorted(places, key=lambda one: _hash(seed, document_id, one.start))
+        )
+    ]
+    for _, _, place in sorted(ordered, key=lambda one: one[:2]):
+        yield place
+
+
+def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """Return chunks in runs: each of at most so many tokens where no chunk has more alone."""
+    runs: list[list[Chunk]] = []
+    tokens = 0
+    for chunk in chunks:
+        begins = runs and chunk.section != runs[-1][-1].section
+        is_full = tokens + chunk.tokens > _MOST_TOKENS or (begins and tokens >= _ENOUGH_TOKENS)
+        if not runs or is_full:
+            runs.append([])
+            tokens = 0
+        runs[-1].append(chunk)
+        tokens += chunk.tokens
+    return runs
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,119 @@
+"""From the name of a method to a retriever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.retrievers.baselines import (
+    make_bm25,
+    make_parent_document,
+    make_sentence_window,
+)
+from spanwise.evaluation.retrievers.methods import Method, read_method
+from spanwise.evaluation.retrievers.spanwise_retriever import (
+    BestChunks,
+    ExcerptsRetriever,
+    Segments,
+)
+from spanwise.options import PublishedOptions, SegmentOptions, method_options
+
+if TYPE_CHECKING:
+    from spanwise.evaluation.retrieval import Retriever
+    from spanwise.evaluation.retrievers.context import EvaluationContext
+
+
+_EMBEDDED = ("sentence-window", "parent-document")
+_BASELINES = {
+    "bm25": make_bm25,
+    "sentence-window": make_sentence_window,
+    "parent-document": make_parent_document,
+}
+
+
+def make_retriever(method: str | Method, material: EvaluationContext) -> Retriever:
+    """Return the retriever of a method, such as "exact:precise+headers".
+
+    What it needs beside the knowledge base is made here: an index of a baseline, or the copy
+    without headers, which takes about as long as it took to add the documents.
+
+    Raises:
+        OptionError: If there is no such method, or it wants a reranker, an embedder or a tuning
+            file that is not there.
+        ModelError: If an embedder fails.
+    """
+    method = read_method(method) if isinstance(method, str) else method
+    check_method(method, material)
+    reranking = material.reranking(method)
+    if method.way in _BASELINES:
+        return _BASELINES[method.way](method, material)
+    searcher = material.searcher_of(method)
+    best = BestChunks(
+        name=method.name, searcher=searcher, count=material.count, reranking=reranking
+    )
+    if method.way == "top-k":
+        return best
+    if method.way == "excerpts":
+        return ExcerptsRetriever(
+            name=method.name,
+            searcher=searcher,
+            tokenizer=material.tokenizer.name,
+            segments=_segments(method)[0],
+            reranking=reranking,
+            best=best,
+        )
+    return make_explainable(method, material)
+
+
+def make_explainable(method: Method, material: EvaluationContext) -> Segments:
+    """Return the retriever of a method that chooses segments, which says why.
+
+    Raises:
+        OptionError: If it wants a reranker or a tuning file that is not there.
+    """
+    segments, published = _segments(method)
+    info = material.base.info()
+    searcher, reranking = material.searcher_of(method), material.reranking(method)
+    return Segments(
+        name=method.name,
+        searcher=searcher,
+        tokenizer=material.tokenizer.name,
+        segments=segments,
+        published=published,
+        chunk_tokens=max(1.0, info.tokens / max(1, info.chunks)),
+        reranking=reranking,
+        best=BestChunks(
+            name=method.name, searcher=searcher, count=material.count, reranking=reranking
+        ),
+    )
+
+
+def check_method(method: Method, material: EvaluationContext) -> None:
+    """Check that all is there that a method needs, before anything is made.
+
+    Raises:
+        OptionError: If it wants a reranker, an embedder or a tuning file that is not there.
+    """
+    material.reranking(method)
+    material.tuning_of(method)
+    if method.way in _EMBEDDED and material.searcher.embedder is None:
+        raise OptionError(
+            f"method is {method.name!r}, which searches by embeddings, and this knowledge base has "
+            "no embedder; leave the method out, or make a knowledge base with one"
+        )
+
+
+def _segments(method: Method) -> tuple[SegmentOptions, PublishedOptions | None]:
+    """Return how a method chooses segments.
+
+    A searcher that is tuned has its own balanced preset. The greedy method without a preset is the
+    balanced one without its minimum, so that it goes on while tokens are left: with the minimum it
+    leaves half of 4,000 tokens unused, and no retriever is to lose by that.
+    """
+    if method.way == "greedy" and method.preset is None:
+        filling = replace(PublishedOptions.DSRAG_BALANCED, min_segment_value=0.0)
+        return method_options("greedy", given=filling)
+    if method.way == "greedy":
+        return method_options("greedy", preset=method.preset)
+    return method_options("exact", preset=method.preset)

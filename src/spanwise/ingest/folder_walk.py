@@ -1,0 +1,300 @@
+"""A folder to the files in it, in an order and under ids that do not depend on the machine.
+
+Patterns are those of a .gitignore file, without negation:
+
+    *.pdf           a file or folder of that name at any depth
+    drafts/         a folder of that name at any depth, with all in it
+    reports/*.md    a slash before the end binds the pattern to the root; `*` does not cross slashes
+    a/**/b.txt      `**` crosses any number of folders, also none
+    [abc] ? [!a-c]  one character
+
+A file is taken where it, or a folder it is in, matches one of `include` (or there is none) and
+neither it nor a folder it is in matches one of `exclude`. Case counts. Hidden files and folders
+(`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always left out; name them as root
+to take them.
+
+A container (archive, mailbox, e-mail) is like a folder: `*.pdf` takes the PDF files in `a.zip` too,
+`a.zip/b/*.md` some of them, `a.zip` all. What `include` leaves out is opened where its name is that
+of a container; `exclude` closes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from spanwise.core.text.file_names import name_to_id
+from spanwise.errors import FetchError, OptionError
+from spanwise.parsers.formats import CONTAINER_EXTENSIONS
+
+_KNOWLEDGE_BASE_FILE = "truth.db"
+_HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """One file of a folder."""
+
+    path: Path
+    document_id: str
+    """POSIX path relative to the root; the name, for a root that is a file itself."""
+    members_only: bool = False
+    """Whether only what is in it may be taken, if it is a container: the patterns leave it out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """File or folder that cannot be read."""
+
+    document_id: str
+    """As that of a file; what is below a folder would have ids that begin with it and a slash.
+
+    Empty for the root itself.
+    """
+    error: FetchError
+
+
+def walk(
+    root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> Iterator[FoundFile | Unread]:
+    """Yield the regular files below a folder, ordered by id; a file itself where root is one.
+
+    Symbolic links are followed, but each real file comes once, under its own path where that is
+    below the root too, and loops end. What cannot be read (a folder, a link that leads nowhere, a
+    root that does not exist) comes as an error in its place, so that the rest is still taken.
+
+    Args:
+        root: Folder or file.
+        include: Patterns of what is taken; everything when there are none.
+        exclude: Patterns of what is left out, also of what is included.
+
+    Raises:
+        OptionError: If a pattern is empty, begins with "!" or has a range like [z-a].
+    """
+    chosen = Choice.of(include, exclude)
+    if _is_file(root):
+        yield FoundFile(path=root, document_id=name_to_id(root.name))
+        return
+    search = _Search(root, chosen)
+    search.visit(root, "")
+    search.follow_links()
+    last = None
+    names = sorted((name_to_id(path), path) for path in search.found)
+    for identifier, path in names:
+        found = search.found[path]
+        if isinstance(found, FetchError):
+            yield Unread(document_id=identifier, error=found)
+        elif identifier == last:
+            error = FetchError(
+                f"{identifier}: two files have this id, because their names are not valid UTF-8; "
+                "rename one",
+                source=identifier,
+                code="conflict",
+            )
+            yield Unread(document_id=identifier, error=error)
+        else:
+            members_only = not chosen.takes(path)
+            yield FoundFile(path=found, document_id=identifier, members_only=members_only)
+            last = identifier
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # it cannot be reached, which the search says
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    names: re.Pattern[str]
+    folders_only: bool
+
+    def matches(self, path: str, *, is_folder: bool) -> bool:
+        return (is_folder or not self.folders_only) and self.names.fullmatch(path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What patterns choose."""
+
+    include: tuple[_Pattern, ...] = ()
+    exclude: tuple[_Pattern, ...] = ()
+
+    @classmethod
+    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> Choice:
+        """Return the choice of these patterns.
+
+        Raises:
+            OptionError: If one cannot be read.
+        """
+        return cls(tuple(map(_compile, include)), tuple(map(_compile, exclude)))
+
+    def reaches(self, path: str) -> bool:
+        """Return whether neither a member of a container nor what it is in is left out."""
+        folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
+        return not self.leaves_out(path, is_folder=False) and not any(
+            self.leaves_out(folder, is_folder=True) for folder in folders
+        )
+
+    def opens(self, path: str) -> bool:
+        """Return whether a file that is not taken may be a container of what is."""
+        return PurePosixPath(path.lower()).suffix in CONTAINER_EXTENSIONS
+
+    def leaves_out(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether a file or folder is hidden, a knowledge base or excluded."""
+        name = path.rpartition("/")[2]
+        if name.startswith(".") or (is_folder and _HIDDEN_FOLDER.fullmatch(name)):
+            return True
+        return any(pattern.matches(path, is_folder=is_folder) for pattern in self.exclude)
+
+    def takes(self, path: str) -> bool:
+        """Return whether a file that nothing leaves out is included."""
+        if not self.include:
+            return True
+        folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
+        return any(
+            pattern.matches(path, is_folder=False)
+            or any(pattern.matches(folder, is_folder=True) for folder in folders)
+            for pattern in self.include
+        )
+
+
+def _compile(pattern: str) -> _Pattern:
+    folders_only = pattern.endswith("/")
+    body = pattern.rstrip("/")
+    if not body or body.startswith("!"):
+        raise OptionError(
+            f"pattern is {pattern!r}; it must name files or folders, and cannot be negated: "
+            "use include and exclude"
+        )
+    if "/" not in body:
+        body = f"**/{body}"
+    parts = body.removeprefix("/").split("/")
+    pieces = []
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part == "**":
+            pieces.append(".+" if last else "(?:[^/]+/)*")
+        else:
+            pieces.append(_translate(part) + ("" if last else "/"))
+    try:
+        names = re.compile("".join(pieces), re.DOTALL)
+    except re.error as exc:
+        raise OptionError(f"pattern {pattern!r} cannot be read: {exc}; mend its brackets") from exc
+    return _Pattern(names, folders_only)
+
+
+def _translate(part: str) -> str:
+    """Return the regular expression of a pattern between two slashes."""
+    result = []
+    position = 0
+    while position < len(part):
+        sign = part[position]
+        close = part.find("]", position + 2) if sign == "[" else -1
+        if sign == "*":
+            result.append("[^/]*")
+        elif sign == "?":
+            result.append("[^/]")
+        elif close > 0:
+            members = part[position + 1 : close]
+            negated = members.startswith("!")
+            members = re.sub(r"([\\\[\]^&~|])", r"\\\1", members.removeprefix("!"))
+            result.append(f"(?!/)[{'^' if negated else ''}{members}]")
+            position = close
+        else:
+            result.append(re.escape(sign))
+        position += 1
+    return "".join(result)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What was found so far: first the tree itself, then what its links lead to."""
+
+    root: Path
+    choice: Choice
+    found: dict[str, Path | FetchError] = field(default_factory=dict)
+    real_files: set[str] = field(default_factory=set)
+    real_folders: set[str] = field(default_factory=set)
+    links: list[tuple[str, Path]] = field(default_factory=list)
+
+    def visit(self, folder: Path, prefix: str) -> None:
+        """Take the files below a folder and note the links; `prefix` is its path and a slash."""
+        pending = [(folder, prefix)]
+        while pending:
+            current, place = pending.pop()
+            real = os.path.realpath(current)
+            if real in self.real_folders:
+                continue
+            self.real_folders.add(real)
+            try:
+                with os.scandir(current) as entries:
+                    pending += self._sort_out(current, place, real=real, entries=list(entries))
+            except OSError as exc:
+                self._note(place.rstrip("/"), exc)
+
+    def _sort_out(
+        self, folder: Path, place: str, *, real: str, entries: Sequence[os.DirEntry[str]]
+    ) -> list[tuple[Path, str]]:
+        """Take the files of one folder, note its links, and return its folders."""
+        folders: list[tuple[Path, str]] = []
+        if place and any(entry.name == _KNOWLEDGE_BASE_FILE for entry in entries):
+            return folders
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            path = place + entry.name
+            if entry.is_symlink():
+                self.links.append((path, folder / entry.name))
+            elif entry.is_dir():
+                if not self.choice.leaves_out(path, is_folder=True):
+                    folders.append((folder / entry.name, f"{path}/"))
+            elif entry.is_file():
+                self._take(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
+        return folders
+
+    def follow_links(self) -> None:
+        """Take what links lead to, the links that this brings up too, in order of their paths."""
+        while self.links:
+            links, self.links = sorted(self.links), []
+            for path, link in links:
+                try:
+                    mode = link.stat().st_mode
+                except OSError as exc:
+                    self._note_link(path, exc)
+                    continue
+                if stat.S_ISREG(mode):
+                    self._take(path, link, real=os.path.realpath(link))
+                elif stat.S_ISDIR(mode) and not self.choice.leaves_out(path, is_folder=True):
+                    self.visit(link, f"{path}/")
+
+    def _take(self, path: str, file: Path, *, real: str) -> None:
+        if self.choice.leaves_out(path, is_folder=False):
+            return
+        if not self._wants(path):
+            return
+        if real not in self.real_files:
+            self.real_files.add(real)
+            self.found[path] = file
+
+    def _wants(self, path: str) -> bool:
+        return self.choice.takes(path) or self.choice.opens(path)
+
+    def _note_link(self, path: str, exc: OSError) -> None:
+        """Note a link that cannot be followed, unless it can lead to nothing that is wanted."""
+        if self.choice.leaves_out(path, is_folder=False):
+            return
+        if isinstance(exc, PermissionError) or self._wants(path):
+            self._note(path, exc)
+
+    def _note(self, path: str, exc: OSError) -> None:
+        reason = exc.strerror or str(exc)
+        name = name_to_id(str(self.root / path))
+        self.found[path] = FetchError(
+            f"{name}: cannot be read: {reason}; check path and permissions",
+            source=name,
+            code="unreadable",
+        )

@@ -1,0 +1,132 @@
+"""Temporary files of one ingest: made when they are needed, gone when it ends.
+
+Rules
+    1. All of them lie in one folder, which only this user can look into.
+    2. A process that is killed leaves its folder. It holds a lock on a file in it, which ends with
+       the process: the next ingest removes folders of this user that nobody holds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from spanwise.errors import FetchError
+
+_PREFIX = "spanwise-ingest-"
+_LOCK = "lock"
+
+
+class TemporarySpace:
+    """A folder for temporary files; used by several threads, left as a context manager."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._root: Path | None = None
+        self._lock: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Remove everything; what a thread still writes is removed by the next ingest."""
+        with self._making:
+            if self._lock is not None:
+                self._lock.close()
+            if self._root is not None:
+                shutil.rmtree(self._root, ignore_errors=True)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Give an empty folder, which is removed afterwards.
+
+        Raises:
+            FetchError: If it cannot be made.
+        """
+        path = self._made_in(lambda root: Path(tempfile.mkdtemp(dir=root)))
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def file(self) -> Path:
+        """Return a new, empty file.
+
+        Raises:
+            FetchError: If it cannot be made.
+        """
+        return self._made_in(_new_file)
+
+    def _made_in(self, make: Callable[[Path], Path]) -> Path:
+        try:
+            return make(self._folder())
+        except OSError as exc:
+            place = tempfile.gettempdir()
+            raise FetchError(
+                f"{place}: no temporary files can be made: {exc.strerror or exc}; make room "
+                "there, or set TMPDIR to another folder",
+                source=place,
+                code="unreadable",
+            ) from exc
+
+    def _folder(self) -> Path:
+        with self._making:
+            if self._root is None:
+                _remove_abandoned(Path(tempfile.gettempdir()))
+                self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
+                self._lock = _locked(self._root / _LOCK)
+            return self._root
+
+
+def _new_file(folder: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=folder)
+    os.close(handle)
+    return Path(name)
+
+
+def _locked(path: Path) -> BinaryIO | None:
+    """Return a file that is open and locked; None where another process holds the lock.
+
+    None on Windows too, where nobody can tell: killed ingests leave their folders there.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    stream = path.open("ab")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        stream.close()
+        return None
+    return stream
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove the folders of ingests of this user that were killed."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        try:
+            status = folder.lstat()
+            if hasattr(os, "getuid") and status.st_uid != os.getuid():
+                continue
+            lock = folder / _LOCK
+            if not lock.is_file():  # it is being made, or removed
+                continue
+            held = _locked(lock)
+        except OSError:
+            continue
+        if held is not None:
+            held.close()
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,102 @@
+"""Counting tokens without a network: OpenAI's vocabularies, or characters over a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+
+if TYPE_CHECKING:
+    from spanwise.models.ports import Tokenizer
+
+
+TOKENIZERS = ("o200k_base", "cl100k_base")
+"""Vocabularies that can be counted with; "chars:4" counts characters."""
+
+_MODELS = {
+    "gpt-5": "o200k_base",
+    "gpt-4.1": "o200k_base",
+    "gpt-4o": "o200k_base",
+    "o1": "o200k_base",
+    "o3": "o200k_base",
+    "o4-mini": "o200k_base",
+    "gpt-4": "cl100k_base",
+    "gpt-3.5-turbo": "cl100k_base",
+}
+_CHARACTERS = re.compile(r"chars:(\d+(?:\.\d+)?)")
+_MAX_CHARS_A_CALL = 50_000  # the library refuses long inputs; pieces of words count as they stand
+
+
+class CharacterTokenizer:
+    """Counts a token for every so many characters, rounded up."""
+
+    def __init__(self, chars: float) -> None:
+        """Take the characters that make a token, at least 1.
+
+        Raises:
+            OptionError: If there are fewer.
+        """
+        if chars < 1:
+            raise OptionError(f"tokenizer is 'chars:{chars:g}'; a token has at least 1 character")
+        self.chars = chars
+        self.name = f"chars:{chars:g}"
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        return [self.length(len(text)) for text in texts]
+
+    def length(self, chars: int) -> int:
+        """Return the number of tokens of a text of that many characters."""
+        return -int(-chars // self.chars)
+
+
+class VocabularyTokenizer:
+    """Counts with one of OpenAI's vocabularies, which come inside a package."""
+
+    def __init__(self, name: str) -> None:
+        """Load the vocabulary."""
+        import bpe_openai
+
+        self.name = name
+        self._encoding = bpe_openai.get_encoding(name)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        encode = self._encoding.encode_ordinary
+        return [
+            sum(
+                len(encode(text[start : start + _MAX_CHARS_A_CALL]))
+                for start in range(0, len(text), _MAX_CHARS_A_CALL)
+            )
+            for text in texts
+        ]
+
+
+@lru_cache(maxsize=8)
+def make_tokenizer(name: str) -> Tokenizer:
+    """Return the tokenizer of that name: a vocabulary, a model that uses one, or "chars:4".
+
+    Loaded once; reading a vocabulary takes longer than a search.
+
+    Raises:
+        OptionError: If there is none of that name.
+    """
+    if not isinstance(name, str):
+        raise OptionError(f'tokenizer is {name!r}; give a name, such as "o200k_base"')
+    characters = _CHARACTERS.fullmatch(name)
+    if characters is not None:
+        return CharacterTokenizer(float(characters.group(1)))
+    vocabulary = _MODELS.get(name, name)
+    if vocabulary not in TOKENIZERS:
+        known = ", ".join((*TOKENIZERS, "chars:4", *_MODELS))
+        raise OptionError(f"tokenizer is {name!r}; it must be one of {known}")
+    try:
+        return VocabularyTokenizer(vocabulary)
+    except ImportError as error:
+        raise OptionError(
+            f"tokenizer {name!r} needs the package bpe-openai: pip install bpe-openai, "
+            "or count by 'chars:4'"
+        ) from error

@@ -1,0 +1,87 @@
+"""Call a reranker: from what is kept, checked, counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from spanwise.errors import ModelAnswerError
+from spanwise.models.ports import GroupReranker, OutputCache, Reranker, RerankReply
+from spanwise.types import Usage
+
+_TASK = "rerank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankCaller:
+    """Calls a reranker. Safe for use by several threads."""
+
+    reranker: Reranker
+    cache: OutputCache | None = None
+    """Keeps what was answered; None for nothing."""
+
+    def rerank(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
+        """Return how well each text answers the query: one finite score a text.
+
+        The same query with the same texts, in this order, is asked once. Where texts are read
+        together, those of one document are: what it says cannot sway what is said of another.
+
+        Args:
+            query: The query.
+            texts: What is read.
+            documents: Document of each text, as a number.
+
+        Raises:
+            ModelAnswerError: If the scores are too few, too many or not finite.
+            ModelError: If the reranker fails.
+        """
+        if not texts:
+            return RerankReply(scores=(), usage=Usage())
+        key = _key(self.reranker.name, query, texts)
+        kept = None if self.cache is None else self.cache.get_output(key)
+        if kept is not None:
+            return RerankReply(scores=tuple(json.loads(kept)), usage=Usage(cached_calls=1))
+        started = time.perf_counter()
+        reply = self._asked(query, texts, documents)
+        self._check(reply.scores, len(texts))
+        if self.cache is not None:
+            scores = json.dumps(reply.scores)
+            self.cache.put_output(key, scores, task=_TASK, model=self.reranker.name)
+        usage = replace(reply.usage, seconds=time.perf_counter() - started)
+        return RerankReply(scores=reply.scores, usage=usage)
+
+    def _asked(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
+        if not isinstance(self.reranker, GroupReranker):
+            return self.reranker.rerank(query, texts)
+        order = sorted(range(len(texts)), key=lambda at: documents[at])
+        groups = [
+            [texts[at] for at in group] for _, group in groupby(order, key=lambda at: documents[at])
+        ]
+        reply = self.reranker.rerank_groups(query, groups)
+        self._check(reply.scores, len(texts))
+        scores = dict(zip(order, reply.scores, strict=True))
+        return replace(reply, scores=tuple(scores[at] for at in range(len(texts))))
+
+    def _check(self, scores: Sequence[float], texts: int) -> None:
+        provider, _, model = self.reranker.name.partition(":")
+        fault = ""
+        if len(scores) != texts:
+            fault = f"gave {len(scores)} scores for {texts} texts"
+        elif not all(math.isfinite(score) for score in scores):
+            fault = "gave a score that is no finite number"
+        if fault:
+            raise ModelAnswerError(
+                f"{self.reranker.name} {fault}; try another reranker",
+                provider=provider,
+                model=model,
+            )
+
+
+def _key(model: str, query: str, texts: Sequence[str]) -> str:
+    parts = json.dumps([_TASK, model, query, list(texts)], ensure_ascii=True)
+    return hashlib.sha256(parts.encode()).hexdigest()

@@ -1,0 +1,62 @@
+"""Parsers of other packages, by name: those that Spanwise adapts, and a user's own.
+
+A package registers a function from `Source` to `Parsed` under the entry point group
+`spanwise.parsers`. It runs in the parsing process, under the same limits as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+from spanwise.errors import DocumentError, OptionError
+from spanwise.parsers.parsed import Parsed, Source
+
+OWN_PARSERS = "spanwise"
+"""Name that stands for the parsers of Spanwise, each for its format."""
+_GROUP = "spanwise.parsers"
+_EXTRAS = ("docling", "unstructured")
+"""Parsers that are registered by Spanwise, and need a package of the same name."""
+
+
+def check_parser(name: str) -> None:
+    """Refuse a name that no installed package registers.
+
+    Raises:
+        OptionError: If there is no such parser, or its package is not installed.
+    """
+    if name == OWN_PARSERS:
+        return
+    if not entry_points(group=_GROUP, name=name):
+        known = ", ".join(sorted({OWN_PARSERS} | {one.name for one in entry_points(group=_GROUP)}))
+        raise OptionError(f"parser is {name!r}; no installed package offers it (known: {known})")
+    if name in _EXTRAS and find_spec(name) is None:
+        raise OptionError(
+            f"parser is {name!r}, which is not installed: pip install 'spanwise[{name}]'"
+        )
+
+
+def parse_with(name: str, source: Source) -> Parsed:
+    """Return what a registered parser makes of a source, checked.
+
+    Raises:
+        ParseError: "no_text" where it finds none; "crashed" where it fails, or gives what is no
+            document; its own, if it raises one.
+    """
+    try:
+        parse: Callable[[Source], object] = next(iter(entry_points(group=_GROUP, name=name))).load()
+        parsed = parse(source)
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as exc:  # code of others may raise anything
+        cause = f"{type(exc).__name__}: {exc}"
+        raise source.error("crashed", f"the parser {name!r} failed: {cause}") from exc
+    if not isinstance(parsed, Parsed):
+        kind = type(parsed).__name__
+        raise source.error("crashed", f"the parser {name!r} gave a {kind}; it must give a Parsed")
+    if not parsed.text.strip():
+        raise source.error(
+            "no_text", f"the parser {name!r} found no text in it; try that of Spanwise"
+        )
+    return parsed

@@ -1,0 +1,269 @@
+"""Read one document of a snapshot piece by piece, each piece once.
+
+What excerpts of one question look like once they are rendered, and what that costs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from spanwise.core.answers.citations import cite
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.render import SEPARATOR, ExcerptPart, render_parts, render_segment
+from spanwise.core.extraction.text_filling import Part, Window, joined, without
+from spanwise.options import HeaderOptions
+from spanwise.types import Citation
+
+if TYPE_CHECKING:
+    from spanwise.core.documents.splitting import CountTokens
+    from spanwise.models.ports import Tokenizer
+    from spanwise.options import ExcerptOptions
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import Chunk, DocumentRecord, Page, Section
+
+_FIRST_STEP = 8  # chunks read at once; each further step reads twice as many
+
+
+class DocumentReader:
+    """A document as excerpts need it: text by chunk and by place, sections, pages."""
+
+    def __init__(self, snapshot: Snapshot, handle: int, count_tokens: CountTokens) -> None:
+        self._snapshot = snapshot
+        self._handle = handle
+        self._count_tokens = count_tokens
+        self._chunks: dict[int, Chunk] = {}
+        self._order: list[int] = []
+        self._sections: dict[int, Section] = {}
+
+    @cached_property
+    def record(self) -> DocumentRecord:
+        """Return what is known of it."""
+        return self._snapshot.record(self._handle)
+
+    @cached_property
+    def pages(self) -> tuple[Page, ...]:
+        """Return its pages."""
+        return self._snapshot.pages(self._handle)
+
+    def section(self, position: int) -> Section:
+        """Return one of its sections."""
+        if position not in self._sections:
+            (self._sections[position],) = self._snapshot.sections(
+                self._handle, position, position + 1
+            )
+        return self._sections[position]
+
+    def chunks(self, start: int, end: int) -> list[Chunk]:
+        """Return its chunks `[start, end)`, those that exist."""
+        low, high = max(0, start), min(end, self.record.chunks)
+        missing = [index for index in range(low, high) if index not in self._chunks]
+        if missing:
+            for chunk in self._snapshot.chunks(self._handle, missing[0], missing[-1] + 1):
+                self._chunks[chunk.index] = chunk
+            self._order = sorted(self._chunks)
+        return [self._chunks[index] for index in range(low, high)]
+
+    def part(self, start: int, end: int) -> Part:
+        """Return the characters of its chunks `[start, end)`."""
+        chunks = self.chunks(start, end)
+        return chunks[0].start, chunks[-1].end
+
+    def chunk_at(self, place: int) -> Chunk:
+        """Return the chunk that holds a character; it was read before."""
+        at = bisect_right(self._order, place, key=lambda index: self._chunks[index].start) - 1
+        return self._chunks[self._order[at]]
+
+    def overlapping(self, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that hold some characters."""
+        first = self.chunk_at(start).index
+        last = self.chunk_at(end - 1).index
+        return self.chunks(first, last + 1)
+
+    def text(self, start: int, end: int) -> str:
+        """Return some characters."""
+        chunks = self.overlapping(start, end)
+        base = chunks[0].start
+        return "".join(chunk.text for chunk in chunks)[start - base : end - base]
+
+    def windows(
+        self, parts: Sequence[Part], *, room_tokens: int, taken: Sequence[Part]
+    ) -> list[Window]:
+        """Return the text around some characters, without what is taken.
+
+        Args:
+            parts: The characters, in order; they were read before.
+            room_tokens: Tokens wanted on either side of each part, where there are so many.
+            taken: Characters that are shown elsewhere.
+        """
+        runs = [self.overlapping(*part) for part in parts]
+        spans = joined(
+            [
+                (
+                    self._back(chunks[0].index, room_tokens),
+                    self._forth(chunks[-1].index + 1, room_tokens),
+                )
+                for chunks in runs
+            ]
+        )
+        found: list[Window] = []
+        for first, last in spans:
+            chunks = self.chunks(first, last)
+            starts = [b.start for a, b in pairwise(chunks) if a.section != b.section]
+            for start, end in without([(chunks[0].start, chunks[-1].end)], taken):
+                inside = tuple(place for place in starts if start < place < end)
+                text = self.text(start, end)
+                found.append(Window(start=start, text=text, section_starts=inside))
+        return found
+
+    def _back(self, start: int, room_tokens: int) -> int:
+        """Return the chunk from which on there are so many tokens before a chunk."""
+        step = _FIRST_STEP
+        while start > 0 and room_tokens > 0:
+            first = max(0, start - step)
+            room_tokens -= self._tokens(first, start)
+            start, step = first, 2 * step
+        return start
+
+    def _forth(self, end: int, room_tokens: int) -> int:
+        """Return the chunk up to which there are so many tokens after a chunk."""
+        step = _FIRST_STEP
+        while end < self.record.chunks and room_tokens > 0:
+            last = min(self.record.chunks, end + step)
+            room_tokens -= self._tokens(end, last)
+            end, step = last, 2 * step
+        return end
+
+    def _tokens(self, start: int, end: int) -> int:
+        return sum(self._count_tokens([chunk.text for chunk in self.chunks(start, end)]))
+
+
+_WHOLE_RATIO = 2  # a document of more stored tokens than this times the room is not tried whole
+
+
+class Readers(dict[int, DocumentReader]):
+    """A reader for each document that is asked for, by handle."""
+
+    def __init__(self, snapshot: Snapshot, tokenizer: Tokenizer) -> None:
+        """Read from a snapshot."""
+        super().__init__()
+        self.snapshot = snapshot
+        self.tokenizer = tokenizer
+
+    def __missing__(self, handle: int) -> DocumentReader:
+        self[handle] = DocumentReader(self.snapshot, handle, self.tokenizer.count)
+        return self[handle]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedScales:
+    """Renders excerpts inside one fence and counts their tokens."""
+
+    readers: Readers
+    options: ExcerptOptions
+    tag: str
+    budget_tokens: int
+    """Of an excerpt."""
+
+    def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
+        """Return the tokens of an excerpt besides its runs, and of a run besides its text."""
+        reader = self.readers[handle]
+        chars = reader.record.chars
+        frame = self._widest(handle, (0, chars), "")
+        place = self._place(handle, reader.chunks(chunk, chunk + 1)[0].section)
+        ends = [ExcerptPart(start=start, text="", place=place) for start in (0, chars)]
+        return self.count(frame), self.count(render_parts(ends))
+
+    def chunks(self, handle: int) -> int:
+        """Return how many chunks a document has."""
+        return self.readers[handle].record.chunks
+
+    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
+        """Return the tokens of an excerpt that shows these runs of chunks alone."""
+        return self.measure(handle)(self.characters(handle, runs))
+
+    def fits_whole(self, handle: int) -> bool:
+        """Return whether the whole document fits into an excerpt."""
+        reader = self.readers[handle]
+        record = reader.record
+        if record.tokens > _WHOLE_RATIO * self.budget_tokens:
+            return False
+        reader.chunks(0, record.chunks)
+        return self.measure(handle)([(0, record.chars)]) <= self.budget_tokens
+
+    def characters(self, handle: int, runs: Sequence[Part]) -> list[Part]:
+        """Return the characters of some runs of chunks."""
+        return joined([self.readers[handle].part(start, end) for start, end in runs])
+
+    def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
+        """Return what counts the tokens of an excerpt of a document, its separator included."""
+
+        def measured(parts: Sequence[Part]) -> int:
+            span = (parts[0][0], parts[-1][1])
+            return self.count(self._widest(handle, span, self.text(handle, parts)) + SEPARATOR)
+
+        return measured
+
+    def text(self, handle: int, parts: Sequence[Part]) -> str:
+        """Return the parts of an excerpt as they are shown; a section is named once.
+
+        Where the document begins, its own first lines say so.
+        """
+        reader = self.readers[handle]
+        shown: list[ExcerptPart] = []
+        named = ""
+        for start, end in parts:
+            place = self._place(handle, reader.chunk_at(start).section)
+            text = reader.text(start, end)
+            is_known = start == 0 or place == named
+            shown.append(ExcerptPart(start=start, text=text, place="" if is_known else place))
+            named = self._place(handle, reader.chunk_at(end - 1).section)
+        return render_parts(shown)
+
+    def header(self, handle: int) -> str:
+        """Return what stands over an excerpt."""
+        if not self.options.headers:
+            return ""
+        record = self.readers[handle].record
+        return chunk_header(record.title, summary=record.summary, options=HeaderOptions())
+
+    def rendered(self, citation: Citation, header: str, text: str, number: int) -> str:
+        """Return an excerpt as a reader is shown it."""
+        if not self.options.headers:
+            return text.strip()
+        return render_segment(self.tag, number=number, citation=citation, header=header, text=text)
+
+    def citation(self, handle: int, span: Part, path: tuple[str, ...]) -> Citation:
+        """Return the pointer to a range of a document."""
+        reader = self.readers[handle]
+        return cite(
+            reader.record,
+            span,
+            pages=reader.pages,
+            section_path=path,
+            text=reader.text(*span),
+        )
+
+    def count(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self.readers.tokenizer.count([text])[0]
+
+    def _place(self, handle: int, section: int) -> str:
+        """Return the line over a part: the path of the section it begins in."""
+        if not self.options.headers:
+            return ""
+        reader = self.readers[handle]
+        path = reader.section(section).path
+        if path and path[0].casefold() == reader.record.title.casefold():
+            path = path[1:]
+        return chunk_header("", section_path=path, options=HeaderOptions())
+
+    def _widest(self, handle: int, span: Part, text: str) -> str:
+        """Return an excerpt with the longest number that it may have."""
+        reader = self.readers[handle]
+        citation = cite(reader.record, span, pages=reader.pages, section_path=(), text=None)
+        return self.rendered(citation, self.header(handle), text, self.options.excerpts)

@@ -1,0 +1,25 @@
+"""Why a search chose what it chose: as data, and as a page that draws it anew."""
+
+from spanwise.search.explanation.explanation import (
+    DECISIONS,
+    CandidateExplanation,
+    ChoiceTerms,
+    ChunkRun,
+    Decision,
+    DocumentExplanation,
+    Explanation,
+    QueryScores,
+    worded,
+)
+
+__all__ = [
+    "DECISIONS",
+    "CandidateExplanation",
+    "ChoiceTerms",
+    "ChunkRun",
+    "Decision",
+    "DocumentExplanation",
+    "Explanation",
+    "QueryScores",
+    "worded",
+]

@@ -1,0 +1,173 @@
+"""From chosen runs to segments with text, header, location and citation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spanwise.core.answers.citations import cite
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.render import frame, render_context, render_segments
+from spanwise.core.text.fences import fence_tag
+from spanwise.options import HeaderOptions
+from spanwise.types import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.search.token_counter import TokenCounter
+    from spanwise.search.trim import Trimmer
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import Chunk, DocumentRecord, Page, Section
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRange:
+    """A run of chunks with its place and weight, before its text is read."""
+
+    handle: int
+    start: int
+    """First chunk inside its document."""
+    end: int
+    best: int
+    """Its most relevant chunk: the segment is headed and cited by the section of that one."""
+    value: float
+    share: float
+    """Sum of the shares of its chunks."""
+    relevances: tuple[float, ...]
+    """Of its chunks."""
+    tokens: int
+    """Of its text."""
+    queries: tuple[int, ...]
+    """Those it holds evidence for."""
+    copies: tuple[int, ...]
+    """Handles of documents with nearly the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presenter:
+    """Turns runs into segments; reads each record, section and list of pages once."""
+
+    snapshot: Snapshot
+    meter: TokenCounter
+    headers: bool
+    trimmer: Trimmer | None = None
+    """Cuts segments to sentences; None for whole chunks."""
+    _records: dict[int, DocumentRecord] = field(default_factory=dict)
+    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
+    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
+
+    def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
+        """Return the segments of some runs in reading order.
+
+        Documents stand by their best segment, segments inside a document by position.
+        """
+        by_value = sorted(runs, key=lambda run: (-run.value, run.handle, run.start))
+        rank = {(run.handle, run.start): place for place, run in enumerate(by_value)}
+        first: dict[int, int] = {}
+        for place, run in enumerate(by_value):
+            first.setdefault(run.handle, place)
+        ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
+        segments = [
+            self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
+            for run in ordered
+        ]
+        if self.headers and _fence(segments) != fence_tag([]):
+            return [replace(s, tokens=s.tokens + self.meter.longer_tag_tokens) for s in segments]
+        return segments
+
+    def overhead(self, run: SegmentRange) -> int:
+        """Return how many tokens the segment of a run costs besides its text."""
+        return self._segment(run, rank=0, trimmer=None).tokens - run.tokens
+
+    def context(self, segments: Sequence[Segment]) -> str:
+        """Return the segments as a language model reads them."""
+        if not self.headers:
+            return render_context([segment.text for segment in segments])
+        return render_segments(
+            [segment.text for segment in segments],
+            citations=[segment.citation for segment in segments],
+            headers=[segment.header for segment in segments],
+            also_in=[len(segment.also_in) for segment in segments],
+        )
+
+    def _segment(self, run: SegmentRange, *, rank: int, trimmer: Trimmer | None) -> Segment:
+        chunks = self.snapshot.chunks(run.handle, run.start, run.end)
+        section = self._section(run.handle, chunks[run.best - run.start].section)
+        start, text, tokens = self._text(run, chunks, trimmer)
+        citation = cite(
+            self.record(run.handle),
+            (start, start + len(text)),
+            pages=self._page_list(run.handle),
+            section_path=section.path,
+            text=text,
+        )
+        header = self._header(run.handle, section) if self.headers else ""
+        extra = self.meter.separator_tokens
+        if self.headers:
+            extra = self.meter.header(section, lambda: frame(citation, header))
+            extra += self.meter.copies_tokens if run.copies else 0
+        return Segment(
+            document_id=citation.document_id,
+            start=citation.start,
+            end=citation.end,
+            first_chunk=run.start,
+            last_chunk=run.end,
+            text=text,
+            header=header,
+            tokens=tokens + extra,
+            relevance=max(run.relevances),
+            value=run.value,
+            rank=rank,
+            citation=citation,
+            relevances=run.relevances,
+            queries=run.queries,
+            also_in=tuple(sorted(self.record(copy).id for copy in run.copies)),
+        )
+
+    def _text(
+        self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | None
+    ) -> tuple[int, str, int]:
+        """Return the first character of a segment, its text, and the tokens of that."""
+        texts = [chunk.text for chunk in chunks]
+        text = "".join(texts)
+        if trimmer is not None:
+            start, end = trimmer.kept(run, text, language=self.record(run.handle).language)
+            if end - start < len(text):
+                text = text[start:end]
+                return chunks[0].start + start, text, min(run.tokens, self.meter.text(text))
+        return chunks[0].start, text, run.tokens + self.meter.seams(texts)
+
+    def _header(self, handle: int, section: Section) -> str:
+        record = self.record(handle)
+        return chunk_header(
+            record.title,
+            summary=record.summary,
+            section_path=section.path,
+            section_summary=section.summary,
+            options=HeaderOptions(),
+        )
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return what is known of a document."""
+        if handle not in self._records:
+            self._records[handle] = self.snapshot.record(handle)
+        return self._records[handle]
+
+    def _section(self, handle: int, section: int) -> Section:
+        if (handle, section) not in self._sections:
+            (read,) = self.snapshot.sections(handle, section, section + 1)
+            self._sections[handle, section] = read
+        return self._sections[handle, section]
+
+    def _page_list(self, handle: int) -> tuple[Page, ...]:
+        if handle not in self._pages:
+            self._pages[handle] = self.snapshot.pages(handle)
+        return self._pages[handle]
+
+
+def _fence(segments: Sequence[Segment]) -> str:
+    """Return the tag of a fence that nothing in the segments opens or closes."""
+    return fence_tag(
+        [part for s in segments for part in (s.document_id, s.header, s.text)],
+    )
