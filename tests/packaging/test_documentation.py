@@ -62,7 +62,7 @@ def test_each_code_of_a_document_is_explained(code: str) -> None:
 
 
 def test_each_group_of_plugins_is_documented() -> None:
-    source = (ROOT / "src" / "spanwise" / "registry.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "spanwise" / "models" / "registry.py").read_text(encoding="utf-8")
     groups = set(re.findall(r'group="(spanwise\.[^"]+)"', source))
     assert groups == {"spanwise.embedders", "spanwise.language_models", "spanwise.rerankers"}
     assert all(f"`{group}`" in page("how-to.md") for group in groups)

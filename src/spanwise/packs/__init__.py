@@ -1,0 +1,1 @@
+"""Domain packs: landmarks, intents and vocabulary of a kind of document."""

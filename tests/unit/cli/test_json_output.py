@@ -7,8 +7,9 @@ from types import MappingProxyType
 import pytest
 
 from spanwise.cli.failures import ExitCode, Failure
-from spanwise.cli.json_output import failure_document, to_plain, write_json
+from spanwise.cli.json_output import failure_document, write_json
 from spanwise.types import IngestFailure, IngestReport
+from spanwise.types.plain import to_plain
 
 
 def test_types_become_objects_with_their_own_field_names() -> None:

@@ -118,7 +118,7 @@ class Judged:
 
     @staticmethod
     def from_plain(value: object) -> Judged:
-        """Return graded answers of what `spanwise.types.plain.to_plain` gave of them, as in a report.
+        """Return graded answers from the plain form that `to_plain` makes, as in a report.
 
         Raises:
             OptionError: If it is not of that form.

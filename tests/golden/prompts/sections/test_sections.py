@@ -86,7 +86,7 @@ def shown(made: MadeSections) -> list[list[object]]:
     [
         ("tests/golden/core/manual.md", 5_000),
         ("tests/golden/core/filing.txt", 400),
-        ("tests/golden/tasks/sections/lecture.txt", 400),
+        ("tests/golden/prompts/sections/lecture.txt", 400),
     ],
 )
 def test_documents_of_our_own(path: str, window_tokens: int, golden: GoldenCheck) -> None:
