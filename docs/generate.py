@@ -1,4 +1,4 @@
-"""Writes docs/cli.md, docs/options.md and docs/errors.md from the commands and the sources.
+"""Writes docs/cli.md, docs/options.md, docs/errors.md and docs/python.md from the sources.
 
 A test compares the files with what this would write.
 """
@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import click
+from docs.python_reference import python_reference
 
 from spanwise import errors, options
 from spanwise.cli.failures import error_code
@@ -225,6 +226,7 @@ def main() -> None:
     (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
     (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")
+    (DOCS / "python.md").write_text(python_reference(), encoding="utf-8")
 
 
 if __name__ == "__main__":

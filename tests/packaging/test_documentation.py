@@ -56,6 +56,11 @@ def test_the_page_of_the_errors_is_current(generate: ModuleType) -> None:
     assert page("errors.md") == generate.errors_reference()
 
 
+def test_the_reference_of_the_python_api_is_current(generate: ModuleType) -> None:
+    """`make docs` was run after the last change of a signature or docstring."""
+    assert page("python.md") == generate.python_reference()
+
+
 @pytest.mark.parametrize("code", get_args(errors.DocumentErrorCode))
 def test_each_code_of_a_document_is_explained(code: str) -> None:
     assert f"| `{code}` | " in page("errors.md")
