@@ -69,6 +69,8 @@ def enter_folder(namespace: dict[str, Any]) -> None:
     variables.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     variables.setenv("OPENAI_API_KEY", "of-no-use")
     variables.delenv("SPANWISE_KB", raising=False)
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        variables.setenv(name, str(Path(folder) / "user"))
     stack.callback(variables.undo)
 
 

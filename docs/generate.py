@@ -58,18 +58,29 @@ An argument counts first, then an environment variable, then `spanwise.toml` of 
 from. The file of the project is the nearest one from the working folder up to the root of its
 repository (`.git`); outside of a repository only the working folder counts. The file of the user is
 `~/.config/spanwise/spanwise.toml` (below `XDG_CONFIG_HOME` where that is set; below `APPDATA` on
-Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`. A file above the
-working folder that belongs to neither you, the owner of the working folder nor the administrator is
-an error. A knowledge base that a file names is looked for from the folder of that file; `~` is your
-home.
+Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`. A knowledge base
+that a file names is looked for from the folder of that file; `~` is your home.
+
+The file of a project may have been written by somebody else. Until you approve it with `spanwise
+config trust`, its settings that need trust (see the table) are ignored with a warning, and the
+others count. An approval holds for the file in its folder with its content: a change needs another
+one. The file of the user, and one that `SPANWISE_CONFIG` names, need none. Approvals are files in
+the folder `trusted` beside the file of the user.
+
+A knowledge base may have been made by somebody else, too. The address of its embedder
+(`compatible:bge@http://gpu:8000/v1`) is contacted only if you named it when you made the knowledge
+base, approved it with `spanwise config trust http://gpu:8000`, or set it in
+`SPANWISE_TRUSTED_ADDRESSES` (addresses with commas between them, for containers). Scheme, host and
+port must be equal.
 
 What stands before the point is a table: `search.budget` is `budget` below `[search]`. A list in a
 variable has commas between its texts. What is not known, or of a wrong type, is an error that names
 the line. Secrets belong into no file, and `--allow-private` is said each time. The Python library
-reads neither files nor these variables: what it does depends on its arguments alone.
+reads neither files nor these variables, except the approved addresses: what it does depends on its
+arguments alone.
 
-| key | variable | default | meaning |
-|---|---|---|---|
+| key | variable | default | needs trust | meaning |
+|---|---|---|---|---|
 """
 
 _ERRORS_HEAD = """\
@@ -126,7 +137,9 @@ def _settings_table() -> str:
     rows = []
     for key in KEYS:
         default = list(key.default) if isinstance(key.default, tuple) else key.default
-        rows.append(f"| `{key.name}` | `{key.variable}` | `{default!r}` | {key.meaning} |\n")
+        trust = "yes" if key.needs_trust else "no"
+        cells = (f"`{key.name}`", f"`{key.variable}`", f"`{default!r}`", trust, key.meaning)
+        rows.append(f"| {' | '.join(cells)} |\n")
     return _SETTINGS_HEAD + "".join(rows)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +18,10 @@ settings.register_profile("spanwise", deadline=None)  # a loaded machine fails n
 settings.load_profile("spanwise")
 
 os.environ["SPANWISE_CONFIG"] = "none"  # what is set on this machine steers no test
+_user_folder = tempfile.mkdtemp(prefix="spanwise-user-")
+atexit.register(shutil.rmtree, _user_folder, ignore_errors=True)
+for _name in ("XDG_CONFIG_HOME", "APPDATA"):
+    os.environ[_name] = _user_folder  # nor what is trusted, and no test adds to it
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # nor do its keys
 
 GoldenCheck = Callable[[str, object], None]

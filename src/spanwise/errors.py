@@ -6,7 +6,7 @@
     ├── OptionError            an option, argument or id is not usable (has `faults`)
     │   ├── FilterError        a filter names an unknown field or a wrong type
     │   ├── PackError          a pack cannot be read, or its file is not usable
-    │   └── QueryError         a question is empty or holds nothing to search for
+    │   └── QueryError         a question is empty, too long or holds nothing to search for
     ├── DocumentError          a document cannot be taken in (has `source` and `code`)
     │   ├── ParseError         its bytes cannot be read as text
     │   ├── FetchError         it cannot be fetched or opened
@@ -21,8 +21,10 @@
     └── StoreError             the knowledge base itself
         ├── FormatError        made by another version, or not a knowledge base
         ├── EmbedderMismatchError   its vectors were made by another embedder
+        ├── UntrustedAddressError   it names a server that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
         └── StoreBusyError     another process holds the write lock for too long
+            └── StoreChangedError   it changed during a read without locks
 
 A message says what happened, the value seen and what to do.
 """
@@ -52,9 +54,11 @@ __all__ = [
     "QueryError",
     "SpanwiseError",
     "StoreBusyError",
+    "StoreChangedError",
     "StoreError",
     "StoreFullError",
     "ThreadNotFoundError",
+    "UntrustedAddressError",
 ]
 
 DocumentErrorCode = Literal[
@@ -65,7 +69,7 @@ DocumentErrorCode = Literal[
     "unsupported",  # a known format that no parser reads
     "encrypted",  # needs a password
     "corrupt",  # damaged beyond saving
-    "too_large",  # over a size limit, before or after unpacking
+    "too_large",  # over a size limit, before or after unpacking, or memory ran out
     "timeout",  # the parser took too long and was stopped
     "crashed",  # the parser died or ran out of memory
     "unreadable",  # the file or folder cannot be opened
@@ -106,7 +110,7 @@ class PackError(OptionError):
 
 
 class QueryError(OptionError):
-    """A question is empty or holds nothing to search for."""
+    """A question is empty, too long or holds nothing to search for."""
 
 
 class DocumentError(SpanwiseError):
@@ -201,9 +205,25 @@ class EmbedderMismatchError(StoreError):
     """The vectors of the knowledge base were made by another embedder."""
 
 
+class UntrustedAddressError(StoreError):
+    """The knowledge base names a server that this user has not approved; nothing was sent to it.
+
+    Attributes:
+        address: Scheme, host and port of the server, as `spanwise config trust` takes them.
+    """
+
+    def __init__(self, message: str, *, address: str) -> None:
+        super().__init__(message)
+        self.address = address
+
+
 class StoreFullError(StoreError):
     """The disk is full; nothing of the document in flight was kept."""
 
 
 class StoreBusyError(StoreError):
     """Another process kept the write lock longer than the time to wait."""
+
+
+class StoreChangedError(StoreBusyError):
+    """The knowledge base changed while a process without write access read it; read it again."""

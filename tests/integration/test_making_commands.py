@@ -106,6 +106,7 @@ def test_a_model_that_is_set_serves_where_none_is_named(
         f'[llm]\nmodel = "compatible:scripted@{server.url}"\n'
         '[context]\ntitle_guidance = "Name the ship."\n'
     )
+    assert main(["config", "trust"]) == 0
     assert main(["add", "in", "--headers"]) == 0
     assert sum("Name the ship." in one.instructions for one in server.received) == 1
     (folder / "in" / "b.md").write_text("# B\n\nText.")

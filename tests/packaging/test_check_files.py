@@ -21,15 +21,15 @@ def check_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_a_source_of_more_than_500_lines_is_named(
+def test_a_source_of_more_than_800_lines_is_named(
     check_files: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 501)
-    (tmp_path / "src" / "short.py").write_text("x = 1\n" * 500)
+    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 801)
+    (tmp_path / "src" / "short.py").write_text("x = 1\n" * 800)
     assert check_files.main() == 1
     said = capsys.readouterr().out
-    assert said == "src/long.py:501: longer than 500 lines; split it by concept\n"
+    assert said == "src/long.py:801: longer than 800 lines; split it by concept\n"
 
 
 @pytest.mark.parametrize("path", ["home/someone", "root/x", "work/x", "Users/x"])

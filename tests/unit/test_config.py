@@ -32,6 +32,11 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def trusted(path: Path, text: str) -> Path:
+    config.approve_file(write(path, text))
+    return path
+
+
 def found(name: str) -> config.Setting:
     return next(one for one in config.read_settings() if one.name == name)
 
@@ -94,7 +99,7 @@ def test_a_path_in_a_file_starts_at_its_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / ".git").mkdir()
-    write(folder / "spanwise.toml", "kb = 'kept/reports.kb'")
+    trusted(folder / "spanwise.toml", "kb = 'kept/reports.kb'")
     (folder / "sub").mkdir()
     monkeypatch.chdir(folder / "sub")
     assert config.knowledge_base_path() == folder / "kept" / "reports.kb"
@@ -188,7 +193,7 @@ def test_a_variable_that_is_not_usable_is_named(
 
 
 def test_limits_are_those_that_are_set(folder: Path) -> None:
-    write(folder / "spanwise.toml", "[parse]\nmax_pages = 9\n[fetch]\nmax_bytes = 8\n")
+    trusted(folder / "spanwise.toml", "[parse]\nmax_pages = 9\n[fetch]\nmax_bytes = 8\n")
     assert config.parse_options(timeout_seconds=5) == ParseOptions(max_pages=9, timeout_seconds=5)
     wanted = FetchOptions(max_bytes=8, allow_private=True)
     assert config.fetch_options(allow_private=True) == wanted
@@ -218,7 +223,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    write(folder / "spanwise.toml", 'kb = "~/reports.kb"\n')
+    trusted(folder / "spanwise.toml", 'kb = "~/reports.kb"\n')
     assert found("kb").value == str(tmp_path / "reports.kb")
     write(folder / "spanwise.toml", 'kb = "~nobody-of-that-name/reports.kb"\n')
     with pytest.raises(OptionError, match=r"toml:1: kb is .*write the whole path"):
@@ -261,33 +266,6 @@ def test_a_folder_above_that_cannot_be_looked_into_has_no_file(
         (folder / "closed").chmod(0o755)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no owners by number")
-def test_a_file_above_that_another_user_owns_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It could send documents into a knowledge base of that user."""
-    (folder / ".git").mkdir()
-    path = write(folder / "spanwise.toml", "kb = 'theirs.kb'\n")
-    (folder / "mine").mkdir()
-    monkeypatch.chdir(folder / "mine")
-    assert found("kb").value == str(folder / "theirs.kb")
-    real_stat = Path.stat
-
-    def of_another(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
-        said = real_stat(self, follow_symlinks=follow_symlinks)
-        owner = 4_294_967_000 if self == path else said.st_uid
-        return os.stat_result((*said[:4], owner, *said[5:10]))
-
-    monkeypatch.setattr(Path, "stat", of_another)
-    with pytest.raises(OptionError, match="belongs to another user"):
-        config.read_settings()
-    monkeypatch.setenv("SPANWISE_CONFIG", str(path))
-    assert found("kb").value == str(folder / "theirs.kb")
-    monkeypatch.delenv("SPANWISE_CONFIG")
-    monkeypatch.chdir(folder)
-    assert found("kb").value == str(folder / "theirs.kb"), "whoever goes there trusts it"
-
-
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_a_number_is_finite(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     write(folder / "spanwise.toml", f"[parse]\ntimeout_seconds = {value}\n")
@@ -302,7 +280,7 @@ def test_a_number_is_finite(folder: Path, monkeypatch: pytest.MonkeyPatch, value
 def test_how_models_are_called_is_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.model_options() == ModelOptions()
     text = '[llm]\nconcurrency = 4\nmax_cost = 0.5\nfallback = "ollama:a"\n'
-    write(folder / "spanwise.toml", text)
+    trusted(folder / "spanwise.toml", text)
     monkeypatch.setenv("SPANWISE_LLM_REQUESTS_PER_MINUTE", "30")
     options = config.model_options(retries=2, max_cost=None)
     assert options == ModelOptions(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spanwise.testing.store_threads import make_turn
 from spanwise.types import Answer, AnswerCitation, Chunk, Citation, Thread, ThreadInfo, Turn, Usage
-from spanwise.types.plain import from_plain, to_plain
+from spanwise.types.plain import from_plain, shown, to_plain
 
 texts = st.text(st.characters(), max_size=8)
 counts = st.integers(0, 1 << 40)
@@ -100,7 +100,7 @@ def test_what_is_of_another_kind_is_refused(fields: object, message: str) -> Non
 
 
 def test_a_long_value_is_shown_in_part() -> None:
-    with pytest.raises(ValueError, match=r"Usage\.calls is 'x{79}, and must be int") as raised:
+    with pytest.raises(ValueError, match=r"Usage\.calls is 'x+\.\.\.x+', and must") as raised:
         from_plain(Usage, {"calls": "x" * 10_000})
     assert len(str(raised.value)) < 200
 
@@ -109,3 +109,13 @@ def test_what_json_cannot_say_is_refused() -> None:
     with pytest.raises(TypeError, match="no form in JSON"):
         to_plain({"a": object()})
     assert math.isinf(from_plain(Usage, {"seconds": math.inf}).seconds)
+
+
+def test_a_value_without_a_repr_is_shown_by_its_kind() -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    assert shown(10**5000) == "a number"
+    assert shown(Silent()) == "a value of type Silent"
+    assert shown("text") == "'text'"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spanwise.core.text.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
 from spanwise.models.prompts.queries import TASK, Asked, write
+from spanwise.search.question_limits import check_question
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def write_queries(
         DocumentNotFoundError: If the scope names a document that does not exist.
         ModelKeyError: If there is no key for the model, or it is refused.
     """
-    if not isinstance(question, str) or not words(question):
-        raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
+    if not words(check_question(question)):
+        raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
     asked = Asked(
         question=question,
         options=options,

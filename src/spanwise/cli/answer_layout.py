@@ -37,13 +37,13 @@ class AnswerText:
         """Write a piece at once."""
         for part in _PART.findall(clean(piece)):
             if part == "\n":
-                self._page.stream.write("\n")
+                self._page.write("\n")
                 self._column, self._space = 0, ""
             elif part.isspace():
                 self._space = " " if self._column else ""
             else:
                 self._word(part)
-        self._page.stream.flush()
+        self._page.flush()
 
     def end(self) -> None:
         """End the last line."""
@@ -54,10 +54,10 @@ class AnswerText:
     def _word(self, word: str) -> None:
         width = columns(word)
         if self._column and self._column + len(self._space) + width > self._page.width:
-            self._page.stream.write("\n")
+            self._page.write("\n")
             self._column, self._space = 0, ""
         painted = _FAILED.sub(lambda found: self._page.paint(found.group(), "red"), word)
-        self._page.stream.write(self._space + painted)
+        self._page.write(self._space + painted)
         self._column += len(self._space) + width
         self._space = ""
 
@@ -93,7 +93,7 @@ _LEAST_TITLE = 20
 
 def written_moment(moment: str) -> str:
     """Return a time in ISO 8601 as people write it, to the minute, UTC."""
-    return moment[:16].replace("T", " ")
+    return one_line(moment[:16].replace("T", " "))
 
 
 def draw_threads(infos: Sequence[ThreadInfo], page: Page) -> None:

@@ -12,7 +12,7 @@ import click
 from spanwise.cli.arguments import json_option
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, clean
+from spanwise.cli.layout import Page, write_text
 
 if TYPE_CHECKING:
     from spanwise.types import ExcerptResult, SearchResult
@@ -62,7 +62,7 @@ def write_answer(
         fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
         write_json({**fields, **beside}, sys.stdout)
     elif context:
-        sys.stdout.write((clean(result.context) if sys.stdout.isatty() else result.context) + "\n")
+        write_text(result.context + "\n", sys.stdout)
     else:
         draw(result, Page())
     return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from spanwise.cli.layout import clean
 from spanwise.config import knowledge_base_path
 from spanwise.errors import SpanwiseError
 from spanwise.types import Scalar
@@ -96,7 +97,10 @@ def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> 
 
 
 def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the ids that begin so, for the completion of a shell; none if they cannot be read."""
+    """Return the ids that begin so, for the completion of a shell; none if they cannot be read.
+
+    Ids with characters that could steer the terminal are left out.
+    """
     from spanwise.knowledge_base import KnowledgeBase
 
     try:
@@ -105,7 +109,8 @@ def complete_document_ids(context: click.Context, _: click.Parameter, incomplete
             records = knowledge_base.list()
     except SpanwiseError:
         return []
-    return [record.id for record in records if record.id.startswith(incomplete)]
+    found = (record.id for record in records if record.id.startswith(incomplete))
+    return [one for one in found if clean(one) == one]
 
 
 def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:

@@ -126,7 +126,7 @@ class Chat:
             self._page.line()
             self._page.message("failed: ", str(error), "red")
         self._page.line()
-        self._page.stream.flush()
+        self._page.flush()
 
 
 def _typed() -> Iterator[str]:

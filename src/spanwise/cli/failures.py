@@ -25,6 +25,7 @@ class ExitCode(IntEnum):
     NOTHING_FOUND = 4
     INTERRUPTED = 130
     BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 MEANINGS = {
@@ -35,6 +36,7 @@ MEANINGS = {
     ExitCode.NOTHING_FOUND: "nothing was found; or `locate` found a text edited or gone",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C; what was acknowledged stays",
     ExitCode.BROKEN_PIPE: "the reader of the output went away",
+    ExitCode.TERMINATED: "ended by SIGTERM; what was acknowledged stays",
 }
 """One line a code, for help and documentation."""
 
@@ -44,6 +46,13 @@ _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with what stays of the work said in the message."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM, with what stays of the work said in the message.
+
+    It is no KeyboardInterrupt: a conversation goes on after Ctrl-C, and ends here.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,19 @@ def _of_usage(error: click.ClickException) -> Failure:
     return Failure(code="usage", message=message, exit_code=ExitCode.USAGE)
 
 
+def _of_signal(error: BaseException) -> Failure | None:
+    """Return what is said about Ctrl-C and SIGTERM; None for any other error."""
+    # A signal that comes while Python 3.11 makes a class is wrapped in a RuntimeError.
+    for found in (error, error.__cause__):
+        if isinstance(found, KeyboardInterrupt):
+            message = (str(error) if isinstance(error, Interrupted) else "") or "interrupted"
+            return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
+        if isinstance(found, Terminated):
+            message = (str(error) if isinstance(error, Terminated) else "") or "ended by SIGTERM"
+            return Failure(code="terminated", message=message, exit_code=ExitCode.TERMINATED)
+    return None
+
+
 def describe_failure(error: BaseException) -> Failure:
     """Return what is said about an error that ends the command."""
     if isinstance(error, SpanwiseError):
@@ -99,10 +121,9 @@ def describe_failure(error: BaseException) -> Failure:
         )
     if isinstance(error, click.ClickException):
         return _of_usage(error)
-    # A signal that comes while Python 3.11 makes a class is wrapped in a RuntimeError.
-    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
-        message = (str(error) if isinstance(error, Interrupted) else "") or "interrupted"
-        return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
+    ended = _of_signal(error)
+    if ended is not None:
+        return ended
     if isinstance(error, MemoryError):
         return Failure(
             code="memory",

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import click
 
-from spanwise.cli.failures import Interrupted
+from spanwise.cli.failures import Interrupted, Terminated
 from spanwise.cli.layout import STATUSES, Page, count, duration
 from spanwise.cli.progress import IngestBar
 from spanwise.cli.usage import usage_words
+from spanwise.types import Durability
 
 if TYPE_CHECKING:
     from spanwise.types import IngestReport
@@ -75,6 +76,14 @@ def ingest_options(command: _Command) -> _Command:
             help="Who reads pages that are pictures of text: rapidocr, tesseract (with languages: "
             "tesseract:deu+eng), auto for the first of them that is installed, or off.",
         ),
+        click.option(
+            "--durability",
+            type=click.Choice(get_args(Durability)),
+            default="full",
+            show_default=True,
+            help="full: a document that is reported survives a power failure; fast: the operating "
+            "system writes it within seconds.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -112,20 +121,26 @@ def target(
 
 @contextmanager
 def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
-    """Open a progress bar; after Ctrl-C, say what stays.
+    """Open a progress bar; after Ctrl-C or SIGTERM, say what stays.
 
     Raises:
         Interrupted: In place of KeyboardInterrupt.
+        Terminated: The same one with a message.
     """
     with IngestBar(quiet=quiet) as bar:
         try:
             yield bar
-        except KeyboardInterrupt as interruption:
-            raise Interrupted(
-                f"interrupted: {count(bar.acknowledged, 'document')} of this run "
+        except (KeyboardInterrupt, Terminated) as ending:
+            kind: type[Interrupted | Terminated] = Interrupted
+            said = "interrupted"
+            if isinstance(ending, Terminated):
+                kind = Terminated
+                said = "ended by SIGTERM"
+            raise kind(
+                f"{said}: {count(bar.acknowledged, 'document')} of this run "
                 f"{'is' if bar.acknowledged == 1 else 'are'} in {path} and stay there; "
                 "run the same command again to go on"
-            ) from interruption
+            ) from ending
 
 
 def draw_failures(report: IngestReport) -> None:

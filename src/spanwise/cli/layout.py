@@ -1,4 +1,8 @@
-"""How things look on a terminal: width, wrapping, colour, bars. Text of documents is only data."""
+"""How things look on a terminal: width, wrapping, colour, bars. Text of documents is only data.
+
+`Page.write` is the only way from here to a stream: whatever it is given, no control character but
+tab, line feed and the colours of `Page.paint` comes out.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,19 @@ _FULL_LINE = 0.7
 """Part of the longest line of a paragraph that its other lines, but the last, reach in prose."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_NUMBER = "|".join(_STYLES.values())
+_PAINT = re.compile(rf"(\x1b\[(?:0|(?:{_NUMBER})(?:;(?:{_NUMBER}))*)m)")
+"""What `Page.paint` puts around a text."""
 
 
 def clean(text: str) -> str:
     """Return a text that cannot steer a terminal: control characters but tab and line feed go."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\f", "\n"))
+
+
+def write_text(text: str, stream: TextIO) -> None:
+    """Write a text as it is, for programs, and clean where the stream is a terminal."""
+    stream.write(clean(text) if stream.isatty() else text)
 
 
 def one_line(text: str) -> str:
@@ -112,10 +124,10 @@ class Page:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Write to a stream, standard output by default; 80 columns where it is no terminal."""
-        self.stream = sys.stdout if stream is None else stream
+        self._stream = sys.stdout if stream is None else stream
         self.width = min(shutil.get_terminal_size((80, 24)).columns, _MAX_WIDTH)
-        self._coloured = self.stream.isatty() and wants_colour()
-        encoding = (self.stream.encoding or "").lower().replace("-", "")
+        self._coloured = self._stream.isatty() and wants_colour()
+        encoding = (self._stream.encoding or "").lower().replace("-", "")
         self.is_unicode = encoding.startswith("utf")
 
     def paint(self, text: str, *styles: str) -> str:
@@ -124,9 +136,20 @@ class Page:
             return text
         return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
 
+    def write(self, text: str) -> None:
+        """Write a text that may be painted in parts; nothing else in it steers the terminal."""
+        parts = _PAINT.split(text) if self._coloured else [text]
+        self._stream.write(
+            "".join(part if at % 2 else clean(part) for at, part in enumerate(parts))
+        )
+
+    def flush(self) -> None:
+        """Write what the stream still holds back."""
+        self._stream.flush()
+
     def line(self, text: str = "") -> None:
-        """Write one line as it is."""
-        self.stream.write(text + "\n")
+        """Write one line."""
+        self.write(text + "\n")
 
     def wrapped(self, text: str, *styles: str, indent: str = "", hang: str = "") -> None:
         """Write a text of one paragraph, wrapped at the width; further lines hang below the first.
@@ -143,7 +166,7 @@ class Page:
     def message(self, label: str, text: str, *styles: str) -> None:
         """Write a message behind a painted label: one line, folded only on a terminal."""
         lines = [label + one_line(text)]
-        if self.stream.isatty():
+        if self._stream.isatty():
             lines = textwrap.wrap(
                 lines[0], self.width, break_long_words=False, break_on_hyphens=False
             )
@@ -171,7 +194,7 @@ class Page:
 
     def facts(self, rows: Iterable[tuple[str, str]]) -> None:
         """Write names and values in two columns."""
-        pairs = [(name, one_line(value)) for name, value in rows]
+        pairs = [(one_line(name), one_line(value)) for name, value in rows]
         column = max((len(name) for name, _ in pairs), default=0) + 2
         for name, value in pairs:
             first, *others = self._fold(value, " " * column) or [" " * column]

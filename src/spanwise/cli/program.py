@@ -34,12 +34,18 @@ from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
 from spanwise.cli.commands.threads import threads
 from spanwise.cli.commands.tune import tune
-from spanwise.cli.failures import ExitCode, Failure, describe_failure
+from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.settings import command_defaults
+from spanwise.cli.settings import command_defaults, untrusted_warning
 from spanwise.cli.usage_errors import TeachingGroup
-from spanwise.config import COMPLETION_VARIABLE, completion_request, read_settings, wants_traceback
+from spanwise.config import (
+    COMPLETION_VARIABLE,
+    completion_request,
+    read_project_file,
+    read_settings,
+    wants_traceback,
+)
 
 
 class _DrawnWarnings(logging.Handler):
@@ -88,7 +94,15 @@ def cli(context: click.Context) -> ExitCode:
         click.echo(context.get_help())
     else:
         context.default_map = command_defaults(read_settings())
+        if context.invoked_subcommand != config.name:  # which says it by itself
+            _warn_of_untrusted_settings()
     return ExitCode.OK
+
+
+def _warn_of_untrusted_settings() -> None:
+    warning = untrusted_warning(read_project_file())
+    if warning:
+        Page(sys.stderr).message("warning: ", warning, "yellow")
 
 
 for _command in (
@@ -122,8 +136,8 @@ def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
 
     Args:
         arguments: What follows the program's name.
-        listen: Called when an interruption can be reported; raises KeyboardInterrupt for one that
-            came before.
+        listen: Called when a signal can be reported; raises KeyboardInterrupt or `Terminated` for
+            one that came before.
     """
     sys.stdout = _prepared(sys.stdout)
     sys.stderr = _prepared(sys.stderr)
@@ -134,7 +148,7 @@ def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _after_broken_pipe()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, Terminated) as error:
         if wants_traceback() and describe_failure(error).code == "internal":
             raise
         return _report(error, as_json=_wants_json(arguments))

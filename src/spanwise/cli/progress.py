@@ -146,7 +146,7 @@ def _new_progress() -> Progress:
     return Progress(
         BarColumn(bar_width=14),
         TaskProgressColumn(),
-        TextColumn("{task.fields[said]}"),
+        TextColumn("{task.fields[said]}", markup=False),
         console=Console(stderr=True, no_color=not wants_colour()),
         transient=True,
     )

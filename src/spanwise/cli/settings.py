@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.config import Setting, Value
+    from spanwise.config import ProjectFile, Setting, Value
 
 
 _OPTIONS = {
@@ -23,6 +23,7 @@ _OPTIONS = {
     "excerpts.excerpt_tokens": {"excerpts": "excerpt_tokens"},
     "add.include": {"add": "include", "sync": "include"},
     "add.exclude": {"add": "exclude", "sync": "exclude"},
+    "add.durability": {"add": "durability", "sync": "durability"},
     "rerank.model": dict.fromkeys(("search", "explain", "excerpts", "ask"), "rerank"),
     "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
     "parse.parser": {"add": "parser", "sync": "parser"},
@@ -48,6 +49,17 @@ def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]
         for command, parameter in _OPTIONS.get(one.name, {}).items():
             defaults.setdefault(command, {})[parameter] = one.value
     return defaults
+
+
+def untrusted_warning(project: ProjectFile | None) -> str:
+    """Return what is said of a project file whose settings do not all count; else nothing."""
+    if project is None or not project.ignored:
+        return ""
+    names = ", ".join(one.name for one in project.ignored)
+    return (
+        f"{project.path} is not trusted, so what it sets for {names} does not count; read it, then "
+        "run `spanwise config trust`"
+    )
 
 
 def making_keywords(path: Path) -> MakingKeywords:

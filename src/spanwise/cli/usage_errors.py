@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from spanwise.cli.failures import MEANINGS, ExitCode
+from spanwise.cli.layout import clean
 
 _HELP_WIDTH = 80
 
@@ -42,6 +43,10 @@ class TeachingCommand(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
         self.exit_codes = tuple(exit_codes)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help; the defaults that it shows may come from a file of somebody else."""
+        return clean(super().get_help(ctx))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the exit codes."""

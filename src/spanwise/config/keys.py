@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from spanwise.errors import OptionError
 from spanwise.options import (
@@ -18,6 +18,7 @@ from spanwise.options import (
     SearchOptions,
     SegmentOptions,
 )
+from spanwise.types import Durability
 
 Value = str | int | float | tuple[str, ...]
 
@@ -32,6 +33,12 @@ class Key:
     meaning: str
     check: Callable[[Any], object] = str
     """Raises OptionError for a value out of range."""
+    needs_trust: bool = True
+    """Whether a project file can set it only after the user has approved the file.
+
+    False for what can neither send data anywhere, load or write a file, speak to a model, spend
+    money nor raise a limit that protects the user.
+    """
 
     @property
     def variable(self) -> str:
@@ -51,8 +58,10 @@ def _limits(
     name: str,
     options: type[ParseOptions | FetchOptions | ModelOptions | ContextOptions],
     meanings: Mapping[str, str],
+    *,
+    harmless: Collection[str] = (),
 ) -> list[Key]:
-    """Return a key for each limit."""
+    """Return a key for each limit; those in `harmless` need no trust."""
 
     def check(field: str, value: Value) -> object:
         given: dict[str, Any] = {field: value}  # its kind is that of the default: checked before
@@ -64,6 +73,7 @@ def _limits(
             default=_NO_LIMIT[field] if field in _NO_LIMIT else getattr(options(), field),
             meaning=meaning,
             check=partial(check, field),
+            needs_trust=field not in harmless,
         )
         for field, meaning in meanings.items()
     ]
@@ -72,6 +82,12 @@ def _limits(
 def _named_folder(value: str) -> object:
     if not value.strip() or "\0" in value:
         raise OptionError("name a folder, or leave it out")
+    return value
+
+
+def _durability(value: str) -> object:
+    if value not in get_args(Durability):
+        raise OptionError(f"it must be one of {', '.join(get_args(Durability))}")
     return value
 
 
@@ -87,17 +103,20 @@ KEYS: tuple[Key, ...] = (
         default=SearchOptions().budget_tokens,
         meaning="Tokens of all segments together, of `search` and `explain`.",
         check=lambda value: SearchOptions(budget_tokens=value),
+        needs_trust=False,
     ),
     Key(
         name="search.preset",
         default="balanced",
         meaning=f"One of {', '.join(METHOD_PRESETS['exact'])}; of `excerpts` too.",
         check=SegmentOptions.preset,
+        needs_trust=False,
     ),
     Key(
         name="search.tokenizer",
         default="",
         meaning="Whose tokens are counted, of `excerpts` too; empty for the knowledge base's.",
+        needs_trust=False,
     ),
     Key(
         name="search.tuning",
@@ -110,19 +129,27 @@ KEYS: tuple[Key, ...] = (
         default=ExcerptOptions().excerpts,
         meaning="How many texts `excerpts` gives, at most.",
         check=lambda value: ExcerptOptions(excerpts=value),
+        needs_trust=False,
     ),
     Key(
         name="excerpts.excerpt_tokens",
         default=ExcerptOptions().excerpt_tokens,
         meaning="Tokens of each of them.",
         check=lambda value: ExcerptOptions(excerpt_tokens=value),
+        needs_trust=False,
     ),
     Key(
         name="add.include",
         default=(),
         meaning="Patterns of files that `add` and `sync` take from folders; empty for all.",
+        needs_trust=False,
     ),
-    Key(name="add.exclude", default=(), meaning="Patterns of files that they leave out."),
+    Key(
+        name="add.exclude",
+        default=(),
+        meaning="Patterns of files that they leave out.",
+        needs_trust=False,
+    ),
     Key(
         name="add.embedder",
         default="auto",
@@ -132,12 +159,19 @@ KEYS: tuple[Key, ...] = (
         name="add.tokenizer",
         default="o200k_base",
         meaning="Tokenizer of a new knowledge base.",
+        needs_trust=False,
     ),
     Key(
         name="add.packs",
         default=(),
         meaning="Packs of a new knowledge base: names, or files, in a file from the folder of that "
         'file; empty for those that come with Spanwise, "none" for none.',
+    ),
+    Key(
+        name="add.durability",
+        default="full",
+        meaning="Whether what `add` and `sync` report survives a power failure: full or fast.",
+        check=_durability,
     ),
     Key(
         name="llm.model",
@@ -160,6 +194,13 @@ KEYS: tuple[Key, ...] = (
             "tokens_per_minute": "Most tokens of input and output in a minute; 0 for no limit.",
             "max_cost": "US dollars that one operation may cost; 0.0 for no limit.",
         },
+        harmless=(
+            "concurrency",
+            "timeout_seconds",
+            "retries",
+            "requests_per_minute",
+            "tokens_per_minute",
+        ),
     ),
     *_limits(
         "context",
@@ -187,9 +228,12 @@ KEYS: tuple[Key, ...] = (
             "max_file_bytes": "Largest file that is read.",
             "max_unpacked_bytes": "Largest sum of what an archive format holds.",
             "max_memory_bytes": "Most memory of the process that reads a file.",
-            "max_text_bytes": "Most text of a file.",
+            "max_text_bytes": "Most text of a document.",
+            "max_total_text_bytes": "Most text of all documents in one archive, mailbox or e-mail.",
+            "max_expansion": "How many times its size a source may expand to, beyond 20 MB.",
             "max_pages": "Most pages of a file.",
             "max_members": "Most members of an archive, mailbox or e-mail.",
+            "max_attachments": "Most attachments of an e-mail.",
             "max_container_bytes": "Largest sum of what they unpack to.",
             "max_nesting": "Most containers that are opened one inside another.",
             "parser": "Who reads documents: spanwise, or a registered parser such as docling.",

@@ -4,12 +4,12 @@ Rules:
     Precedence: argument, then environment, then the file of the project, then the file of the
     user, then default. An empty variable counts as not given.
     The file of the project is the nearest `spanwise.toml` from the working folder up to the root
-    of its repository; without a repository, that of the working folder alone. One above the working
-    folder that another user owns is refused. The file of the user lies in the folder for
-    configuration. `SPANWISE_CONFIG` names one file in place of both, or "none".
+    of its repository; without a repository, that of the working folder alone. Until the user has
+    approved it, only its settings that need no trust count. The file of the user lies in the folder
+    for configuration. `SPANWISE_CONFIG` names one file in place of both, or "none".
     Every key of a file is known, or it is an error that names the line. Secrets are in no file.
     Only the command line asks for settings: a library whose results changed with the working
-    folder would surprise.
+    folder would surprise. The library does ask the trust store, which can only forbid.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spanwise.config.keys import KEYS, Key, Value
+from spanwise.config.trust import TrustStore, parse_origins
 from spanwise.errors import OptionError
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
 
 COMPLETION_VARIABLE = "_SPANWISE_COMPLETE"
 """How a shell asks for the completion of a command line."""
 FILE_NAME = "spanwise.toml"
+_ADDRESSES = "SPANWISE_TRUSTED_ADDRESSES"
 
 _SECRETS = re.compile("key|token|secret|password|credential", re.IGNORECASE)
 _KINDS = {str: "a text", int: "a whole number", float: "a finite number", tuple: "a list of texts"}
@@ -52,6 +54,17 @@ class Setting:
 _BY_NAME = {key.name: key for key in KEYS}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFile:
+    """The file of the project, and whether it counts."""
+
+    path: Path
+    is_trusted: bool
+    """Whether the user has approved it as it is now."""
+    ignored: tuple[Setting, ...]
+    """Settings that would count if it were trusted."""
+
+
 def read_settings() -> tuple[Setting, ...]:
     """Return every setting in the order of `KEYS`, without arguments.
 
@@ -59,18 +72,41 @@ def read_settings() -> tuple[Setting, ...]:
         OptionError: If a file cannot be read, or a key or a value in it or in a variable is not
             usable.
     """
-    found: dict[str, Setting] = {}
-    for path in settings_files():
-        for one in _read_file(path):
-            found.setdefault(one.name, one)
-    for key in KEYS:
-        given = os.environ.get(key.variable)
-        if given:
-            found[key.name] = _from_environment(key, given)
+    found, _ = _read_all()
     return tuple(
         found.get(key.name) or Setting(name=key.name, value=key.default, origin="default")
         for key in KEYS
     )
+
+
+def read_project_file() -> ProjectFile | None:
+    """Return the file of the project with what it would set; None where there is none.
+
+    Raises:
+        OptionError: As `read_settings`.
+    """
+    return _read_all()[1]
+
+
+def _read_all() -> tuple[dict[str, Setting], ProjectFile | None]:
+    """Return the settings that are set, by name, and the file of the project."""
+    found: dict[str, Setting] = {}
+    for key in KEYS:
+        given = os.environ.get(key.variable)
+        if given:
+            found[key.name] = _from_environment(key, given)
+    project = None
+    for path, needs_trust in _sources():
+        content = _content(path)
+        settings = [one for one in _read_file(path, content) if one.name not in found]
+        ignored: list[Setting] = []
+        if needs_trust:
+            is_trusted = trust_store().has_file(path, content)
+            if not is_trusted:
+                ignored = [one for one in settings if _BY_NAME[one.name].needs_trust]
+            project = ProjectFile(path=path, is_trusted=is_trusted, ignored=tuple(ignored))
+        found |= {one.name: one for one in settings if one not in ignored}
+    return found, project
 
 
 def setting(name: str) -> Value:
@@ -86,8 +122,16 @@ def settings_files() -> list[Path]:
     """Return the files that are read, the one that counts first; none where there is none.
 
     Raises:
-        OptionError: If `SPANWISE_CONFIG` names a file that is not there, or another user owns the
-            one of the project.
+        OptionError: If `SPANWISE_CONFIG` names a file that is not there.
+    """
+    return [path for path, _ in _sources()]
+
+
+def _sources() -> list[tuple[Path, bool]]:
+    """Return the files that are read, each with whether it needs the user's trust.
+
+    Raises:
+        OptionError: As `settings_files`.
     """
     named = os.environ.get("SPANWISE_CONFIG")
     if named == "none":
@@ -97,9 +141,35 @@ def settings_files() -> list[Path]:
             raise OptionError(
                 f'SPANWISE_CONFIG is {named!r}, which is no file; name one, or "none"'
             )
-        return [Path(named)]
-    files = [path for path in (_project_file(), _user_file()) if path is not None]
-    return list(dict.fromkeys(files))
+        return [(Path(named), False)]
+    project, user = _project_file(), _user_file()
+    files = [] if project is None or project == user else [(project, True)]
+    return files if user is None else [*files, (user, False)]
+
+
+def approve_file(path: Path) -> tuple[Setting, ...]:
+    """Approve a project file as it is now, and return the settings that count from now on.
+
+    Raises:
+        OptionError: If it cannot be read or is not usable, or the approval cannot be recorded.
+    """
+    content = _content(path)
+    settings = tuple(_read_file(path, content))
+    trust_store().add_file(path, content)
+    return settings
+
+
+def trust_store() -> TrustStore:
+    """Return the approvals of the user, and those of the environment.
+
+    Raises:
+        OptionError: If `SPANWISE_TRUSTED_ADDRESSES` holds something else than addresses.
+    """
+    folder = _user_folder()
+    return TrustStore(
+        folder=None if folder is None else folder / "trusted",
+        origins=parse_origins(os.environ.get(_ADDRESSES, ""), variable=_ADDRESSES),
+    )
 
 
 def _is_file(path: Path) -> bool:
@@ -118,66 +188,52 @@ def _is_root(folder: Path) -> bool:
 
 
 def _project_file() -> Path | None:
-    """Return the nearest file up to the root of the repository.
-
-    Raises:
-        OptionError: If it lies above the working folder and belongs to another user.
-    """
+    """Return the nearest file up to the root of the repository."""
     try:
         working = Path.cwd()
     except FileNotFoundError:  # the working folder was removed
         return None
     folders = [working, *working.parents]
     roots = [at for at, folder in enumerate(folders) if _is_root(folder)]
-    for folder in folders[: roots[0] + 1 if roots else 1]:
-        path = folder / FILE_NAME
-        if _is_file(path):
-            if folder != working:
-                _check_owner(path)
-            return path
-    return None
+    paths = (folder / FILE_NAME for folder in folders[: roots[0] + 1 if roots else 1])
+    return next(filter(_is_file, paths), None)
 
 
-def _check_owner(path: Path) -> None:
-    """Refuse a file that whoever may write to a folder above, such as /tmp, has put there.
+def _user_folder() -> Path | None:
+    """Return our folder in the user's folder for configuration.
 
-    It could name a knowledge base of its owner, into which documents would be copied. The user,
-    the owner of the working folder and the administrator are trusted.
+    One that is relative does not count, as the XDG specification says: it would be another one in
+    each working folder.
     """
-    if sys.platform == "win32":
-        return
-    trusted = (0, os.geteuid(), Path().stat().st_uid)
-    # Of a link and of the file that it leads to: what is relative counts from the link.
-    others = [one for one in (path.lstat().st_uid, path.stat().st_uid) if one not in trusted]
-    if others:
-        raise OptionError(
-            f"{path} belongs to another user (number {others[0]}) and is not read; name it in "
-            'SPANWISE_CONFIG to trust it, or write "none" there'
-        )
+    named = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
+    home = os.environ.get("HOME") or os.environ.get("USERPROFILE") or ""
+    for folder in (Path(named), Path(home, ".config")):
+        if folder.is_absolute():
+            return folder / "spanwise"
+    return None
 
 
 def _user_file() -> Path | None:
     """Return the file in the user's folder for configuration."""
-    named = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME")
-    home = os.environ.get("HOME") or os.environ.get("USERPROFILE")
-    if named:
-        folder = Path(named)
-    elif home:
-        folder = Path(home) / ".config"
-    else:
-        return None
-    path = folder / "spanwise" / FILE_NAME
-    return path if _is_file(path) else None
+    folder = _user_folder()
+    return folder / FILE_NAME if folder is not None and _is_file(folder / FILE_NAME) else None
 
 
-def _read_file(path: Path) -> Iterator[Setting]:
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read: {error}; correct it, or move it away") from error
+
+
+def _read_file(path: Path, content: bytes) -> Iterator[Setting]:
     """Yield the settings of a file."""
     import tomllib  # most command lines find no file
 
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+        text = content.decode("utf-8-sig")  # some editors write a byte order mark
         data = tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"{path} cannot be read: {error}; correct it, or move it away") from error
     for name, value in _flat(data):
         place = f"{path}:{_line_of(name, text)}"

@@ -72,7 +72,7 @@ def knowledge_base_of(
         raise OptionError(
             f"the dataset {dataset.name!r} has no documents; open the knowledge base that has them"
         )
-    base = KnowledgeBase(folder, **options)
+    base = KnowledgeBase(folder, durability="fast", **options)  # it can be made again
     try:
         records = {record.id: record for record in base.list()}
         _check_others(records, dataset)

@@ -17,6 +17,7 @@ from spanwise.filters.checks import check_filter, filter_fields, known_fields, m
 from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
 from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,
+    MAX_FILTER_PARTS,
     And,
     Comparison,
     Exists,
@@ -33,6 +34,7 @@ from spanwise.filters.tree import (
 __all__ = [
     "MAX_FILTER_CHARS",
     "MAX_FILTER_DEPTH",
+    "MAX_FILTER_PARTS",
     "And",
     "Comparison",
     "Exists",

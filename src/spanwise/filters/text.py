@@ -11,11 +11,14 @@ from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,
     PLAIN_NAME,
     RESERVED,
+    And,
     Comparison,
     Exists,
     Filter,
     Membership,
     Operator,
+    Or,
+    joined,
 )
 from spanwise.types import Scalar
 
@@ -95,16 +98,16 @@ class _Parser:
         return tree
 
     def disjunction(self) -> Filter:
-        tree = self.conjunction()
+        parts = [self.conjunction()]
         while self.take("or"):
-            tree = tree | self.conjunction()
-        return tree
+            parts.append(self.conjunction())
+        return joined(Or, parts) if len(parts) > 1 else parts[0]
 
     def conjunction(self) -> Filter:
-        tree = self.unit()
+        parts = [self.unit()]
         while self.take("and"):
-            tree = tree & self.unit()
-        return tree
+            parts.append(self.unit())
+        return joined(And, parts) if len(parts) > 1 else parts[0]
 
     def unit(self) -> Filter:
         self.depth += 1

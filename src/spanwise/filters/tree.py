@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NoReturn, get_args
+from typing import Literal, NoReturn, TypeVar, get_args
 
 from spanwise.errors import FilterError
 from spanwise.types import Scalar
+from spanwise.types.plain import shown
 
 MAX_FILTER_DEPTH = 32
 """Most nodes from the top of a tree to a leaf."""
+MAX_FILTER_PARTS = 10_000
+"""Most parts of one `And` or `Or`."""
+MAX_DIGITS = 400
+"""Most digits of a whole number: the text form reads as many."""
 
 Kind = Literal["text", "number", "boolean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -21,6 +26,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
 RESERVED = frozenset({"and", "or", "not", "in", "exists", "true", "false"})
 """Words of the text form, in small letters; a field of such a name stands in backquotes."""
+_TOO_LARGE = 10**MAX_DIGITS
 PLAIN_NAME = re.compile(r"[\w.-]+")
 """A name that needs no backquotes."""
 
@@ -31,9 +37,9 @@ def kind_of(value: object) -> Kind | None:
         return "boolean"
     if isinstance(value, str):
         return "text"
-    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-        return "number"
-    return None
+    if isinstance(value, int):
+        return "number" if -_TOO_LARGE < value < _TOO_LARGE else None
+    return "number" if isinstance(value, float) and math.isfinite(value) else None
 
 
 def _plain(value: Scalar) -> tuple[Scalar, Kind]:
@@ -46,8 +52,8 @@ def _plain(value: Scalar) -> tuple[Scalar, Kind]:
     if kind == "boolean":
         return value, kind
     raise FilterError(
-        f"a filter compares with {value!r}; give a text, a finite number, True or False "
-        "(dates as ISO 8601 texts)"
+        f"a filter compares with {shown(value)}; give a text, a finite number of at most "
+        f"{MAX_DIGITS} digits, True or False (dates as ISO 8601 texts)"
     )
 
 
@@ -57,10 +63,10 @@ class _Node:
     __slots__ = ()
 
     def __and__(self, other: Filter) -> And:
-        return And(parts=(*_parts_of(self, And), *_parts_of(other, And)))
+        return joined(And, (self, other))
 
     def __or__(self, other: Filter) -> Or:
-        return Or(parts=(*_parts_of(self, Or), *_parts_of(other, Or)))
+        return joined(Or, (self, other))
 
     def __rand__(self, other: object) -> NoReturn:
         _refuse_part(other)  # a node on the left side would have answered itself
@@ -75,7 +81,9 @@ class _Node:
 
 
 def _refuse_part(node: object) -> NoReturn:
-    raise FilterError(f"a filter is combined with {node!r}; put each comparison in parentheses")
+    raise FilterError(
+        f"a filter is combined with {shown(node)}; put each comparison in parentheses"
+    )
 
 
 def _refuse_truth(what: str) -> NoReturn:
@@ -100,11 +108,11 @@ class Comparison(_Node):
         value, kind = _plain(self.value)
         if self.operator not in _OPERATORS:
             raise FilterError(
-                f"unknown operator {self.operator!r}; give one of {', '.join(_OPERATORS)}"
+                f"unknown operator {shown(self.operator)}; give one of {', '.join(_OPERATORS)}"
             )
         if kind == "boolean" and self.operator not in ("=", "!="):
             raise FilterError(
-                f"the field {self.name!r} is put in order with {value!r}; "
+                f"the field {self.name!r} is put in order with {shown(value)}; "
                 "compare true and false by == and != only"
             )
         object.__setattr__(self, "value", value)
@@ -153,6 +161,8 @@ class And(_Node):
     """All parts hold; at least two, none of them an `And`."""
 
     parts: tuple[Filter, ...]
+    depth: int = dataclasses.field(init=False, repr=False, compare=False)
+    """Nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
         _check_parts(self, And)
@@ -166,6 +176,8 @@ class Or(_Node):
     """One part holds or more do; at least two, none of them an `Or`."""
 
     parts: tuple[Filter, ...]
+    depth: int = dataclasses.field(init=False, repr=False, compare=False)
+    """Nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
         _check_parts(self, Or)
@@ -179,14 +191,17 @@ class Not(_Node):
     """The part does not hold."""
 
     part: Filter
+    depth: int = dataclasses.field(init=False, repr=False, compare=False)
+    """Nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
-        _check_depth(checked_filter(self.part))
+        _set_depth(self, 1 + _depth_of(checked_filter(self.part)))
 
     def __str__(self) -> str:
         return f"not ({self.part})"
 
 
+_Combined = TypeVar("_Combined", And, Or)
 Filter = Comparison | Membership | Exists | And | Or | Not
 """A filter: any node of the tree."""
 
@@ -202,9 +217,22 @@ def checked_filter(node: object) -> Filter:
     _refuse_part(node)
 
 
-def _parts_of(node: object, kind: type[And] | type[Or]) -> tuple[Filter, ...]:
-    node = checked_filter(node)
-    return node.parts if isinstance(node, kind) else (node,)
+def joined(kind: type[_Combined], nodes: Sequence[object]) -> _Combined:
+    """Return the nodes combined, the parts of those of the same kind in their place.
+
+    Parts of a node were checked when it was made and are not checked again, so that a chain costs
+    no more than its parts are copied.
+    """
+    parts: list[Filter] = []
+    depth = 0
+    for node in map(checked_filter, nodes):
+        parts += node.parts if isinstance(node, kind) else (node,)
+        depth = max(depth, _depth_of(node) + (not isinstance(node, kind)))
+    made = object.__new__(kind)
+    object.__setattr__(made, "parts", tuple(parts))
+    _check_length(made)
+    _set_depth(made, depth)
+    return made
 
 
 def children(node: Filter) -> tuple[Filter, ...]:
@@ -218,24 +246,34 @@ def _check_parts(node: And | Or, kind: type[And] | type[Or]) -> None:
     object.__setattr__(node, "parts", tuple(node.parts))
     if len(node.parts) < 2 or any(isinstance(checked_filter(part), kind) for part in node.parts):
         raise FilterError(
-            f"{kind.__name__} has the parts {node.parts!r}; give two or more, none of them "
+            f"{kind.__name__} has the parts {shown(node.parts)}; give two or more, none of them "
             f"of type {kind.__name__}: & and | make them so"
         )
-    _check_depth(*node.parts)
+    _check_length(node)
+    _set_depth(node, 1 + max(map(_depth_of, node.parts)))
 
 
-def _check_depth(*nodes: Filter) -> None:
-    level: list[Filter] = list(nodes)
-    for _ in range(MAX_FILTER_DEPTH - 1):
-        level = [child for node in level for child in children(node)]
-        if not level:
-            return
-    raise FilterError(f"the filter is more than {MAX_FILTER_DEPTH} nodes deep; make it flatter")
+def _check_length(node: And | Or) -> None:
+    if len(node.parts) > MAX_FILTER_PARTS:
+        raise FilterError(
+            f"the filter combines {len(node.parts):,} parts; give at most {MAX_FILTER_PARTS:,}, "
+            "or list the values: field(...).is_in([...])"
+        )
+
+
+def _depth_of(node: Filter) -> int:
+    return node.depth if isinstance(node, And | Or | Not) else 1
+
+
+def _set_depth(node: And | Or | Not, depth: int) -> None:
+    if depth > MAX_FILTER_DEPTH:
+        raise FilterError(f"the filter is more than {MAX_FILTER_DEPTH} nodes deep; make it flatter")
+    object.__setattr__(node, "depth", depth)
 
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise FilterError(f"the name of a field is {name!r}; give a text that is not empty")
+        raise FilterError(f"the name of a field is {shown(name)}; give a text that is not empty")
 
 
 def _name_text(name: str) -> str:
@@ -303,7 +341,9 @@ class Field:
 
 def _listed(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
     if isinstance(values, str):
-        raise FilterError(f"a list of values is the text {values!r}; give a list, as [{values!r}]")
+        raise FilterError(
+            f"a list of values is the text {shown(values)}; give a list, as [{shown(values)}]"
+        )
     return tuple(values)
 
 

@@ -1,6 +1,6 @@
 """What an ingest counts: for its report, for the progress, and to know which documents are gone.
 
-What a run does not take in, because an embedder fails or a model would cost too much.
+What a run does not take in: an embedder fails, a model would cost too much, memory runs out.
 
 Rules:
     A document whose text the embedder refuses fails alone.
@@ -12,7 +12,8 @@ Rules:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from spanwise.types import Document, DocumentRecord, DocumentStatus
 
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
+_STORED = ("added", "replaced", "removed")
+
+_GROUP_SECONDS = 0.2  # so that forcing commits to a disk takes a small share of the time
 
 _SET_ASIDE = frozenset(("unsupported", "binary", "empty"))
 """Why a member is no failure: pictures and programs lie beside documents in archives and mails."""
@@ -68,6 +72,13 @@ class IngestCounter:
     )  # fmt: skip
     _failures: list[IngestFailure] = field(default_factory=list)
     _set_aside: dict[str, _SetAside] = field(default_factory=dict)
+    _commit: Callable[[], None] | None = None
+    """Forces to the disk what is stored; None where nothing is."""
+    _waits: bool = False
+    """Whether something that is stored may not be on the disk."""
+    _committed: float = field(default_factory=time.perf_counter)
+    _unsettled: list[IngestProgress] = field(default_factory=list)
+    """What is told once it is on the disk."""
     _found: set[str] = field(default_factory=set)
     """Ids of documents that are there."""
     _unreadable: set[str] = field(default_factory=set)
@@ -110,24 +121,59 @@ class IngestCounter:
             document_id = source.id
         self._ids[outcome].append(document_id)
         self._done += 1
-        if self.on_document is not None:
-            self.on_document(
-                IngestProgress(
-                    documents_done=self._done,
-                    documents_total=self.total,
-                    bytes_done=self._bytes_done,
-                    bytes_total=self.bytes_total,
-                    chunks=self.chunks,
-                    document_id=document_id,
-                    outcome=outcome,
-                )
+        self._unsettled.append(
+            IngestProgress(
+                documents_done=self._done,
+                documents_total=self.total,
+                bytes_done=self._bytes_done,
+                bytes_total=self.bytes_total,
+                chunks=self.chunks,
+                document_id=document_id,
+                outcome=outcome,
             )
+        )
+        if outcome in _STORED and self._commit is not None:
+            self._waits = True
+        if not self._waits or time.perf_counter() - self._committed >= _GROUP_SECONDS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Force to the disk what is stored, and tell of it."""
+        if self._commit is not None and self._waits:
+            self._commit()
+            self._waits = False
+            self._committed = time.perf_counter()
+        told, self._unsettled = self._unsettled, []
+        if self.on_document is not None:
+            for progress in told:
+                self.on_document(progress)
+
+    @contextmanager
+    def telling_after(self, commit: Callable[[], None]) -> Iterator[None]:
+        """Tell of documents once they are on the disk: several of a short time together.
+
+        Args:
+            commit: Forces to the disk what is stored, by an earlier run too.
+        """
+        commit()
+        self._commit = commit
+        try:
+            yield
+        finally:
+            self._settle()
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
-        """Note what cannot be taken in; a member that no parser reads is counted with its like."""
+        """Note what cannot be taken in.
+
+        A member that no parser reads is counted with its like. What is no regular file in a folder
+        is skipped with a warning.
+        """
         if isinstance(source, Source) and source.is_member and error.code in _SET_ASIDE:
             reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
             self._count_aside(source, reason)
+        elif isinstance(source, DocumentError) and error.code == "unsupported":
+            reason = str(error).removeprefix(f"{error.source}: ")
+            self.warnings.append(f"{error.source}: left out: {reason}")
         else:
             self.fail(error)
         self.note(source, "failed")
@@ -235,6 +281,17 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
         f"{location}: not taken in, as its chunks could not be embedded: {error}",
         source=location,
         code="not_embedded",
+    )
+
+
+def out_of_memory(source: Source | DocumentError) -> DocumentError:
+    """Return what keeps a document out that needs more memory than there is."""
+    location = source.location if isinstance(source, Source) else source.source
+    return DocumentError(
+        f"{location}: not taken in, as memory ran out; close other programs, split the document, "
+        "or lower max_text_bytes to refuse documents as large as this one",
+        source=location,
+        code="too_large",
     )
 
 

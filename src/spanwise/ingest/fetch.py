@@ -23,82 +23,28 @@ Rules
     4. No proxy, no cookies, no credentials.
     5. Each address, redirects included, is fetched only if the robots.txt of its server allows it;
        that file is fetched once a `Fetcher`, under the same limits.
-    6. What signs an address, or is secret in it, is sent, and stands in no message.
+    6. A response may be compressed once, with gzip. It is decompressed in bounded pieces, and its
+       size and its ratio of decompressed to received bytes are limited.
+    7. What signs an address, or is secret in it, is sent, and stands in no message.
 """
 
 from __future__ import annotations
 
-import socket
 import ssl
-import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import quote, unquote_to_bytes
 
 import httpcore
 import httpx
 
+from spanwise.config.network_addresses import is_public, resolve
 from spanwise.errors import DocumentErrorCode, FetchError
 from spanwise.ingest.url_signatures import unsigned
 from spanwise.options import FetchOptions
-
-_NAT64 = ip_network("64:ff9b::/96")
-
-
-def resolve(host: str, port: int, *, timeout_seconds: float) -> list[str]:
-    """Return the addresses of a host, in the order of the resolver, each once.
-
-    Raises:
-        OSError: If there are none, or the resolver does not answer in time.
-    """
-    found: list[str] = []
-    failure: list[OSError] = []
-
-    def look_up() -> None:
-        try:
-            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as exc:  # a name that cannot be encoded has no address
-            failure.append(exc if isinstance(exc, OSError) else OSError(str(exc)))
-            return
-        found.extend(dict.fromkeys(str(answer[4][0]) for answer in answers))
-
-    # The resolver takes no time limit, so it is waited for in a thread of its own.
-    thread = threading.Thread(target=look_up, daemon=True)
-    thread.start()
-    thread.join(timeout_seconds)
-    if failure:
-        raise failure[0]
-    if not found:
-        raise TimeoutError("the name service does not answer")
-    return found
-
-
-def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public internet, also where it hides another one.
-
-    Private, loopback, link-local, shared, reserved and multicast addresses do not, nor do IPv6
-    addresses that carry such an IPv4 address inside (mapped, 6to4, Teredo, NAT64).
-    """
-    parsed = ip_address(address.partition("%")[0])
-    inner = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
-    if inner is not None:
-        return is_public(str(inner))
-    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
-
-
-def _embedded(address: IPv6Address) -> IPv4Address | None:
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if address in _NAT64 or int(address) >> 32 == 0:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
-
+from spanwise.parsers.expansion import MAX_RATIO, is_bomb
 
 MAX_ROBOTS_BYTES = 512_000
 """What is read of it; the rest is ignored, as the RFC permits."""
@@ -194,7 +140,13 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HEADERS = {
     "User-Agent": "spanwise",
     "Accept": "text/html, application/pdf, text/markdown, text/plain, */*;q=0.5",
+    "Accept-Encoding": "gzip",
 }
+_GZIP = frozenset({"gzip", "x-gzip"})
+_GZIP_WINDOW = 31
+_PIECE_BYTES = 1 << 16
+_MAX_DIGITS = 18
+"""Digits of a Content-Length that is read as a number."""
 _SECONDS_PER_READ = 10.0
 
 
@@ -246,7 +198,9 @@ class Fetcher:
 
     def _read_robots(self, url: str, place: httpx.URL) -> Robots:
         try:
-            found = _fetch(str(place), options=self._options, check=_unchecked)
+            found = _fetch(
+                str(place), options=self._options, check=_unchecked, head_bytes=MAX_ROBOTS_BYTES
+            )
         except _StatusError as error:
             if 400 <= error.status < 500:
                 return ALLOW_ALL
@@ -255,7 +209,7 @@ class Fetcher:
             if error.code == "refused":  # the server itself: it is not its rules that are missing
                 raise _error(url, "refused", str(error).removeprefix(f"{place}: ")) from error
             raise _unknown_robots(url, error) from error
-        return read_robots(found.data[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
+        return read_robots(found.data.decode("utf-8", "replace"))
 
 
 def _unknown_robots(url: str, error: FetchError) -> FetchError:
@@ -283,8 +237,17 @@ def _unchecked(url: str, current: httpx.URL) -> None:
     """Allow everything."""
 
 
-def _fetch(url: str, *, options: FetchOptions, check: _Check) -> Fetched:
-    """Fetch what is at an address, if the check allows each that it leads to."""
+def _fetch(
+    url: str, *, options: FetchOptions, check: _Check, head_bytes: int | None = None
+) -> Fetched:
+    """Fetch what is at an address, if the check allows each that it leads to.
+
+    Args:
+        url: The address.
+        options: Limits of the fetch.
+        check: Called with each address before it is requested; raises to refuse it.
+        head_bytes: How many bytes of the document are read; None for all, up to `max_bytes`.
+    """
     deadline = time.monotonic() + options.timeout_seconds
     shown = unsigned(url)
     with httpx.Client(
@@ -295,7 +258,9 @@ def _fetch(url: str, *, options: FetchOptions, check: _Check) -> Fetched:
         headers=_HEADERS,
     ) as client:
         try:
-            return _follow(client, url, options=options, deadline=deadline, check=check)
+            return _follow(
+                client, url, options=options, deadline=deadline, check=check, head_bytes=head_bytes
+            )
         except (httpcore.TimeoutException, TimeoutError, _LateError) as exc:
             raise FetchError(
                 f"{shown}: no complete answer within {options.timeout_seconds:g} seconds; "
@@ -318,7 +283,13 @@ class _LateError(Exception):
 
 
 def _follow(
-    client: httpx.Client, url: str, *, options: FetchOptions, deadline: float, check: _Check
+    client: httpx.Client,
+    url: str,
+    *,
+    options: FetchOptions,
+    deadline: float,
+    check: _Check,
+    head_bytes: int | None,
 ) -> Fetched:
     current = httpx.URL(url)
     url = unsigned(url)  # as it is shown
@@ -332,7 +303,11 @@ def _follow(
                 continue
             if not response.is_success:
                 raise _StatusError(url, response.status_code)
-            data = _read_body(url, response, options=options, deadline=deadline)
+            body = _Pieces(url, response, deadline)
+            if head_bytes is None:
+                data = _read_body(url, body, response, options=options)
+            else:
+                data = _read_head(body, head_bytes)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             return Fetched(
                 data=data,
@@ -356,16 +331,15 @@ def _check_url(url: str, current: httpx.URL) -> None:
 
 
 def _read_body(
-    url: str, response: httpx.Response, *, options: FetchOptions, deadline: float
+    url: str, body: Iterable[bytes], response: httpx.Response, *, options: FetchOptions
 ) -> bytes:
     promised = response.headers.get("content-length", "")
+    is_number = promised.isdecimal() and len(promised) <= _MAX_DIGITS
     pieces: list[bytes] = []
-    size = int(promised) if promised.isdecimal() else 0
+    size = int(promised) if is_number else 0
     if size <= options.max_bytes:
         size = 0
-        for piece in response.iter_bytes(1 << 16):
-            if time.monotonic() > deadline:
-                raise _LateError
+        for piece in body:
             size += len(piece)
             if size > options.max_bytes:
                 break
@@ -375,6 +349,85 @@ def _read_body(
             url, "too_large", f"has more than max_bytes={options.max_bytes} bytes; raise that limit"
         )
     return b"".join(pieces)
+
+
+def _read_head(body: Iterable[bytes], count: int) -> bytes:
+    """Return the first bytes of a body; the rest is not read."""
+    head = b""
+    for piece in body:
+        head += piece
+        if len(head) >= count:
+            break
+    return head[:count]
+
+
+class _Pieces:
+    """The body of a response, decompressed in bounded pieces; can be iterated once.
+
+    Raises:
+        FetchError: "network" where the body is encoded in a way that was not asked for, or is
+            damaged; "too_large" where it is a decompression bomb.
+    """
+
+    def __init__(self, url: str, response: httpx.Response, deadline: float) -> None:
+        self._url = url
+        self._response = response
+        self._deadline = deadline
+        named = response.headers.get("content-encoding", "").lower().split(",")
+        self._encodings = [one.strip() for one in named if one.strip() not in ("", "identity")]
+
+    def __iter__(self) -> Iterator[bytes]:
+        if not self._encodings:
+            yield from self._received()
+        elif len(self._encodings) == 1 and self._encodings[0] in _GZIP:
+            yield from self._decompressed()
+        else:
+            found = ", ".join(self._encodings)
+            raise _error(
+                self._url,
+                "network",
+                f"the server encodes its answer as {found[:100]!r}, and only a single gzip is "
+                "accepted; fetch it yourself and add the file",
+            )
+
+    def _received(self) -> Iterator[bytes]:
+        for piece in self._response.iter_raw(_PIECE_BYTES):
+            if time.monotonic() > self._deadline:
+                raise _LateError
+            yield piece
+
+    def _decompressed(self) -> Iterator[bytes]:
+        decoder = zlib.decompressobj(_GZIP_WINDOW)
+        received = size = 0
+        try:
+            for packed in self._received():
+                received += len(packed)
+                rest = packed
+                while rest:
+                    if decoder.eof:  # a gzip file may consist of several, one after the other
+                        decoder = zlib.decompressobj(_GZIP_WINDOW)
+                    piece = decoder.decompress(rest, _PIECE_BYTES)
+                    rest = decoder.unconsumed_tail or decoder.unused_data
+                    size += len(piece)
+                    self._check_ratio(size, received)
+                    yield piece
+            yield decoder.flush()
+        except zlib.error as exc:
+            raise self._damaged(str(exc)) from exc
+        if received and not decoder.eof:
+            raise self._damaged("it is cut off")
+
+    def _check_ratio(self, size: int, received: int) -> None:
+        if is_bomb(size, packed_bytes=received):
+            raise _error(
+                self._url,
+                "too_large",
+                f"decompresses to more than {MAX_RATIO} times the bytes that were received, as no "
+                "ordinary document does; leave it out",
+            )
+
+    def _damaged(self, cause: str) -> FetchError:
+        return _error(self._url, "network", f"its compressed answer is damaged: {cause}; try again")
 
 
 class _Transport(httpx.BaseTransport):

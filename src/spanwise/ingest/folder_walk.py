@@ -24,6 +24,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -32,6 +33,12 @@ from spanwise.errors import FetchError, OptionError
 from spanwise.parsers.formats import CONTAINER_EXTENSIONS
 
 _KNOWLEDGE_BASE_FILE = "truth.db"
+_SPECIAL_KINDS = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
 
 
@@ -65,7 +72,9 @@ def walk(
 
     Symbolic links are followed, but each real file comes once, under its own path where that is
     below the root too, and loops end. What cannot be read (a folder, a link that leads nowhere, a
-    root that does not exist) comes as an error in its place, so that the rest is still taken.
+    root that does not exist) comes as an error in its place, so that the rest is still taken. So
+    does a FIFO, socket or device, or a link to one, with the code "unsupported": opening it could
+    wait for ever.
 
     Args:
         root: Folder or file.
@@ -100,6 +109,11 @@ def walk(
             members_only = not chosen.takes(path)
             yield FoundFile(path=found, document_id=identifier, members_only=members_only)
             last = identifier
+
+
+def special_kind(mode: int) -> str:
+    """Return what a file of this mode is, if it is no regular file, folder or link; else ""."""
+    return next((kind for is_kind, kind in _SPECIAL_KINDS if is_kind(mode)), "")
 
 
 def _is_file(path: Path) -> bool:
@@ -254,6 +268,9 @@ class _Search:
                     folders.append((folder / entry.name, f"{path}/"))
             elif entry.is_file():
                 self._take(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
+            else:
+                with suppress(FileNotFoundError):  # it is gone meanwhile
+                    self._note_special(path, entry.stat(follow_symlinks=False).st_mode)
         return folders
 
     def follow_links(self) -> None:
@@ -270,6 +287,8 @@ class _Search:
                     self._take(path, link, real=os.path.realpath(link))
                 elif stat.S_ISDIR(mode) and not self.choice.leaves_out(path, is_folder=True):
                     self.visit(link, f"{path}/")
+                else:
+                    self._note_special(path, mode)
 
     def _take(self, path: str, file: Path, *, real: str) -> None:
         if self.choice.leaves_out(path, is_folder=False):
@@ -289,6 +308,15 @@ class _Search:
             return
         if isinstance(exc, PermissionError) or self._wants(path):
             self._note(path, exc)
+
+    def _note_special(self, path: str, mode: int) -> None:
+        """Note what is no regular file where a file of its name would be taken."""
+        kind = special_kind(mode)
+        if kind and self._wants(path) and not self.choice.leaves_out(path, is_folder=False):
+            name = name_to_id(str(self.root / path))
+            self.found[path] = FetchError(
+                f"{name}: it is {kind}, no regular file", source=name, code="unsupported"
+            )
 
     def _note(self, path: str, exc: OSError) -> None:
         reason = exc.strerror or str(exc)

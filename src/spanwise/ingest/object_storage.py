@@ -1,16 +1,20 @@
-"""Object storage through fsspec: `s3://`, `gs://`, `az://`, and every other store it knows.
+"""Object storage through fsspec: `s3://`, `gs://` and `az://`.
 
 Rules
     1. A prefix is a folder: the objects below it are documents with the rest of their key as id.
        A listing is whole or an error; nothing that was listed before is remembered.
     2. Credentials are those that the store's own library finds (its variables, files, roles). An
        address that holds some is refused, and shown without them.
-    3. An object is read under the limit of a file, and what the store raises becomes an error that
+    3. Only the schemes of these stores are opened. fsspec knows others, which read local files or
+       reach any host (`file`, `ftp`, `webhdfs`, chains of addresses); they are refused. An address
+       names a bucket or container and, on Azure, an account, but no other host.
+    4. An object is read under the limit of a file, and what the store raises becomes an error that
        names the object.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,8 +34,15 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 20
 _EXTRAS = {
-    "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"
+    "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az",
+    "memory": "objects",
 }  # fmt: skip
+"""The extra that reads each scheme; `memory` is the store of fsspec inside this process."""
+_BUCKET = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)  # colons are those of an S3 access point
+_AZURE_PLACE = re.compile(
+    r"[A-Za-z0-9$][\w.-]*@[A-Za-z0-9-]+(\.(dfs|blob)\.core\.[a-z]+(\.[a-z]+)*)?", re.ASCII
+)
+"""A container and an account, alone or as a host of Azure."""
 _MAX_CAUSE_CHARS = 300
 
 
@@ -119,13 +130,10 @@ def _opened(address: str) -> _Place:
     """Return the store of an address and the path in it.
 
     Raises:
-        FetchError: If there is no such store, or its library is missing.
+        FetchError: If the address may not be opened, or the library of its store is missing.
     """
-    scheme = address.partition("://")[0].lower()
-    extra = _EXTRAS.get(scheme, "objects")
+    extra = _checked_extra(address)
     missing = f"needs a library that is not installed; pip install 'spanwise[{extra}]'"
-    if "::" in address:
-        raise _error(address, "refused", "is a chain of addresses; name the object itself")
     try:
         from fsspec.core import url_to_fs
     except ImportError as exc:
@@ -137,6 +145,36 @@ def _opened(address: str) -> _Place:
     except Exception as exc:  # each library has errors of its own
         raise _failed(address, "cannot be opened", exc) from exc
     return _Place(store, str(path))
+
+
+def _checked_extra(address: str) -> str:
+    """Return the extra that reads an address.
+
+    Raises:
+        FetchError: "refused" where the address is no bucket of a store that is supported.
+    """
+    if "::" in address:
+        raise _error(address, "refused", "is a chain of addresses; name the object itself")
+    scheme, _, rest = address.partition("://")
+    extra = _EXTRAS.get(scheme.lower())
+    if extra is None:
+        schemes = ", ".join(f"{one}://" for one in _EXTRAS if one != "memory")
+        raise _error(
+            address,
+            "refused",
+            f"addresses with {scheme}:// are not read, only {schemes}, http:// and https://; copy "
+            "the files to a folder and add that",
+        )
+    place = rest.partition("/")[0]
+    allowed = _AZURE_PLACE if extra == "az" and "@" in place else _BUCKET
+    if not allowed.fullmatch(place):
+        raise _error(
+            address,
+            "refused",
+            f"{place!r} is no bucket or container; name it without a host, port or options, which "
+            "the storage's own settings give",
+        )
+    return extra
 
 
 @contextmanager

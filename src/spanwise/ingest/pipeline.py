@@ -28,6 +28,7 @@ from spanwise.ingest.counter import (
     embedding_failure,
     note_not_begun,
     note_too_costly,
+    out_of_memory,
 )
 from spanwise.ingest.downloads import Downloader
 from spanwise.ingest.given_parts import stored_parts
@@ -164,6 +165,14 @@ class Ingestor:
             ModelKeyError: If the provider of a model refuses the key; as for StoreError.
         """
         tally = self._new_tally(job)
+        with self.store.group_commits() as commit, tally.telling_after(commit):
+            self._bring_in_step(job, tally, records)
+        return self._report(job, tally)
+
+    def _bring_in_step(
+        self, job: IngestJob, tally: IngestCounter, records: Mapping[str, DocumentRecord] | None
+    ) -> None:
+        """Take in what is new or changed, then remove what is gone."""
         changed = []
         with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
@@ -172,12 +181,11 @@ class Ingestor:
                 else:
                     changed.append((source, verdict))
         if changed and not self._take_in(changed, job, tally, records):
-            return self._report(job, tally)
+            return
         for record in _gone(job, tally):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
                 tally.note(record, "removed")
-        return self._report(job, tally)
 
     def foresee(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
@@ -211,6 +219,8 @@ class Ingestor:
                     tally.note(source, outcome())
                 except DocumentError as error:
                     tally.note_failure(source, error)
+                except MemoryError:
+                    tally.note_failure(source, out_of_memory(source))
         for record in _gone(job, tally):
             tally.note(record, "removed")
         return self._report(job, tally)
@@ -299,6 +309,7 @@ class Ingestor:
         ):
             for (source, _), drafted in drafts:
                 outcome: Outcome = "unchanged"
+                draft = None  # a large one is not held while the next one is made
                 try:
                     draft = drafted()
                     tally.check_id(source)
@@ -310,6 +321,8 @@ class Ingestor:
                         note_not_begun(sources, source, tally)
                         _let_end(drafts, job.enricher)
                         return False
+                except MemoryError:
+                    tally.note_failure(source, out_of_memory(source))
                 except CostLimitError as error:
                     note_too_costly(sources, source, tally, error)
                     _let_end(drafts, job.enricher)

@@ -98,7 +98,7 @@ class Preparer:
             CostLimitError: If a model would cost more than is allowed.
             ModelKeyError: If its provider refuses the key.
         """
-        if not document.text.strip():
+        if not document.text or document.text.isspace():
             raise ParseError(
                 f"{document.source or document.id} holds no text: there is nothing to search; "
                 "a scanned document needs a text layer (OCR) first",

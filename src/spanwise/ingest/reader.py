@@ -3,9 +3,10 @@
 Rules
     1. Documents are parsed ahead, side by side; containers are opened one at a time, when it is
        their turn, so that no more than one on each level takes temporary space.
-    2. What a container holds is counted against one allowance, at whatever depth: a small archive
-       of archives cannot unpack for ever.
-    3. The temporary files are gone when the reading ends, however it ends, but by a kill of the
+    2. What a container holds is counted against one budget, at whatever depth (`budget`): a small
+       archive of archives cannot unpack for ever.
+    3. A document that needs more memory than there is fails alone.
+    4. The temporary files are gone when the reading ends, however it ends, but by a kill of the
        process.
 """
 
@@ -21,9 +22,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
 
 from spanwise.errors import CostLimitError, DocumentError, DocumentErrorCode, ParseError
 from spanwise.ingest.compare import Verdict, has_attachments
+from spanwise.ingest.counter import out_of_memory
+from spanwise.ingest.source_budget import SourceBudget
 from spanwise.ingest.sources import MEMBER_MARK, Source
 from spanwise.ingest.stoppable import run_until_stopped
-from spanwise.parsers.containers import ContainerError, UnpackBudget
+from spanwise.parsers.containers import ContainerError
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.types import Document
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
     from spanwise.ingest.folder_walk import Choice
     from spanwise.ingest.temporary_files import TemporarySpace
     from spanwise.options import ParseOptions
-    from spanwise.parsers.containers import Unpacked
+    from spanwise.parsers.containers import UnpackBudget, Unpacked
+    from spanwise.parsers.expansion import Limit
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.parsers.process.isolation import ParserPool
 
@@ -56,6 +60,7 @@ class _Origin(TypedDict):
     document_id: str
     source: str
     source_root: str
+    text_limit: Limit
 
 
 class PageReader(Protocol):
@@ -86,42 +91,11 @@ class PageReader(Protocol):
         """
 
 
-@dataclass(slots=True)
-class _Outermost:
-    """The container that was named, or lies in a folder, and what is left of its limits."""
-
-    source: Source
-    members: int
-    bytes: int
-
-    def closed(self, level: int, limits: ParseOptions) -> str:
-        """Return why nothing at this level is opened any more; empty where it is."""
-        if level >= limits.max_nesting:
-            return f"it is a container in max_nesting={limits.max_nesting} others, or more"
-        if self.members <= 0 or self.bytes <= 0:
-            return "max_members or max_container_bytes of the container it is in was reached"
-        return ""
-
-    def spend(self, unpacked: Unpacked) -> None:
-        """Count what was taken out of one of its containers."""
-        self.members -= len(unpacked.members) + len(unpacked.lost)
-        self.bytes -= sum(member.bytes for member in unpacked.members)
-
-    def budget(self, folder: Path) -> UnpackBudget:
-        """Return what one of its containers, or it itself, may take."""
-        return UnpackBudget(into=folder, max_members=self.members, max_bytes=self.bytes)
-
-    def pattern_path(self, member_id: str) -> str:
-        """Return what patterns are matched against: containers are folders."""
-        start = 0 if self.source.from_folder else len(self.source.document_id + MEMBER_MARK)
-        return member_id[start:].replace(MEMBER_MARK, "/")
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where members are."""
+    """Where a document is."""
 
-    outermost: _Outermost
+    budget: SourceBudget
     level: int
     """In how many containers."""
 
@@ -130,6 +104,8 @@ class _Place:
 class _Looked:
     """What is known of a source once it was looked at."""
 
+    place: _Place | None
+    """None where it was not opened."""
     reading: Reading | None
     """None where the source is no document itself, or only its members are wanted."""
     file: LocalFile | None
@@ -169,7 +145,9 @@ class Reader:
         waiting: deque[tuple[Source | DocumentError, Future[_Looked]]] = deque()
         try:
             for source, verdict in sources:
-                waiting.append((source, self.threads.submit(self._look, source, verdict)))
+                limit = None if inside is None else inside.budget.text_limit()
+                look = self.threads.submit(self._look, source, verdict, inside, limit)
+                waiting.append((source, look))
                 if len(waiting) > self.ahead:
                     yield from self._settled(*waiting.popleft(), inside)
             while waiting:
@@ -181,8 +159,20 @@ class Reader:
             self.pool.close()
             raise
 
-    def _look(self, source: Source | DocumentError, verdict: Verdict) -> _Looked:
+    def _look(
+        self,
+        source: Source | DocumentError,
+        verdict: Verdict,
+        inside: _Place | None,
+        text_limit: Limit | None,
+    ) -> _Looked:
         """Return what a source is.
+
+        Args:
+            source: The source.
+            verdict: What is to be done with it.
+            inside: Where it is; None for a source that was named, or lies in a folder.
+            text_limit: Bytes that its text may have; None for what its own budget says.
 
         Raises:
             DocumentError: If it cannot be opened, fetched or parsed.
@@ -191,11 +181,22 @@ class Reader:
             raise verdict
         if isinstance(source, DocumentError):
             raise source
+        try:
+            return self._brought(source, verdict, inside, text_limit)
+        except MemoryError as exc:
+            raise out_of_memory(source) from exc
+
+    def _brought(
+        self, source: Source, verdict: Verdict, inside: _Place | None, text_limit: Limit | None
+    ) -> _Looked:
         if verdict == "unchanged":
-            return _Looked(reading="unchanged", file=None)
+            return _Looked(reading="unchanged", file=None, place=inside)
         file = self.porter.bring(source)
         try:
-            looked = self._look_into(source, verdict, file)
+            place = inside or _Place(SourceBudget.of(source, file.path, limits=self.limits), 0)
+            limit = text_limit or place.budget.text_limit()
+            reading, is_container = self._look_into(source, verdict, file, limit)
+            looked = _Looked(reading=reading, file=file if is_container else None, place=place)
         except BaseException:
             file.discard()
             raise
@@ -203,29 +204,30 @@ class Reader:
             file.discard()
         return looked
 
-    def _look_into(self, source: Source, verdict: Verdict, file: LocalFile) -> _Looked:
+    def _look_into(
+        self, source: Source, verdict: Verdict, file: LocalFile, text_limit: Limit
+    ) -> tuple[Reading | None, bool]:
+        """Return what a file is as a document, None for none, and whether it may be a container."""
         if source.object_path and verdict == "changed":  # it had to be brought to be compared
             verdicts = [said for _, said in self.compared([replace(source, path=file.path)])]
             verdict = verdicts[0]
             if verdict == "unchanged":
-                return _Looked(reading=verdict, file=file if "opened" in verdicts else None)
+                return verdict, "opened" in verdicts
         if isinstance(verdict, DocumentError):
             raise verdict
         if verdict == "opened":
-            return _Looked(reading=None, file=file)
+            return None, True
         if not self.parses:
             found = self.pool.look(file.path, source=source.location)
-            return _Looked(
-                reading=verdict if found in PARSERS else None,
-                file=file if found in UNPACKERS else None,
-            )
+            reading = verdict if found in PARSERS else None
+            return reading, found in UNPACKERS
         try:
-            document = self._parse(source, file)
+            document = self._parse(source, file, text_limit)
         except ContainerError:
-            return _Looked(reading=None, file=file)
-        return _Looked(reading=document, file=file if has_attachments(document) else None)
+            return None, True
+        return document, has_attachments(document)
 
-    def _parse(self, source: Source, file: LocalFile) -> Document:
+    def _parse(self, source: Source, file: LocalFile, text_limit: Limit) -> Document:
         """Return a file parsed, with the pages that are to be seen."""
         origin = _Origin(
             media_type=file.media_type,
@@ -233,6 +235,7 @@ class Reader:
             document_id=source.document_id,
             source=source.location,
             source_root=source.root,
+            text_limit=text_limit,
         )
         reader = self.page_reader
         if not reader.reads(source.document_id):
@@ -267,14 +270,15 @@ class Reader:
         try:
             looked = future.result()
         except (DocumentError, CostLimitError) as error:
+            if inside is not None and isinstance(error, DocumentError):
+                inside.budget.spend_failure(error)
             yield source, error
             return
-        if looked.file is not None and isinstance(source, Source):
-            limits = self.limits
-            outermost = _Outermost(source, limits.max_members, limits.max_container_bytes)
-            place = inside or _Place(outermost, level=0)
+        if looked.place is not None and isinstance(looked.reading, Document):
+            looked.place.budget.spend_text(looked.reading)
+        if looked.file is not None and looked.place is not None and isinstance(source, Source):
             try:
-                yield from self._open(source, looked, looked.file, place)
+                yield from self._open(source, looked, looked.file, looked.place)
             finally:
                 looked.file.discard()
         elif looked.reading is not None:
@@ -284,8 +288,7 @@ class Reader:
         self, source: Source, looked: _Looked, file: LocalFile, place: _Place
     ) -> Generator[Found]:
         """Yield what may be a container, where it is a document, and its members."""
-        outermost = place.outermost
-        closed = outermost.closed(place.level, self.limits)
+        closed = place.budget.closed(place.level)
         if closed:
             if looked.reading is not None:
                 yield source, looked.reading
@@ -293,9 +296,7 @@ class Reader:
             return
         with self.space.folder() as folder:
             try:
-                unpacked = self.pool.unpack(
-                    file.path, source=source.location, budget=outermost.budget(folder)
-                )
+                unpacked = self._unpacked(source, file, place.budget.for_container(folder))
             except DocumentError as error:
                 if looked.reading is None:
                     yield source, error
@@ -303,21 +304,32 @@ class Reader:
                     yield source, looked.reading
                     self.tally.note_incomplete(source, error)
                 return
-            outermost.spend(unpacked)
+            place.budget.spend_members(unpacked)
             if looked.reading is not None:
                 yield source, looked.reading
             if unpacked.is_container:
                 yield from self._members(source, unpacked, folder, place)
 
+    def _unpacked(self, source: Source, file: LocalFile, budget: UnpackBudget) -> Unpacked:
+        """Return what a container holds.
+
+        Raises:
+            DocumentError: If it cannot be opened.
+        """
+        try:
+            return self.pool.unpack(file.path, source=source.location, budget=budget)
+        except MemoryError as exc:
+            raise out_of_memory(source) from exc
+
     def _members(
         self, source: Source, unpacked: Unpacked, folder: Path, place: _Place
     ) -> Generator[Found]:
         """Yield the members of an open container, those first that could not be taken out."""
-        members = self._chosen(source, unpacked, folder, place.outermost)
+        members = self._chosen(source, unpacked, folder, place.budget)
         lost = [
             (member, _lost_error(member.location, one.code, one.cause))
             for one in unpacked.lost
-            for member in self._chosen_member(source, place.outermost, name=one.name)
+            for member in self._chosen_member(source, place.budget, name=one.name)
         ]
         self.tally.note_opened(source, members, len(lost), is_document=unpacked.is_document)
         self.tally.warnings += [f"{source.location}: {said}" for said in unpacked.remarks]
@@ -327,12 +339,27 @@ class Reader:
             self.tally.note_incomplete(source, error)
         yield from lost
         compared = self.compared(members)
-        deeper = _Place(place.outermost, level=place.level + 1)
-        with closing(compared), closing(self.read(compared, inside=deeper)) as found:
+        deeper = _Place(place.budget, level=place.level + 1)
+        affordable = self._affordable(source, compared, place.budget)
+        with closing(compared), closing(self.read(affordable, inside=deeper)) as found:
             yield from found
 
+    def _affordable(
+        self, source: Source, members: Iterable[Compared], budget: SourceBudget
+    ) -> Iterator[Compared]:
+        """Yield members until the budget is exhausted; note the container where some are left."""
+        for member in members:
+            if budget.exhausted:
+                cause = (
+                    f"{budget.exhausted}; what came before is taken: raise that limit, or unpack "
+                    "it and add the folder"
+                )
+                self.tally.note_incomplete(source, _lost_error(source.location, "too_large", cause))
+                return
+            yield member
+
     def _chosen(
-        self, source: Source, unpacked: Unpacked, folder: Path, outermost: _Outermost
+        self, source: Source, unpacked: Unpacked, folder: Path, budget: SourceBudget
     ) -> list[Source]:
         """Return the members that patterns take, as sources."""
         total = max(1, sum(member.bytes for member in unpacked.members))
@@ -340,15 +367,15 @@ class Reader:
         return [
             replace(chosen, path=folder / member.file_name, bytes=share * member.bytes // total)
             for member in unpacked.members
-            for chosen in self._chosen_member(source, outermost, name=member.name)
+            for chosen in self._chosen_member(source, budget, name=member.name)
         ]
 
     def _chosen_member(
-        self, source: Source, outermost: _Outermost, *, name: str
+        self, source: Source, budget: SourceBudget, *, name: str
     ) -> Iterator[Source]:
         """Yield a member as a source, or nothing where patterns leave it out."""
         document_id = f"{source.document_id}{MEMBER_MARK}{name}"
-        path = outermost.pattern_path(document_id)
+        path = budget.pattern_path(document_id)
         if self.choice.reaches(path) and (self.choice.takes(path) or self.choice.opens(path)):
             yield Source(
                 document_id=document_id,

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.folder_walk import Choice, Unread, walk
+from spanwise.ingest.folder_walk import Choice, Unread, special_kind, walk
 from spanwise.ingest.url_signatures import unsigned
 
 MEMBER_MARK = "!/"
@@ -219,11 +219,19 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
     """Return a file that is there; its root is the file itself where none is given."""
     location = name_to_id(str(path))
     try:
-        size = path.stat().st_size
+        status = path.stat()
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         return FetchError(
             f"{location}: {reason}; check the path and its permissions",
+            source=location,
+            code="unreadable",
+        )
+    kind = special_kind(status.st_mode)
+    if kind:
+        return FetchError(
+            f"{location}: it is {kind}, no regular file; copy what it holds to a file, or give it "
+            "as standard input (add - --id NAME)",
             source=location,
             code="unreadable",
         )
@@ -232,7 +240,7 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
         location=location,
         root=root_of(path) if root is None else root,
         path=path,
-        bytes=size,
+        bytes=status.st_size,
     )
 
 

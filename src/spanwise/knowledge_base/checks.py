@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from spanwise.errors import OptionError
-from spanwise.types import GivenParts, Scalar
+from spanwise.filters.tree import MAX_DIGITS, kind_of
+from spanwise.types import Durability, GivenParts, Scalar
+from spanwise.types.plain import shown
 
 _MAX_ID_CHARS = 1_000
 _NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
@@ -22,10 +23,10 @@ def checked_id(given: str, *, called: str = "document_id") -> str:
         OptionError: If it is empty, too long, or has control characters or half a character.
     """
     if not isinstance(given, str) or not given.strip():
-        raise OptionError(f"{called} is {given!r}; give a text that is not empty")
+        raise OptionError(f"{called} is {shown(given)}; give a text that is not empty")
     if len(given) > _MAX_ID_CHARS or _NOT_IN_ID.search(given):
         raise OptionError(
-            f"{called} is {given[:80]!r}; it must have at most {_MAX_ID_CHARS} "
+            f"{called} is {shown(given)}; it must have at most {_MAX_ID_CHARS} "
             "characters, and no control characters or lone surrogates"
         )
     return given
@@ -38,8 +39,19 @@ def checked_path(path: str | Path) -> Path:
         OptionError: If it is no path, empty, or has a zero byte.
     """
     if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
-        raise OptionError(f"the path of the knowledge base is {path!r}; name a folder")
+        raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
     return Path(path)
+
+
+def checked_durability(given: Durability) -> Durability:
+    """Return a durability.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    if given not in get_args(Durability):
+        raise OptionError(f"durability is {given!r}; it must be one of {get_args(Durability)}")
+    return given
 
 
 def checked_media_type(
@@ -51,7 +63,9 @@ def checked_media_type(
         OptionError: If it is another one.
     """
     if media_type not in ("text/plain", "text/markdown"):
-        raise OptionError(f'media_type is {media_type!r}; give "text/plain" or "text/markdown"')
+        raise OptionError(
+            f'media_type is {shown(media_type)}; give "text/plain" or "text/markdown"'
+        )
     return media_type
 
 
@@ -62,7 +76,7 @@ def checked_title(title: str) -> str:
         OptionError: If it is no text.
     """
     if not isinstance(title, str):
-        raise OptionError(f"title is {title!r}; give a text, an empty one for none")
+        raise OptionError(f"title is {shown(title)}; give a text, an empty one for none")
     return title
 
 
@@ -73,10 +87,10 @@ def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
         OptionError: If they are one text, whose characters would be taken for them, or no texts.
     """
     if isinstance(values, str):
-        raise OptionError(f"{name} is the text {values!r}; give a list of texts")
+        raise OptionError(f"{name} is the text {shown(values)}; give a list of texts")
     given = tuple(values) if isinstance(values, Iterable) else (values,)
     if not all(isinstance(value, str) for value in given):
-        raise OptionError(f"{name} is {values!r}; give a list of texts")
+        raise OptionError(f"{name} is {shown(values)}; give a list of texts")
     return given
 
 
@@ -87,8 +101,10 @@ def checked_text(text: str, document_id: str) -> str:
         OptionError: If it is no text, or has half a character (a lone surrogate).
     """
     if not isinstance(text, str):
-        raise OptionError(f"the text of {document_id!r} is a {type(text).__name__}; give a str")
-    _check_characters(text, called=f"the text of {document_id!r}")
+        raise OptionError(
+            f"the text of {shown(document_id)} is a {type(text).__name__}; give a str"
+        )
+    _check_characters(text, called=f"the text of {shown(document_id)}")
     return text
 
 
@@ -110,20 +126,19 @@ def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar]
             has half a character (a lone surrogate).
     """
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise OptionError(f"metadata is {metadata!r}; give a mapping of names to values")
+        raise OptionError(f"metadata is {shown(metadata)}; give a mapping of names to values")
     checked = dict(metadata or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not name:
-            raise OptionError(f"a metadata field is named {name!r}; give a text")
-        _check_characters(name, called=f"the name of metadata field {name!r}")
-        if not isinstance(value, str | int | float | bool) or (
-            isinstance(value, float) and not isfinite(value)
-        ):
+            raise OptionError(f"a metadata field is named {shown(name)}; give a text")
+        _check_characters(name, called=f"the name of metadata field {shown(name)}")
+        if kind_of(value) is None:
             raise OptionError(
-                f"metadata field {name!r} is {value!r}; give a text, a finite number or a boolean"
+                f"metadata field {shown(name)} is {shown(value)}; give a text, a boolean or a "
+                f"finite number of at most {MAX_DIGITS} digits"
             )
         if isinstance(value, str):
-            _check_characters(value, called=f"metadata field {name!r}")
+            _check_characters(value, called=f"metadata field {shown(name)}")
     return checked
 
 
@@ -134,11 +149,13 @@ def checked_given(given: Mapping[str, GivenParts] | None) -> dict[str, GivenPart
         OptionError: If they are no mapping of ids to parts, or a text in them has half a character.
     """
     if given is not None and not isinstance(given, Mapping):
-        raise OptionError(f"given is {given!r}; give a mapping of document ids to GivenParts")
+        raise OptionError(f"given is {shown(given)}; give a mapping of document ids to GivenParts")
     checked = dict(given or {})
     for document_id, parts in checked.items():
         if not isinstance(parts, GivenParts):
-            raise OptionError(f"what is given for {document_id!r} is {parts!r}; give GivenParts")
+            raise OptionError(
+                f"what is given for {shown(document_id)} is {shown(parts)}; give GivenParts"
+            )
         texts = [parts.title, parts.summary, *(context.text for context in parts.contexts)]
         for section in parts.sections:
             texts += [section.title, section.summary, *section.path]

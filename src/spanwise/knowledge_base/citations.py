@@ -10,6 +10,7 @@ from spanwise.core.answers.citations import locate
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import OptionError
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
+from spanwise.types.plain import shown
 
 if TYPE_CHECKING:
     from spanwise.stores.port import Store
@@ -20,7 +21,6 @@ GivenCitation = Citation | Segment | ExcerptSpan | Mapping[str, object]
 
 _LISTS = ("segments", "excerpts", "spans", "citations")
 _MAX_PLACE = 1 << 40
-_SHOWN_CHARS = 80
 
 
 def given_citations(value: object) -> list[Mapping[str, object]]:
@@ -32,7 +32,7 @@ def given_citations(value: object) -> list[Mapping[str, object]]:
     found = _found(value)
     if not found:
         raise OptionError(
-            f"{_shown(value)} holds no citation; give a citation, a segment, or a result of "
+            f"{shown(value)} holds no citation; give a citation, a segment, or a result of "
             "`spanwise search --json`"
         )
     return found
@@ -90,18 +90,18 @@ def _with_text(cited: Citation, text: str) -> Citation:
         known_hash = text_hash([known])
     except UnicodeEncodeError as error:
         raise OptionError(
-            f"the text of {_shown(cited)} has a lone surrogate at character {error.start}; give "
+            f"the text of {shown(cited)} has a lone surrogate at character {error.start}; give "
             "it as it came"
         ) from error
     is_whole = len(known) == length
     if not known or not (is_whole or cited.text_hash):
         raise OptionError(
-            f"{_shown(cited)} does not hold the text it points at, so nothing can be compared; "
+            f"{shown(cited)} does not hold the text it points at, so nothing can be compared; "
             "give it with its `quote` and `text_hash`, or the segment it is from"
         )
     if is_whole and cited.text_hash not in ("", known_hash):
         raise OptionError(
-            f"{_shown(cited)} comes with a text that is not the one it was made for: its hash is "
+            f"{shown(cited)} comes with a text that is not the one it was made for: its hash is "
             "another one; give it as it came"
         )
     return replace(cited, quote=known, text_hash=cited.text_hash or known_hash)
@@ -118,7 +118,7 @@ def _parts(given: GivenCitation) -> tuple[Citation, str]:
     if isinstance(given, Segment | ExcerptSpan):
         return given.citation, given.text
     if not isinstance(given, Mapping):
-        raise OptionError(f"{_shown(given)} is no citation; give one, or a segment")
+        raise OptionError(f"{shown(given)} is no citation; give one, or a segment")
     inner = given.get("citation")
     if isinstance(inner, Mapping):
         return _citation(inner), _text(given, "text")
@@ -130,7 +130,7 @@ def _citation(given: Mapping[str, object]) -> Citation:
     document_id = _text(given, "document_id")
     if not document_id or not start < end:
         raise OptionError(
-            f"{_shown(given)} is no citation: it needs a document_id, and a start below its end"
+            f"{shown(given)} is no citation: it needs a document_id, and a start below its end"
         )
     return Citation(
         document_id=document_id,
@@ -150,21 +150,21 @@ def _citation(given: Mapping[str, object]) -> Citation:
 def _place(given: Mapping[str, object], name: str) -> int:
     value = given.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_PLACE:
-        raise OptionError(f"{name} of {_shown(given)} is {_shown(value)}; give a place in a text")
+        raise OptionError(f"{name} of {shown(given)} is {shown(value)}; give a place in a text")
     return value
 
 
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise OptionError(f"{name} of {_shown(given)} is {_shown(value)}; give a text")
+        raise OptionError(f"{name} of {shown(given)} is {shown(value)}; give a text")
     return value
 
 
 def _texts(value: object) -> tuple[str, ...]:
     items = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(item, str) for item in items):
-        raise OptionError(f"{_shown(value)} stands where a list of texts is wanted")
+        raise OptionError(f"{shown(value)} stands where a list of texts is wanted")
     return tuple(map(str, items))
 
 
@@ -173,7 +173,7 @@ def _labels(value: object) -> tuple[str, str] | None:
         return None
     labels = _texts(value)
     if len(labels) != 2:
-        raise OptionError(f"page_labels are {_shown(value)}; give those of the first and last page")
+        raise OptionError(f"page_labels are {shown(value)}; give those of the first and last page")
     return labels[0], labels[1]
 
 
@@ -184,9 +184,4 @@ def _pages(value: object) -> tuple[int, int] | None:
         first, last = value
         if isinstance(first, int) and isinstance(last, int):
             return first, last
-    raise OptionError(f"pages are {_shown(value)}; give the first and the last")
-
-
-def _shown(value: object) -> str:
-    said = repr(value)
-    return said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}..."
+    raise OptionError(f"pages are {shown(value)}; give the first and the last")

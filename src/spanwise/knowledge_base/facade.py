@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Self
 from spanwise.errors import OptionError
 from spanwise.knowledge_base.adding import Adding
 from spanwise.knowledge_base.answering import Answering
-from spanwise.knowledge_base.checks import checked_path
+from spanwise.knowledge_base.checks import checked_durability, checked_path
 from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
-from spanwise.knowledge_base.opening import named_embedder, open_store
+from spanwise.knowledge_base.opening import approve_embedder, named_embedder, open_store
 from spanwise.knowledge_base.packs import Packs
 from spanwise.knowledge_base.query_writing import QueryWriting
 from spanwise.knowledge_base.recutting import parts_of
@@ -27,15 +27,15 @@ from spanwise.search.tuned_options import read_tuning
 
 if TYPE_CHECKING:
     from spanwise.models.ports import Embedder
-    from spanwise.types import BackupReport, CheckReport, KnowledgeBaseInfo, Segment
+    from spanwise.types import BackupReport, CheckReport, Durability, KnowledgeBaseInfo, Segment
     from spanwise.types.listener import Listener
 
 
 class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThreads):
     """Documents and everything derived from them, in one folder.
 
-    Safe for use by several threads and processes at once. Closing waits for nothing: what `add`
-    has returned, or told `on_document`, is on disk.
+    Safe for use by several threads and processes at once. What `add` has returned, or told
+    `on_document`, is on the disk and survives a power failure, unless `durability` is "fast".
     """
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
@@ -52,6 +52,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         fetch: FetchOptions | None = None,
         models: ModelOptions | None = None,
         tuning: str | Path | None = None,
+        durability: Durability = "full",
         listener: Listener | None = None,
     ) -> None:
         """Open a knowledge base, or make it.
@@ -60,7 +61,9 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             path: Its folder, or ":memory:" for one that is gone when it is closed.
             create: Whether it is made when missing.
             embedder: Name or object; "auto" for the static model that comes with an installed
-                package, None for keywords alone. Recorded when the knowledge base is made.
+                package, None for keywords alone. Recorded when the knowledge base is made. A name
+                with an address approves the address for the user. A recorded address that the
+                user has not approved is refused where it would be contacted.
             tokenizer: Whose tokens are counted, "o200k_base" when not given. Recorded.
             sections: How documents are cut into sections. Recorded.
             chunks: How sections are cut into chunks. Recorded.
@@ -72,6 +75,9 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             models: How models are called: limits, further calls, money.
             tuning: File of settings that `spanwise tune` wrote for these documents; None for the
                 shipped ones. Not recorded. A new knowledge base gets the chunks that it wants.
+            durability: "full": what is acknowledged survives a power failure. "fast": the operating
+                system writes it within seconds; a power failure may lose the last writes, and
+                never leaves half a document. A killed process loses nothing with either.
             listener: Hears the steps of searches, and the calls of models of an ingest.
 
         Raises:
@@ -91,6 +97,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         is_new = not self._path.exists()
         if chunks is None and is_new and self._tuning is not None:
             chunks = self._tuning.chunks
+        named = embedder if isinstance(embedder, str) else ""
         embedder = named_embedder(embedder, models=self._models)
         self._given_embedder = None if isinstance(embedder, str) else embedder
         wanted = wanted_settings(
@@ -101,11 +108,12 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             packs=packs,
             is_new=is_new,
         )
-        self._store = open_store(path, create=create)
+        self._store = open_store(path, create=create, durability=checked_durability(durability))
         try:
             self._settings = settle(self._store, wanted, embedder=embedder)
             if self._tuning is not None:
                 check_tuning(self._tuning, self._settings, place=str(tuning))
+            approve_embedder(named, path=self._path)
         except BaseException:
             self._store.close()
             raise
@@ -194,6 +202,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             chunks=chunks,
             packs=(),
             models=self._models,
+            durability="fast",
         )
         try:
             other.packs.adopt(self.packs)

@@ -1,12 +1,21 @@
-"""Open what a knowledge base is made of: its store, and the embedder that made its vectors."""
+"""Open what a knowledge base is made of: its store, and the embedder that made its vectors.
+
+A knowledge base may come from somebody else, and its embedder is sent documents and questions. An
+embedder with an address ("compatible:bge@http://gpu:8000/v1") is therefore used only if the caller
+names it, which approves the address for the user, or if the user has approved the address before.
+"""
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from spanwise.errors import EmbedderMismatchError, OptionError
+from spanwise.config import trust_store
+from spanwise.errors import EmbedderMismatchError, OptionError, UntrustedAddressError
 from spanwise.knowledge_base.settings import NO_EMBEDDER
+from spanwise.models.providers.catalog import split_address
 from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:
@@ -14,12 +23,14 @@ if TYPE_CHECKING:
     from spanwise.models.ports import Embedder
     from spanwise.options import ModelOptions
     from spanwise.stores.port import Store
+    from spanwise.types import Durability
 
 
 _MEMORY = ":memory:"
+_log = logging.getLogger("spanwise")
 
 
-def open_store(path: str | Path, *, create: bool) -> Store:
+def open_store(path: str | Path, *, create: bool, durability: Durability = "full") -> Store:
     """Return the store of a path; imported here, so that importing Spanwise stays light.
 
     Raises:
@@ -30,9 +41,9 @@ def open_store(path: str | Path, *, create: bool) -> Store:
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()
-    from spanwise.stores.embedded import open_embedded
+    from spanwise.stores.readers import open_folder
 
-    return open_embedded(Path(path).absolute(), create=create)
+    return open_folder(Path(path).absolute(), create=create, durability=durability)
 
 
 def named_embedder(
@@ -49,6 +60,59 @@ def named_embedder(
     return embedder
 
 
+def approve_embedder(name: str, *, path: Path) -> None:
+    """Record that the caller named an embedder, so that the knowledge base opens without its name.
+
+    A record that cannot be written is a warning: this run goes on, a later one has to name it.
+    """
+    if str(path) == _MEMORY:
+        return
+    try:
+        origin = _origin(name)
+        if origin and not trust_store().has_origin(origin):
+            trust_store().add_origin(origin)
+    except ValueError as error:
+        _log.warning("the embedder %s has to be named again next time: %s", name, error)
+
+
+def _origin(embedder: str) -> str:
+    """Return the origin of the address in the name of an embedder; empty where it has none.
+
+    Raises:
+        ValueError: If nothing could be sent to that address.
+    """
+    address = split_address(embedder)[1]
+    if not address:
+        return ""
+    from spanwise.config.network_addresses import canonical_origin
+
+    return canonical_origin(address)
+
+
+def _check_address(settings: Settings, *, path: Path) -> None:
+    """Refuse a recorded embedder at an address that the user has not approved.
+
+    Raises:
+        UntrustedAddressError: If so; nothing was sent.
+        EmbedderMismatchError: If the address is not usable.
+    """
+    try:
+        origin = _origin(settings.embedder)
+    except ValueError as error:
+        raise EmbedderMismatchError(
+            f"{path} holds vectors of {settings.embedder!r}, whose address is not usable: {error}; "
+            "open it with `embedder=` and an object"
+        ) from error
+    if origin and not trust_store().has_origin(origin):
+        shown = quote(origin)  # a stranger wrote it, and a shell may read it
+        raise UntrustedAddressError(
+            f"{path} would send documents and questions to {origin}, which you have not approved; "
+            f"if you know that server, run `spanwise config trust {shown}`, open it with "
+            f"embedder={settings.embedder!r}, or set SPANWISE_TRUSTED_ADDRESSES={shown}",
+            address=origin,
+        )
+
+
 def open_embedder(
     settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
 ) -> Embedder | None:
@@ -62,12 +126,14 @@ def open_embedder(
 
     Raises:
         EmbedderMismatchError: If it is not installed, or in another version.
+        UntrustedAddressError: If it has an address that the user has not approved.
         ModelKeyError: If there is no key for it.
     """
     if settings.embedder == NO_EMBEDDER:
         return None
     if given is not None:
         return given
+    _check_address(settings, path=path)
     try:
         embedder = make_embedder(settings.embedder, options=models)
     except OptionError as error:

@@ -82,7 +82,7 @@ class Searching:
             rerank_options: How many it reads, and how much it counts.
 
         Raises:
-            QueryError: If the question or a query is empty, or there are too many.
+            QueryError: If the question or a query is empty or too long, or there are too many.
             OptionError: If an option is out of range, or the budget holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.

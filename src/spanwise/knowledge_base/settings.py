@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import EmbedderMismatchError, OptionError
+from spanwise.errors import EmbedderMismatchError, FormatError, OptionError
 from spanwise.knowledge_base.packs import record_of
 from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
@@ -15,6 +16,7 @@ from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.search.shipped_packs import default_record
+from spanwise.types.plain import from_plain, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 
 NO_EMBEDDER = "none"
+_MAX_DIMENSION = 1 << 16
+_Value = TypeVar("_Value")
 _DEFAULT_TOKENIZER = "o200k_base"
 _CHARS_A_TERM = 6.5  # of English text with its spaces
 _CHARS_A_TOKEN = 4.0
@@ -93,6 +97,7 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
     Raises:
         EmbedderMismatchError: If another embedder is recorded.
         OptionError: If another tokenizer or other options are recorded.
+        FormatError: If what is recorded is damaged.
     """
     recorded = store.ensure_settings({})
     if "embedder" not in recorded:
@@ -100,14 +105,56 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
             wanted = {**wanted, **_embedder_settings(embedder)}
         recorded = store.ensure_settings(_with_defaults(wanted))
     _check(recorded, wanted)
+    return _read_settings(recorded)
+
+
+def _read_settings(recorded: Mapping[str, str]) -> Settings:
+    """Return the settings of a knowledge base, whoever wrote them.
+
+    Raises:
+        FormatError: If one is missing, or has no usable value.
+    """
+    _read(recorded, "dimension", _dimension)
+    _read(recorded, "reference_terms", _positive)
+    _read(recorded, "tokenizer", str)
     return Settings(
-        embedder=recorded["embedder"],
-        embedder_version=recorded["embedder_version"],
+        embedder=_read(recorded, "embedder", str),
+        embedder_version=_read(recorded, "embedder_version", str),
         tokenizer=recorded["tokenizer"],
-        sections=SectionOptions(**json.loads(recorded["sections"])),
-        chunks=ChunkOptions(**json.loads(recorded["chunks"])),
+        sections=_read(recorded, "sections", lambda text: _options(SectionOptions, text)),
+        chunks=_read(recorded, "chunks", lambda text: _options(ChunkOptions, text)),
         recorded=recorded,
     )
+
+
+def _read(recorded: Mapping[str, object], name: str, read: Callable[[str], _Value]) -> _Value:
+    try:
+        text = recorded[name]
+        if isinstance(text, str):
+            return read(text)
+        error: Exception = TypeError(f"{shown(text)} is no text")
+    except (KeyError, TypeError, ValueError, RecursionError) as caught:
+        error = caught
+    raise FormatError(
+        f"the setting {name!r} of this knowledge base is damaged: {shown(error)}; restore it "
+        "from a backup, or add the documents to a new one"
+    ) from error
+
+
+def _dimension(text: str) -> int:
+    if not 0 <= (value := int(text)) <= _MAX_DIMENSION:
+        raise ValueError(f"{value} is no length of a vector")
+    return value
+
+
+def _positive(text: str) -> float:
+    if not 0 < (value := float(text)) < inf:
+        raise ValueError(f"{value} is no length in terms")
+    return value
+
+
+def _options(kind: type[_Value], text: str) -> _Value:
+    return from_plain(kind, json.loads(text))
 
 
 def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spanwise.errors import OptionError
+from spanwise.types.plain import shown
 
 
 def check(condition: object, name: str, value: object, wanted: str) -> None:
@@ -12,4 +13,4 @@ def check(condition: object, name: str, value: object, wanted: str) -> None:
         OptionError: If the condition does not hold.
     """
     if not condition:
-        raise OptionError(f"{name} is {value!r}; it must be {wanted}")
+        raise OptionError(f"{name} is {shown(value)}; it must be {wanted}")

@@ -13,8 +13,11 @@ _SIZES = (
     "unpacked_bytes",
     "memory_bytes",
     "text_bytes",
+    "total_text_bytes",
+    "expansion",
     "pages",
     "members",
+    "attachments",
     "container_bytes",
     "nesting",
 )
@@ -33,11 +36,18 @@ class ParseOptions:
     """Of an archive format (DOCX), all members together."""
     max_memory_bytes: int = 3_000_000_000
     """Address space of the parsing process, where the platform can limit it."""
-    max_text_bytes: int = 500_000_000
-    """Of the text that comes out, in UTF-8."""
+    max_text_bytes: int = 100_000_000
+    """Of the text of one document, in UTF-8. Taking it in needs 10 to 20 times as much memory."""
+    max_total_text_bytes: int = 2_000_000_000
+    """Of the text of all documents in one source together: an archive, with those nested in it."""
+    max_expansion: int = 100
+    """How many times its own size a source may expand to, in unpacked bytes and in text, with the
+    containers nested in it. 20,000,000 bytes are always allowed."""
     max_pages: int = 20_000
     max_members: int = 100_000
     """Of an archive, mailbox or e-mail, with those of the containers that are in it."""
+    max_attachments: int = 1_000
+    """Of one e-mail."""
     max_container_bytes: int = 10_000_000_000
     """Of the same together, unpacked in the folder for temporary files."""
     max_nesting: int = 4

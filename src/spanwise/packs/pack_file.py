@@ -20,7 +20,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from functools import lru_cache
 
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import PackError
+from spanwise.types.plain import shown
 
 Phrase = tuple[str, ...]
 """Terms of a phrase, in order."""
@@ -144,8 +144,8 @@ def recorded_packs(record: str) -> tuple[NamedPack, ...]:
         return ()
     try:
         rows = [(str(row["text"]), str(row["origin"])) for row in json.loads(record)]
-    except (ValueError, TypeError, KeyError) as error:
-        raise PackError(f"the packs that are recorded cannot be read: {error!r}") from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise PackError(f"the packs that are recorded cannot be read: {shown(error)}") from error
     return tuple(NamedPack(read_pack(text, place=origin), origin) for text, origin in rows)
 
 
@@ -186,10 +186,10 @@ class _Reader:
         self.check_keys("", self.data, _TOP)
         name = self.one_text("", self.data, "name")
         if not _NAME.fullmatch(name):
-            raise self.error("name", f"is {_shown(name)}; use small letters, digits, - and _")
+            raise self.error("name", f"is {shown(name)}; use small letters, digits, - and _")
         language = self.one_text("", self.data, "language", default="en")
         if not _LANGUAGE.fullmatch(language):
-            raise self.error("language", f'is {_shown(language)}; give a code such as "en"')
+            raise self.error("language", f'is {shown(language)}; give a code such as "en"')
         landmarks = self.tables("landmarks")
         if not 1 <= len(landmarks) <= _MAX_LANDMARKS:
             raise self.error(
@@ -231,7 +231,7 @@ class _Reader:
             raise self.error(f"{table}.name", f"is {name!r}, as that of another one; rename it")
         numbers = values.get("numbers", False)
         if not isinstance(numbers, bool):
-            raise self.error(f"{table}.numbers", f"is {_shown(numbers)}; give true or false")
+            raise self.error(f"{table}.numbers", f"is {shown(numbers)}; give true or false")
         return Landmark(
             key=key,
             name=name,
@@ -261,7 +261,7 @@ class _Reader:
     def table(self, name: str) -> Mapping[str, object]:
         found = self.data.get(name, {})
         if not isinstance(found, Mapping):
-            raise self.error(name, f"is {_shown(found)}; make it a table, [{name}]")
+            raise self.error(name, f"is {shown(found)}; make it a table, [{name}]")
         return found
 
     def tables(self, name: str) -> dict[str, Mapping[str, object]]:
@@ -270,7 +270,7 @@ class _Reader:
             if not isinstance(values, Mapping):
                 raise self.error(
                     f"{name}.{key}",
-                    f"is {_shown(values)}; make a table of it, such as [{name}.place]",
+                    f"is {shown(values)}; make a table of it, such as [{name}.place]",
                 )
             found[key] = values
         return found
@@ -283,7 +283,7 @@ class _Reader:
         if value is None:
             raise self.error(name, "is missing; give a text", at=table)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise self.error(name, f"is {_shown(value)}; give a text of one line")
+            raise self.error(name, f"is {shown(value)}; give a text of one line")
         return value
 
     def phrases(
@@ -298,7 +298,7 @@ class _Reader:
         name = f"{table}.{key}".lstrip(".")
         found = values.get(key, [])
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise self.error(name, f"is {_shown(found)}; give a list of texts")
+            raise self.error(name, f"is {shown(found)}; give a list of texts")
         if not least <= len(found) <= _MAX_PHRASES:
             raise self.error(
                 name, f"has {len(found)} texts; give {least} to {_MAX_PHRASES}", at=table
@@ -310,10 +310,10 @@ class _Reader:
     def check_phrase(self, name: str, phrase: str, language: str) -> None:
         if len(phrase) > _MAX_PHRASE_CHARS:
             raise self.error(
-                name, f"holds {_shown(phrase)}, of {len(phrase)} characters; give a few words"
+                name, f"holds {shown(phrase)}, of {len(phrase)} characters; give a few words"
             )
         if not phrase_terms(phrase, language=language):
-            raise self.error(name, f"holds {phrase!r}, which has no word; leave it out")
+            raise self.error(name, f"holds {shown(phrase)}, which has no word; leave it out")
 
     def check_keys(self, table: str, values: Mapping[str, object], known: Sequence[str]) -> None:
         for key in values:
@@ -325,16 +325,8 @@ class _Reader:
         """Return the error of a key, with its line; `at` names another that stands in the file."""
         line = _line_of(name, self.text) or _line_of(at or name.rpartition(".")[0], self.text) or 1
         if len(name) > _SHOWN_CHARS or not name.isprintable():
-            name = _shown(name)
+            name = shown(name)
         return PackError(f"{self.place}:{line}: {name} {problem}")
-
-
-def _shown(value: object) -> str:
-    """Return a value as errors show it: short, whatever a file puts in its place."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:
-        return "a number"  # of more digits than Python writes
 
 
 def _or(names: Sequence[str] | Mapping[str, object]) -> str:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from spanwise.errors import ParseError
+from spanwise.parsers.expansion import is_bomb
 from spanwise.parsers.parsed import Source, Step
 
 ZIP_DAMAGE = (
@@ -37,8 +38,6 @@ ZIP_DAMAGE = (
 """What the standard library raises for damaged containers, by how they are damaged."""
 
 _PIECE_BYTES = 1 << 16
-_MAX_RATIO = 1000
-_RATIO_FLOOR_BYTES = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +88,7 @@ class Archive:
                 raise self._source.error(
                     "encrypted", "its parts need a password; save a copy without one"
                 )
-            ratio = info.file_size / max(1, info.compress_size)
-            if info.file_size > _RATIO_FLOOR_BYTES and ratio > _MAX_RATIO:
+            if is_bomb(info.file_size, packed_bytes=info.compress_size):
                 raise self._too_large(info.file_size)
         self._source.on_step(Step.of_bytes(total))
 

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
+from spanwise.parsers.expansion import MAX_RATIO, Limit, is_bomb
 from spanwise.parsers.parsed import Source, Step
 
-_MAX_RATIO = 1000
-_RATIO_FLOOR_BYTES = 50_000_000
 _MAX_NAME_CHARS = 500
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 
@@ -55,8 +54,9 @@ class UnpackBudget:
     """Where members go, and what all of them together may take."""
 
     into: Path
-    max_members: int
-    max_bytes: int
+    members: Limit
+    unpacked: Limit
+    """Bytes of all members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +157,11 @@ class MemberFolder:
 
     def _count(self) -> None:
         self._entries += 1
-        if self._entries > self.budget.max_members:
+        limit = self.budget.members
+        if self._entries > limit.most:
             raise _StoppedError(
-                f"it has more than max_members={self.budget.max_members} members that are left to "
-                "be read; raise that limit, or unpack it and add the folder"
+                f"it has more than the {limit.most} members that are left of {limit.option}; "
+                "raise that limit, or unpack it and add the folder"
             )
 
     def _write(self, file: Path, pieces: Iterable[bytes], *, packed_bytes: int) -> int:
@@ -169,11 +170,11 @@ class MemberFolder:
             for piece in pieces:
                 size += len(piece)
                 self._written += len(piece)
-                if self._written > self.budget.max_bytes:
+                limit = self.budget.unpacked
+                if self._written > limit.most:
                     raise _StoppedError(
-                        f"its members have more than the {self.budget.max_bytes} bytes that are "
-                        "left of max_container_bytes; raise that limit, or unpack it and add the "
-                        "folder"
+                        f"its members have more than the {limit.most} bytes that are left of "
+                        f"{limit.option}; raise that limit, or unpack it and add the folder"
                     )
                 self._check_size(size, packed_bytes)
                 stream.write(piece)
@@ -185,10 +186,10 @@ class MemberFolder:
             raise self.source.error(
                 "too_large", f"it has more than max_file_bytes={self.max_member_bytes} bytes"
             )
-        if size > _RATIO_FLOOR_BYTES and size > _MAX_RATIO * packed_bytes:
+        if is_bomb(size, packed_bytes=packed_bytes):
             raise self.source.error(
                 "too_large",
-                f"it unpacks to more than {_MAX_RATIO} times its size, as no honest file does",
+                f"it unpacks to more than {MAX_RATIO} times its size, as no honest file does",
             )
 
     def lose(self, name: str, code: DocumentErrorCode, cause: str) -> None:

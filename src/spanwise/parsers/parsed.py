@@ -52,7 +52,9 @@ class Source:
     """As a server declared it."""
     max_unpacked_bytes: int = 1_000_000_000
     max_pages: int = 20_000
-    max_text_bytes: int = 500_000_000
+    max_text_bytes: int = 100_000_000
+    text_option: str = "max_text_bytes"
+    """The option that sets this limit, with its value, as errors name it."""
     skipped_pages: frozenset[int] = frozenset()
     """Numbers of pages, 1-based, on which an earlier attempt hung or died."""
     timeout_seconds: float = 3_600.0
@@ -67,8 +69,8 @@ class Source:
 
     @property
     def max_chars(self) -> int:
-        """Characters that never take more than `max_text_bytes`."""
-        return self.max_text_bytes // 4
+        """Characters of the text that never take more than `max_text_bytes`."""
+        return self.max_text_bytes if self.data.isascii() else self.max_text_bytes // 4
 
     def error(self, code: DocumentErrorCode, cause: str) -> ParseError:
         """Return the error that says why this source cannot be read.

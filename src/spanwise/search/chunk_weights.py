@@ -16,11 +16,11 @@ import numpy as np
 from spanwise.core.extraction.segments import by_document
 from spanwise.core.ranking.collection import Collection, count_document
 from spanwise.core.ranking.features import FEATURES
-from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.text.languages import detect_language
-from spanwise.errors import OptionError, QueryError
+from spanwise.errors import OptionError
 from spanwise.packs.landmarks import document_signals, range_signals
+from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, search_terms, weigh
 from spanwise.search.shipped_packs import default_record, shipped_packs
 from spanwise.types import Chunk
@@ -100,16 +100,13 @@ def weigh_chunks(
         are no similarities, have share 0.
 
     Raises:
-        QueryError: If the question has no word.
+        QueryError: If the question has no word, or is too long.
         OptionError: If titles, similarities or sections do not match the chunks, or are no
             cosines and whole numbers.
     """
     documents = _documents(chunks)
     _check_titles(titles, len(documents))
     languages = [detect_language("\n".join(texts)) for texts in documents]
-    asked = read_question(question, languages=sorted(set(languages)))
-    if not asked.terms:
-        raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
     model = model or shipped_model()
     searchable = _GivenChunks(
         documents,
@@ -117,6 +114,7 @@ def weigh_chunks(
         _cosine(similarities, documents),
         languages,
     )
+    (asked,) = read_questions([question], searchable)
     weighed = weigh(
         replace(asked, terms=search_terms(asked, searchable)),
         snapshot=searchable,

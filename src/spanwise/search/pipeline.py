@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.question import read_question
-from spanwise.errors import ModelError, ModelKeyError, QueryError
+from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
@@ -23,11 +22,13 @@ from spanwise.search.excerpts import Excerpter, Excerpts
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor
 from spanwise.search.greedy import extract_greedy
+from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import Presenter
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_all
 from spanwise.search.token_counter import make_token_counter
 from spanwise.search.trim import Trimmer
+from spanwise.stores.port import repeated_read
 from spanwise.types import ExcerptResult, SearchResult, Usage
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def with_penalty(
 
 COMPARISON_CHARGE = 1 / 3
 """Of the segment charge, for a question that compares: it wants a place in each document."""
-_MAX_QUERIES = 16
 
 
 class _Steps:
@@ -115,6 +115,7 @@ class Searcher:
     falls_back: bool = True
     """Whether a search goes on by keywords alone where its embedder fails, and says so."""
 
+    @repeated_read
     def search(
         self,
         text: str,
@@ -128,13 +129,13 @@ class Searcher:
         """Return the segments that answer a question, searched by itself and by further queries.
 
         Raises:
-            QueryError: If the question or a query is empty, or there are too many.
+            QueryError: If the question or a query is empty or too long, or there are too many.
             OptionError: If the budget, or a segment, holds no relevant chunk.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             return self._found(
                 asked,
                 snapshot,
@@ -143,6 +144,7 @@ class Searcher:
                 reranking=reranking,
             )[0]
 
+    @repeated_read
     def explain(
         self,
         text: str,
@@ -159,7 +161,7 @@ class Searcher:
             SpanwiseError: As `search`.
         """
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             result, extractor = self._found(
                 asked,
                 snapshot,
@@ -169,6 +171,7 @@ class Searcher:
             )
             return explain_search(result, extractor=extractor, options=options)
 
+    @repeated_read
     def excerpts(
         self,
         text: str,
@@ -189,7 +192,7 @@ class Searcher:
         options = replace(options, segments=self._segments(options.segments))
         found = Excerpts()
         with self.store.snapshot() as snapshot:
-            asked = _read_all([text, *queries], snapshot)
+            asked = read_questions([text, *queries], snapshot)
             gathered = self._gathered(
                 asked,
                 snapshot,
@@ -213,8 +216,8 @@ class Searcher:
                 found = excerpter.guess() if refuses else excerpter.make()
         steps.done("excerpts", excerpts=len(found.excerpts), tokens=found.tokens)
         return ExcerptResult(
-            question=asked[0].text,
-            queries=tuple(question.text for question in asked),
+            question=asked[0].said,
+            queries=tuple(question.said for question in asked),
             excerpts=found.excerpts,
             context=found.context,
             tokens=found.tokens,
@@ -274,8 +277,8 @@ class Searcher:
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
-            question=asked[0].text,
-            queries=tuple(question.text for question in asked),
+            question=asked[0].said,
+            queries=tuple(question.said for question in asked),
             segments=tuple(segments),
             context=context,
             tokens=tokens,
@@ -364,10 +367,10 @@ class Searcher:
         warnings: list[str] = []
         if evidence is not None:
             warnings += [
-                f"the question has {len(whole.terms)} different words; "
+                f"the question has {whole.asked_words or len(whole.terms)} different words; "
                 f"it was searched by the {len(part.terms)} most telling ones"
                 for whole, part in zip(asked, evidence.questions, strict=True)
-                if len(part.terms) < len(whole.terms)
+                if whole.asked_words or len(part.terms) < len(whole.terms)
             ]
         elif where is not None:
             met = {record.id for record in self.store.list_records(where)}
@@ -388,31 +391,6 @@ class Searcher:
 
 def _where_text(where: Filter | None) -> str:
     return "" if where is None else str(where)
-
-
-def _read(text: str, languages: Sequence[str]) -> Question:
-    """Return a question that can be searched for."""
-    if not isinstance(text, str):
-        raise QueryError(f"the question is {text!r}; give one text")
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise QueryError(
-            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
-        )
-    question = read_question(text, languages=languages)
-    if not question.terms:
-        raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
-    return question
-
-
-def _read_all(texts: Sequence[str], snapshot: Snapshot) -> tuple[Question, ...]:
-    """Return the queries that can be searched for, each once, in the languages of the documents."""
-    if len(texts) > _MAX_QUERIES:
-        raise QueryError(
-            f"{len(texts)} queries are given, the question among them; give at most {_MAX_QUERIES}"
-        )
-    languages = snapshot.languages()
-    questions = [_read(text, languages) for text in texts]
-    return tuple({question.text: question for question in questions}.values())
 
 
 def _options_for(

@@ -4,33 +4,33 @@ The copy is of one moment: SQLite's own means copy `truth.db` out of one read tr
 steps, so that writers go on. Index parts never change and are copied as files (making them anew
 takes forty times as long); one that is merged away meanwhile is left out, and made anew by the
 copy. All is written under another name beside the target and renamed when it is whole and safe on
-the disk; a process that is killed meanwhile leaves `TARGET.<random>.tmp` behind.
+the disk. A process that is killed meanwhile leaves `TARGET.<random>.tmp` behind; the next backup to
+the same target removes it, which it can tell from one in progress by its lock.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
+from spanwise.stores.disk import force_to_disk, is_disk_full, make_private, sync_folder
+from spanwise.stores.flush import LOCK_NAME, flush_lock
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
-from spanwise.stores.part import sync_folder
 
 if TYPE_CHECKING:
     from spanwise.stores.index import Index
 
 
 _STEP_PAGES = 2_048  # 8 MB; writers and the progress come in between
-_PRIMARY_CODE = 0xFF
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Progress = Callable[[int, int], None]
 """Hears the bytes of the database copied, and all of them."""
@@ -55,27 +55,64 @@ def back_up(
     """
     target = target.absolute()
     _check_target(target, source=database.parent)
+    _remove_abandoned(target)
     # Beside the target, so that the last step is a rename on one disk.
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         temporary.mkdir()
-        # Before the transaction begins, as in a search: parts may only be older than the copy.
-        manifest = read_manifest(index.folder)
-        with index.pool.lend() as source:
-            try:
-                _copy_database(source, temporary / database.name, on_progress)
-            except sqlite3.Error as error:
-                code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
-                raise _failure(target, error, is_full=code in _FULL) from error
-        _sync_file(temporary / database.name)
-        _copy_index(index.folder, manifest, temporary / index.folder.name)
+        with flush_lock(temporary) as held:
+            if not held:
+                raise FileExistsError(errno.EEXIST, "another process uses it", str(temporary))
+            _copy(index, database, temporary, target=target, on_progress=on_progress)
+        (temporary / LOCK_NAME).unlink()
         sync_folder(temporary)
         temporary.rename(target)
         sync_folder(target.parent)
     except OSError as error:
-        raise _failure(target, error, is_full=error.errno in _FULL_ERRORS) from error
+        raise _failure(target, error, is_full=is_disk_full(error, target)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left of backups to a target; nobody holds the locks of these."""
+    name = re.compile(re.escape(target.name) + r"\.[0-9a-f]{8}\.tmp")
+    for path in target.parent.iterdir():
+        if not name.fullmatch(path.name) or path.is_symlink() or not (path / LOCK_NAME).is_file():
+            continue
+        with suppress(OSError):
+            with flush_lock(path) as is_abandoned:
+                pass
+            if is_abandoned:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy(
+    index: Index,
+    database: Path,
+    temporary: Path,
+    *,
+    target: Path,
+    on_progress: Progress | None,
+) -> None:
+    """Copy database and index to a folder; their files are on the disk when this returns.
+
+    Raises:
+        OSError, StoreError: If something cannot be written.
+    """
+    # Before the transaction begins, as in a search: parts may only be older than the copy.
+    manifest = read_manifest(index.folder)
+    copied = temporary / database.name
+    make_private(copied)
+    with index.pool.lend() as source:
+        try:
+            _copy_database(source, copied, on_progress)
+        except sqlite3.Error as error:
+            # The error of one of two databases: the one that is written can be full.
+            is_full = is_disk_full(error, copied)
+            raise _failure(target, error, is_full=is_full) from error
+    _sync_file(copied)
+    _copy_index(index.folder, manifest, temporary / index.folder.name)
 
 
 def _check_target(target: Path, *, source: Path) -> None:
@@ -110,8 +147,10 @@ def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
     copied = []
     for name in manifest.parts:
         try:
+            make_private(target / name)
             shutil.copyfile(folder / name, target / name)
         except FileNotFoundError:
+            (target / name).unlink()
             continue  # merged away since the manifest was read
         _sync_file(target / name)
         copied.append(name)
@@ -122,7 +161,7 @@ def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
 
 def _sync_file(path: Path) -> None:
     with path.open("rb+") as file:
-        os.fsync(file.fileno())
+        force_to_disk(file.fileno())
 
 
 def _failure(target: Path, error: Exception, *, is_full: bool) -> StoreError:

@@ -9,14 +9,15 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import FormatError
-from spanwise.stores.conversations import read_thread, read_threads
-from spanwise.stores.schema import POSITION_BITS
+from spanwise.stores.checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
+from spanwise.stores.conversations import read_thread, thread_ids
+from spanwise.stores.outputs import damaged_outputs
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         yield from _check_changes(connection)
         yield from _check_orphans(connection)
         yield from _check_threads(connection)
+        yield from _check_outputs(connection)
     except sqlite3.DatabaseError as error:
         yield found("database", f"truth.db cannot be read ({error}); {_RESTORE}")
 
@@ -106,9 +108,9 @@ def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     """Every turn of every conversation is there and can be read."""
-    for info in read_threads(connection):
+    for thread_id in thread_ids(connection):
         try:
-            read_thread(connection, info.id)
+            read_thread(connection, thread_id)
         except FormatError as error:
             yield found("threads", str(error))
     (lost,) = connection.execute(
@@ -118,20 +120,15 @@ def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         yield found("threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}")
 
 
-class _Row(NamedTuple):
-    """A row of `document`, as far as it is checked."""
-
-    number: int
-    id: str
-    source: str
-    text_hash: str
-    chars: int
-    chunks: int
-    tokens: int
-    pages: int
-    metadata: str
-    warnings: str
-    status: str
+def _check_outputs(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    """Every kept output of a model is the one that was kept."""
+    damaged = damaged_outputs(connection)
+    if damaged:
+        yield found(
+            "outputs",
+            f"{len(damaged)} kept outputs of models differ from their checksums; a repair deletes "
+            "them, and the models are asked again",
+        )
 
 
 def check_documents(
@@ -144,47 +141,44 @@ def check_documents(
         checked: Counts to add to.
         dimension: Of the vectors; None where it is not known.
     """
-    columns = (
-        "number, id, source, text_hash, chars, chunks, tokens, pages, metadata, warnings, status"
-    )
     try:
-        rows = [
-            _Row(*row)
-            for row in connection.execute(
-                f"select {columns} from document order by number"  # noqa: S608  # named above
-            )
-        ]
+        numbers = [row[0] for row in connection.execute("select number from document order by 1")]
     except sqlite3.DatabaseError as error:
         yield found("database", f"the documents cannot be listed ({error}); {_RESTORE}")
         return
-    for row in rows:
+    for number in numbers:
         checked.documents += 1
-        for finding in _check_document(connection, row, checked, dimension=dimension):
-            checked.damaged.add(row.number)
+        for finding in _check_document(connection, number, checked, dimension=dimension):
+            checked.damaged.add(number)
             yield finding
 
 
 def _check_document(
-    connection: sqlite3.Connection, row: _Row, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, number: int, checked: Checked, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
-    again = _again(row)
+    row = None
     try:
+        row = stored_row(connection, number)
         problems = _problems(connection, row, checked, dimension=dimension)
         for code, problem in problems.items():
-            yield found(code, f"{row.id!r}: {problem}; {again}", document_id=row.id)
+            yield found(code, f"{row.id!r}: {problem}; {_again(row)}", document_id=row.id)
     except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-        message = f"{row.id!r} cannot be read ({error}); {again}"
-        yield found("record", message, document_id=row.id)
+        if row is None:
+            message = f"the record of document number {number} cannot be read ({error}); {_RESTORE}"
+            yield found("record", message)
+        else:
+            message = f"{row.id!r} cannot be read ({error}); {_again(row)}"
+            yield found("record", message, document_id=row.id)
 
 
-def _again(row: _Row) -> str:
+def _again(row: DocumentRow) -> str:
     """Return what to do about a damaged document: an unchanged source would not be read again."""
     source = f"from {row.source}" if row.source else "with its text"
     return f"remove the document and add it again {source}, or {_RESTORE}"
 
 
 def _problems(
-    connection: sqlite3.Connection, row: _Row, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, row: DocumentRow, checked: Checked, *, dimension: int | None
 ) -> dict[CheckCode, str]:
     """Return what is wrong with a document, the first problem of each kind."""
     sections = connection.execute(
@@ -211,10 +205,16 @@ def _problems(
     checked.chars += sum(map(len, texts))
     if not told["chunks"] and text_hash(texts) != row.text_hash:
         told["text"] = "its text is not the one that was stored (its hash is another one)"
-    return {code: problem for code, problem in told.items() if problem}
+    problems = {code: problem for code, problem in told.items() if problem}
+    differing = differing_contents(connection, row)
+    if differing and not problems:
+        problems["checksum"] = (
+            f"what is stored of it ({', '.join(differing)}) differs from its checksums"
+        )
+    return problems
 
 
-def _record_problem(row: _Row) -> str:
+def _record_problem(row: DocumentRow) -> str:
     fields = json.loads(row.metadata)
     if not isinstance(fields, dict) or not all(
         isinstance(value, str | int | float) for value in fields.values()
@@ -228,7 +228,7 @@ def _record_problem(row: _Row) -> str:
     return ""
 
 
-def _layout_problem(connection: sqlite3.Connection, row: _Row) -> str:
+def _layout_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
     for table in ("heading", "block"):
         # Names of tables cannot be parameters; both are named above.
         (outside,) = connection.execute(
@@ -241,7 +241,7 @@ def _layout_problem(connection: sqlite3.Connection, row: _Row) -> str:
     return ""
 
 
-def _signal_problem(connection: sqlite3.Connection, row: _Row) -> str:
+def _signal_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
     """Return what is wrong with its signals: one number a chunk, of two bytes."""
     odd = connection.execute(
         "select landmark, length(data) from signal where document = ? and length(data) != ?"
@@ -265,7 +265,7 @@ def _section_problem(sections: Sequence[tuple[int, int, int, str]], chars: int) 
     return "" if place == chars else f"its sections end at {place}, and its text at {chars}"
 
 
-def _page_problem(pages: Sequence[tuple[int, int, int]], row: _Row) -> str:
+def _page_problem(pages: Sequence[tuple[int, int, int]], row: DocumentRow) -> str:
     if len(pages) != row.pages:
         return f"{len(pages)} of its {row.pages} pages are there"
     for index, (position, start, end) in enumerate(pages):
@@ -275,7 +275,7 @@ def _page_problem(pages: Sequence[tuple[int, int, int]], row: _Row) -> str:
 
 
 def _read_chunks(
-    connection: sqlite3.Connection, row: _Row, bounds: Sequence[tuple[int, int]]
+    connection: sqlite3.Connection, row: DocumentRow, bounds: Sequence[tuple[int, int]]
 ) -> tuple[list[str], str]:
     """Return the texts of the chunks of a document, and what is wrong with them."""
     base = row.number << POSITION_BITS
@@ -305,7 +305,7 @@ def _read_chunks(
     return texts, problem
 
 
-def _vector_problem(connection: sqlite3.Connection, row: _Row, dimension: int) -> str:
+def _vector_problem(connection: sqlite3.Connection, row: DocumentRow, dimension: int) -> str:
     stored = connection.execute(
         "select data from vector where document = ?", (row.number,)
     ).fetchone()

@@ -4,6 +4,19 @@ Rules:
     A connection belongs to one thread at a time; idle ones wait in a pool.
     Every error of SQLite leaves as a StoreError.
     A process that was forked from the one that opened the store must open it again.
+
+Rules for a folder that this process may not write, though its owner may at any time:
+    1. While the write-ahead log and its shared memory (`-wal`, `-shm`) exist, SQLite reads them
+       without write access. The connection takes part in SQLite's locks, so it sees every commit,
+       and SQLite keeps both files as long as it is open.
+    2. Without them SQLite refuses. All commits are then in `truth.db` itself, which is read as an
+       immutable file, without locks. Such a read counts only if the state of the file (inode, size,
+       times) is the same after the read as when the pool was opened, and no log holds commits when
+       the read begins. Otherwise the result is discarded with a StoreChangedError.
+    3. The state is taken when its time is older than the resolution of file times, so that every
+       later write changes it.
+    4. A pool has one state for its whole life, so caches made from it never mix two states. A new
+       state needs a new pool (`stores.readers`).
 """
 
 from __future__ import annotations
@@ -16,9 +29,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
+from spanwise.errors import (
+    FormatError,
+    StoreBusyError,
+    StoreChangedError,
+    StoreError,
+    StoreFullError,
+)
+from spanwise.stores.disk import is_disk_full
 from spanwise.stores.schema import migrate, require_version
+
+if TYPE_CHECKING:
+    from spanwise.types import Durability
+
 
 _logger = logging.getLogger("spanwise")
 
@@ -26,17 +51,20 @@ BUSY_TIMEOUT_SECONDS = 60.0
 """How long a writer waits for the writers of other processes."""
 
 _MAX_IDLE = 8
-_FULL = (sqlite3.SQLITE_FULL,)
-_NOT_WRITTEN = (  # a limit of file size, a quota, or a disk that fills beside the database
-    sqlite3.SQLITE_IOERR_WRITE,
-    sqlite3.SQLITE_IOERR_FSYNC,
-    sqlite3.SQLITE_IOERR_DIR_FSYNC,
-    sqlite3.SQLITE_IOERR_SHMOPEN,
-    sqlite3.SQLITE_IOERR_SHMSIZE,
-)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_REFUSED = (  # rule 2
+    sqlite3.SQLITE_READONLY_DIRECTORY,
+    sqlite3.SQLITE_READONLY_CANTINIT,
+    sqlite3.SQLITE_READONLY_RECOVERY,
+)
 _PRIMARY_CODE = 0xFF  # extended codes carry the cause in their higher bytes
+
+_TICK_SECONDS = 0.1  # file times of current file systems advance every 1 to 10 ms
+_COARSE_TICK_SECONDS = 2.0  # on those that store whole seconds
+_SECOND_NS = 10**9
+_PAUSE_SECONDS = 0.02
+_LOG_PAUSE_SECONDS = 0.05  # an owner that opens or closes needs less to make or delete both files
 
 
 @contextmanager
@@ -44,7 +72,7 @@ def translated_errors(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into ours.
 
     Raises:
-        StoreFullError: If the disk is full, or a write failed as on a full disk.
+        StoreFullError: If the disk, a quota or a limit of file size is full.
         StoreBusyError: If another process kept the write lock for too long.
         FormatError: If the file is damaged or no database.
         StoreError: If SQLite cannot go on for another reason.
@@ -52,17 +80,11 @@ def translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        extended_code = getattr(error, "sqlite_errorcode", 0)
-        code = extended_code & _PRIMARY_CODE
-        if code in _FULL:
+        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+        if is_disk_full(error, path):
             raise StoreFullError(
-                f"the disk of {path} is full; nothing of the document in flight was kept: "
-                "free some space and add it again"
-            ) from error
-        if extended_code in _NOT_WRITTEN:
-            raise StoreFullError(
-                f"{path} cannot be written ({error}, {error.sqlite_errorname}): is the disk full, "
-                "or a file size limited? Free some space or raise the limit, and try again"
+                f"the disk of {path} is full, or a file size limited ({error}); nothing of the "
+                "document in flight was kept: free some space or raise the limit, and try again"
             ) from error
         if code in _BUSY:
             raise StoreBusyError(
@@ -73,11 +95,19 @@ def translated_errors(path: Path) -> Iterator[None]:
             raise FormatError(
                 f"{path} is damaged or no knowledge base ({error}); restore it from a backup"
             ) from error
+        if code == sqlite3.SQLITE_IOERR:
+            raise StoreError(
+                f"{path} cannot be read or written: {error} ({error.sqlite_errorname}); check the "
+                "disk and its connection"
+            ) from error
         raise StoreError(f"{path} cannot be read or written: {error}") from error
 
 
-def _set_journal(connection: sqlite3.Connection, path: Path) -> None:
-    """Switch to the write-ahead log; several processes may try to at once."""
+def _set_journal(connection: sqlite3.Connection, path: Path) -> bool:
+    """Switch to the write-ahead log, and return whether there is one.
+
+    Several processes may try to at once.
+    """
     until = time.monotonic() + BUSY_TIMEOUT_SECONDS
     while True:
         try:
@@ -95,31 +125,112 @@ def _set_journal(connection: sqlite3.Connection, path: Path) -> None:
             "other there",
             path,
         )
+    return bool(mode == "wal")
+
+
+class FileState(NamedTuple):
+    """What tells one content of a file from another, without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> FileState | None:
+        """Return the state of a file, None if it does not exist."""
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    @classmethod
+    def settled(cls, path: Path) -> FileState | None:
+        """Return the state of a file once any later write is certain to change it."""
+        while True:
+            now_ns = time.time_ns()  # before the state: the file may be written in between
+            state = cls.of(path)
+            if state is None:
+                return None
+            is_coarse = state.modified_ns % _SECOND_NS == 0
+            tick_ns = int((_COARSE_TICK_SECONDS if is_coarse else _TICK_SECONDS) * _SECOND_NS)
+            if abs(now_ns - state.modified_ns) > tick_ns:
+                return state
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _log_holds_commits(path: Path) -> bool:
+    """Return whether commits, or pages that a crash left half-written, are beside the database."""
+    logs = (FileState.of(path.with_name(path.name + ending)) for ending in ("-wal", "-journal"))
+    return any(log is not None and log.size for log in logs)
 
 
 class ConnectionPool:
     """Connections to one database."""
 
-    def __init__(self, path: Path, *, writable: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        writable: bool,
+        durability: Durability = "full",
+        unlocked: FileState | None = None,
+    ) -> None:
         """Remember what to open; nothing is opened yet.
 
         Args:
             path: The database.
             writable: False where the folder cannot be written.
+            durability: What a commit promises if the power fails.
+            unlocked: The state of the database if it is read without locks (rule 2).
         """
         self._path = path
         self.writable = writable
+        self._durability = durability
+        self._unlocked = unlocked
+        self._file = FileState.of(path)
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._superseded = False
+        self.has_log = True
+        """Whether commits go to a write-ahead log; known once the pool is prepared."""
 
     def _open(self) -> sqlite3.Connection:
-        if self.writable:
-            connection = _connect(f"{self._path.absolute().as_uri()}?mode=rw")
-            connection.execute("pragma synchronous = normal")
-            return connection
-        return _connect_readonly(self._path)
+        address = self._path.absolute().as_uri()
+        if not self.writable:
+            how = "mode=ro" if self._unlocked is None else "mode=ro&immutable=1"
+            return _connect(f"{address}?{how}")
+        connection = _connect(f"{address}?mode=rw")
+        self._set_synchronous(connection)
+        return connection
+
+    def _set_synchronous(self, connection: sqlite3.Connection) -> None:
+        """Let SQLite force to the disk what `durability.LogSync` does not."""
+        if self._durability == "full":  # on macOS alone, for what SQLite itself forces to the disk
+            connection.execute("pragma fullfsync = on")
+            connection.execute("pragma checkpoint_fullfsync = on")
+        forced = self._durability == "full" and not self.has_log
+        connection.execute(f"pragma synchronous = {'full' if forced else 'normal'}")
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a read that begins now would see all that was committed before."""
+        if self._superseded:
+            return False
+        now = FileState.of(self._path)
+        if self._unlocked is not None:
+            return now == self._unlocked and not _log_holds_commits(self._path)
+        # SQLite sees all changes but one: another file in place of the one that is open.
+        return now is not None and self._file is not None and now[:2] == self._file[:2]
+
+    def supersede(self) -> None:
+        """Close the pool because another one takes its place; reads in it are to be repeated."""
+        self._superseded = True
+        self.close()
 
     def prepare(self) -> None:
         """Open a first connection, make or migrate the tables.
@@ -130,7 +241,8 @@ class ConnectionPool:
         """
         with self.lend() as connection:
             if self.writable:
-                _set_journal(connection, self._path)
+                self.has_log = _set_journal(connection, self._path)
+                self._set_synchronous(connection)
                 migrate(connection, self._path)
             else:
                 require_version(connection, self._path)
@@ -146,6 +258,8 @@ class ConnectionPool:
         Raises:
             StoreError: In both cases.
         """
+        if self._superseded:
+            raise StoreChangedError(_changed(self._path))
         if self._closed:
             raise StoreError(f"the knowledge base {self._path.parent} is closed; open it again")
         if os.getpid() != self._process:
@@ -159,10 +273,11 @@ class ConnectionPool:
         """Lend a connection to the calling thread, outside of any transaction.
 
         Raises:
+            StoreChangedError: If what was read does not count, whatever came of it (rule 2).
             StoreError: If the pool is closed, or as `translated_errors`.
         """
         self.check_open()
-        with translated_errors(self._path):
+        with self._reading_one_state(), translated_errors(self._path):
             with self._lock:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
@@ -171,6 +286,28 @@ class ConnectionPool:
                 yield connection
             finally:
                 self._take_back(connection)
+
+    @contextmanager
+    def _reading_one_state(self) -> Iterator[None]:
+        """Discard what was read of several states, and errors that came of it."""
+        try:
+            yield
+        except Exception as error:
+            if self._has_changed() or self._is_refused(error):
+                raise StoreChangedError(_changed(self._path)) from error
+            raise
+        if self._has_changed():
+            raise StoreChangedError(_changed(self._path))
+
+    def _has_changed(self) -> bool:
+        return self._unlocked is not None and FileState.of(self._path) != self._unlocked
+
+    def _is_refused(self, error: Exception) -> bool:
+        """Return whether SQLite cannot read with locks."""
+        if self.writable or self._unlocked is not None:
+            return False
+        code = getattr(error.__cause__, "sqlite_errorcode", 0)
+        return code in _REFUSED or code & _PRIMARY_CODE == sqlite3.SQLITE_CANTOPEN
 
     def _take_back(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
@@ -201,14 +338,46 @@ def _connect(address: str) -> sqlite3.Connection:
     )
 
 
-def _connect_readonly(path: Path) -> sqlite3.Connection:
-    """Open a database in a folder that cannot be written.
+def _changed(path: Path) -> str:
+    return f"{path} was changed while it was read without write access; read it again"
 
-    The write-ahead log needs a shared file beside it. Where there is none, nobody writes, and
-    the database can be read as an unchanging file.
+
+def open_writer_pool(path: Path, *, durability: Durability) -> ConnectionPool:
+    """Return a prepared pool for a database that this process may write.
+
+    Raises:
+        StoreError: As `ConnectionPool.prepare`.
     """
-    log = path.with_name(path.name + "-wal")
-    address = path.absolute().as_uri()
-    if not log.exists() or not log.stat().st_size:
-        return _connect(f"{address}?mode=ro&immutable=1")
-    return _connect(f"{address}?mode=ro")
+    return _prepared(ConnectionPool(path, writable=True, durability=durability), path)
+
+
+def open_reader_pool(path: Path) -> ConnectionPool:
+    """Return a prepared pool for a database that this process may not write.
+
+    Raises:
+        StoreChangedError: If the owner is opening or closing it, or its log cannot be read.
+        StoreError: As `ConnectionPool.prepare`.
+    """
+    with suppress(StoreChangedError):
+        return _prepared(ConnectionPool(path, writable=False), path)
+    state = FileState.settled(path)
+    if _log_holds_commits(path):
+        time.sleep(_LOG_PAUSE_SECONDS)
+        raise StoreChangedError(
+            f"{path} has a write-ahead log that this user cannot read: {path.name}-shm is missing, "
+            f"or {path.name}-wal and {path.name}-shm are not readable; let its owner open it once, "
+            "or grant the right to read them"
+        )
+    return _prepared(ConnectionPool(path, writable=False, unlocked=state), path)
+
+
+def _prepared(pool: ConnectionPool, path: Path) -> ConnectionPool:
+    try:
+        pool.prepare()
+    except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes in its message
+        pool.close()
+        raise FormatError(f"{path} is damaged ({error}); restore it from a backup") from error
+    except BaseException:
+        pool.close()
+        raise
+    return pool

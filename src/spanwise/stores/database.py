@@ -1,24 +1,40 @@
 """What stands in `truth.db`: documents in, out and read back.
 
 Every function works on a connection that is lent to the calling thread; those that write expect
-an open write transaction, those that read take what the connection sees.
+an open write transaction, those that read take what the connection sees. What is read is verified
+by its checksums: a row that was damaged raises FormatError.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from itertools import chain
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from spanwise.core.documents.table_heads import searched_text
 from spanwise.core.documents.versions import VERSION_CHARS, text_hash
 from spanwise.core.ranking.vectors import unit_rows
+from spanwise.errors import FormatError
 from spanwise.filters import filter_fields
-from spanwise.stores.schema import POSITION_BITS
+from spanwise.stores.checksums import (
+    POSITION_BITS,
+    DocumentRow,
+    check_contents,
+    checksum,
+    damaged_document,
+    document_row,
+    document_rows,
+    is_sound,
+    read_numbered,
+    seal_document,
+    sealed,
+)
 from spanwise.stores.signals import delete_signals, insert_signals
 from spanwise.types import (
     Block,
@@ -38,49 +54,77 @@ if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry
 
 
-_RECORDS = (
-    "select number, id, title, summary, metadata, media_type, source, source_root, content_hash,"
-    " chars, chunks, tokens, pages, given_fields, language, status, text_hash, recipe from document"
-)
+_SETTINGS = "select name, value, checksum from setting"
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
 _VECTOR_ROWS = 2_048  # made ready and written at once
-_ONE_RECORD = _RECORDS + " where number = ?"
-_ALL_RECORDS = _RECORDS + " order by id"
 
 
 def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return all settings, ordered by name."""
-    return dict(connection.execute("select name, value from setting order by name"))
+    """Return all settings, ordered by name.
+
+    Raises:
+        FormatError: If one of them is damaged.
+    """
+    return dict(_setting(row) for row in connection.execute(f"{_SETTINGS} order by name"))
+
+
+def _setting(row: tuple[str, str, int]) -> tuple[str, str]:
+    if not is_sound(row):
+        raise FormatError(
+            f"the setting {row[0]!r} is damaged: it differs from its checksum; restore the "
+            "knowledge base from a backup"
+        )
+    return row[:2]
+
+
+def read_packs(connection: sqlite3.Connection) -> str:
+    """Return the packs that are recorded, "" for none.
+
+    Raises:
+        FormatError: If they are damaged.
+    """
+    row = connection.execute(f"{_SETTINGS} where name = 'packs'").fetchone()
+    return "" if row is None else _setting(row)[1]
 
 
 def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
     """Record the settings that are not recorded yet."""
     connection.executemany(
-        "insert into setting (name, value) values (?, ?) on conflict do nothing",
-        sorted(settings.items()),
+        "insert into setting (name, value, checksum) values (?, ?, ?) on conflict do nothing",
+        map(sealed, sorted(settings.items())),
     )
 
 
 def change_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
     """Record settings in place of what was recorded under their names."""
     connection.executemany(
-        "insert into setting (name, value) values (?, ?)"
-        " on conflict do update set value = excluded.value",
-        sorted(settings.items()),
+        "insert into setting (name, value, checksum) values (?, ?, ?)"
+        " on conflict do update set value = excluded.value, checksum = excluded.checksum",
+        map(sealed, sorted(settings.items())),
     )
 
 
 def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int, str] | None:
-    """Return number and source root of a document, or None."""
+    """Return number and source root of a document, or None.
+
+    Raises:
+        FormatError: If the index of ids leads to the row of another document.
+    """
     try:
-        found = connection.execute(
-            "select number, source_root from document where id = ?", (document_id,)
-        )
+        # The row is looked up by number, so that its id does not come from the index as well.
+        row = connection.execute(
+            "select number, source_root, id from document where number ="
+            " (select number from document where id = ?)",
+            (document_id,),
+        ).fetchone()
     except UnicodeEncodeError:  # half a surrogate pair: no document has such an id
         return None
-    row: tuple[int, str] | None = found.fetchone()
-    return row
+    if row is None:
+        return None
+    if row[2] != document_id:
+        raise damaged_document(document_id, "its entry in the index of ids")
+    return row[0], row[1]
 
 
 def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
@@ -116,26 +160,29 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
         ),
     ).fetchone()
     connection.executemany(
-        "insert into section (document, position, start, end, title, path, header_tokens, summary)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into section (document, position, start, end, title, path, header_tokens, summary,"
+        " checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens, s.summary)
+            sealed(
+                (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens, s.summary)
+            )
             for i, s in enumerate(entry.sections)
         ),
     )
     _insert_layout(connection, number, document)
     base = number << POSITION_BITS
     connection.executemany(
-        "insert into chunk (key, section, start, tokens, text, table_head, context)"
-        " values (?, ?, ?, ?, ?, ?, ?)",
+        "insert into chunk (key, section, start, tokens, text, table_head, context, checksum)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context)
+            sealed((base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context))
             for c in entry.chunks
         ),
     )
     if entry.vectors is not None:
         _insert_vectors(connection, number, entry.vectors)
     insert_signals(connection, number, entry.signals)
+    seal_document(connection, number)
     _record_change(connection, number, gone=False)
 
 
@@ -192,51 +239,52 @@ def _record_change(connection: sqlite3.Connection, number: int, *, gone: bool) -
     )
 
 
-def _record(row: Sequence[object]) -> DocumentRecord:
+def _record(row: DocumentRow) -> DocumentRecord:
     return DocumentRecord(
-        id=str(row[1]),
-        title=str(row[2]),
-        summary=str(row[3]),
-        metadata=json.loads(str(row[4])),
-        media_type=str(row[5]),
-        source=str(row[6]),
-        source_root=str(row[7]),
-        content_hash=str(row[8]),
-        chars=int(str(row[9])),
-        chunks=int(str(row[10])),
-        tokens=int(str(row[11])),
-        pages=int(str(row[12])),
-        given_fields=tuple(json.loads(str(row[13]))),
-        language=str(row[14]),
-        status=_STATUSES[str(row[15])],
-        version=str(row[16])[:VERSION_CHARS],
-        recipe=str(row[17]),
+        id=row.id,
+        title=row.title,
+        summary=row.summary,
+        metadata=json.loads(row.metadata),
+        media_type=row.media_type,
+        source=row.source,
+        source_root=row.source_root,
+        content_hash=row.content_hash,
+        chars=row.chars,
+        chunks=row.chunks,
+        tokens=row.tokens,
+        pages=row.pages,
+        given_fields=tuple(json.loads(row.given_fields)),
+        language=row.language,
+        status=_STATUSES[row.status],
+        version=row.text_hash[:VERSION_CHARS],
+        recipe=row.recipe,
     )
 
 
 def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
     """Return what is known of the document with this number, which must exist."""
-    return _record(connection.execute(_ONE_RECORD, (number,)).fetchone())
+    return _record(document_row(connection, number))
 
 
 def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
     """Return number and record of every document, ordered by id."""
-    rows = connection.execute(_ALL_RECORDS)
-    return [(row[0], _record(row)) for row in rows]
+    return [(row.number, _record(row)) for row in document_rows(connection, "order by id")]
 
 
 def read_metadata(
     connection: sqlite3.Connection, *, after: int
 ) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
     """Yield number and fields of the documents above a number, in order."""
-    rows = connection.execute(
-        "select number, metadata, title, language, status from document where number > ?"
-        " order by number",
-        (after,),
-    )
-    for number, metadata, title, language, status in rows:
-        fields = json.loads(metadata)
-        yield number, filter_fields(fields, title=title, language=language, status=status)
+    for row in document_rows(connection, "where number > ? order by number", (after,)):
+        yield (
+            row.number,
+            filter_fields(
+                json.loads(row.metadata),
+                title=row.title,
+                language=row.language,
+                status=row.status,
+            ),
+        )
 
 
 def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -246,34 +294,35 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
         "with recursive found (language) as (select min(language) from document union all"
         " select (select min(language) from document where language > found.language) from found"
         " where found.language is not null)"
-        " select language from found where language is not null"
-    )
-    return tuple(language for (language,) in rows)
+        # The row is looked up by number, so that its language does not come from the index too.
+        " select found.language, document.id, document.language from found left join document"
+        " on number = (select min(number) from document where language = found.language)"
+        " where found.language is not null"
+    ).fetchall()
+    for language, document_id, stored in rows:
+        if language != stored:
+            raise damaged_document(document_id, "its entry in the index of languages")
+    return tuple(language for language, _, _ in rows)
 
 
 def read_document(connection: sqlite3.Connection, number: int) -> Document:
     """Return the document with this number, which must exist, as it was given."""
-    row = connection.execute(
-        "select id, given_title, metadata, media_type, source, source_root, content_hash, warnings,"
-        " given_fields, status"
-        " from document where number = ?",
-        (number,),
-    ).fetchone()
+    row = document_row(connection, number)
     return Document(
-        id=row[0],
+        id=row.id,
         text="".join(chunk.text for chunk in read_chunks(connection, number)),
-        title=row[1],
+        title=row.given_title,
         pages=read_pages(connection, number),
         headings=_read_headings(connection, number),
         blocks=_read_blocks(connection, number),
-        metadata=json.loads(row[2]),
-        media_type=row[3],
-        source=row[4],
-        source_root=row[5],
-        content_hash=row[6],
-        warnings=tuple(json.loads(row[7])),
-        given_fields=tuple(json.loads(row[8])),
-        status=_STATUSES[row[9]],
+        metadata=json.loads(row.metadata),
+        media_type=row.media_type,
+        source=row.source,
+        source_root=row.source_root,
+        content_hash=row.content_hash,
+        warnings=tuple(json.loads(row.warnings)),
+        given_fields=tuple(json.loads(row.given_fields)),
+        status=_STATUSES[row.status],
     )
 
 
@@ -282,17 +331,20 @@ def read_chunks(
 ) -> tuple[Chunk, ...]:
     """Return the chunks `[start, end)` of a document, those that exist."""
     base = number << POSITION_BITS
+    keys = range(base + max(0, start), base + min(end, 1 << POSITION_BITS))
     rows = connection.execute(
-        "select key, section, start, tokens, text, table_head, context from chunk"
+        "select key, section, start, tokens, text, table_head, context, checksum from chunk"
         " where key >= ? and key < ? order by key",
-        (base + max(0, start), base + min(end, 1 << POSITION_BITS)),
+        (keys.start, keys.stop),
     )
     return tuple(
         Chunk(
             index=key - base, start=first, end=first + len(text), section=section,
             tokens=tokens, text=text, table_head=head, context=context,
         )
-        for key, section, first, tokens, text, head, context in rows
+        for key, section, first, tokens, text, head, context, _ in read_numbered(
+            connection, number, "chunk", rows, places=keys
+        )
     )  # fmt: skip
 
 
@@ -304,10 +356,11 @@ def read_sections(
     connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
 ) -> tuple[Section, ...]:
     """Return the sections `[start, end)` of a document, those that exist, in order."""
+    positions = range(max(0, start), min(end, 1 << POSITION_BITS))
     rows = connection.execute(
-        "select start, end, title, path, header_tokens, summary from section"
-        " where document = ? and position >= ? and position < ? order by position",
-        (number, start, end),
+        "select document, position, start, end, title, path, header_tokens, summary, checksum"
+        " from section where document = ? and position >= ? and position < ? order by position",
+        (number, positions.start, positions.stop),
     )
     return tuple(
         Section(
@@ -318,32 +371,49 @@ def read_sections(
             header_tokens=header_tokens,
             summary=summary,
         )
-        for start, end, title, path, header_tokens, summary in rows
+        for _, _, start, end, title, path, header_tokens, summary, _ in read_numbered(
+            connection, number, "section", rows, places=positions
+        )
     )
 
 
-def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
-    """Return the pages of a document in order."""
+def _read_layout(
+    connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a document in `page`, `heading` or `block`, without position."""
     rows = connection.execute(
-        "select start, end, label from page where document = ? order by position", (number,)
-    )
+        # Names cannot be parameters; all are constants of this module.
+        f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
+        (number,),
+    ).fetchall()
+    if verify:
+        check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
+    return [row[1:] for row in rows]
+
+
+def read_pages(
+    connection: sqlite3.Connection, number: int, *, verify: bool = True
+) -> tuple[Page, ...]:
+    """Return the pages of a document in order.
+
+    Args:
+        connection: Inside a read transaction.
+        number: Of the document.
+        verify: Whether to compare them with their checksum; False where the caller did.
+    """
+    rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
     return tuple(Page(start=start, end=end, label=label) for start, end, label in rows)
 
 
 def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading, ...]:
-    rows = connection.execute(
-        "select start, end, level, title from heading where document = ? order by position",
-        (number,),
-    )
+    rows = _read_layout(connection, number, "heading", "start, end, level, title")
     return tuple(
         Heading(start=start, end=end, level=level, title=title) for start, end, level, title in rows
     )
 
 
 def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
-    rows = connection.execute(
-        "select start, end, kind from block where document = ? order by position", (number,)
-    )
+    rows = _read_layout(connection, number, "block", "start, end, kind")
     return tuple(Block(start=start, end=end, kind=kind) for start, end, kind in rows)
 
 
@@ -352,9 +422,11 @@ def read_vectors(
 ) -> NDArray[np.float16] | None:
     """Return the vectors of a document's chunks, (chunks, dimension), or None."""
     row = connection.execute("select data from vector where document = ?", (number,)).fetchone()
+    found = -1 if row is None else zlib.crc32(row[0])
+    check_contents(connection, number, "vector", found=found)
     if row is None:
         return None
-    return np.frombuffer(row[0], dtype="<f2").reshape(-1, dimension)
+    return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -382,25 +454,18 @@ def read_indexed(
 ) -> Iterator[StoredDocument]:
     """Yield what the index needs of some documents, in the order given."""
     for number in numbers:
-        title_words, language = connection.execute(
-            "select title_words, language from document where number = ?", (number,)
-        ).fetchone()
-        base = number << POSITION_BITS
-        rows = connection.execute(
-            "select text, tokens, section, table_head, context from chunk"
-            " where key >= ? and key < ? order by key",
-            (base, base + (1 << POSITION_BITS)),
-        ).fetchall()
+        row = document_row(connection, number)
+        chunks = read_chunks(connection, number)
         yield StoredDocument(
             number=number,
-            language=language,
-            title_words=title_words,
-            texts=tuple(row[0] for row in rows),
+            language=row.language,
+            title_words=row.title_words,
+            texts=tuple(chunk.text for chunk in chunks),
             searched=tuple(
-                searched_text(text, table_head=head, context=context)
-                for text, _, _, head, context in rows
+                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+                for chunk in chunks
             ),
-            tokens=tuple(row[1] for row in rows),
-            sections=tuple(row[2] for row in rows),
+            tokens=tuple(chunk.tokens for chunk in chunks),
+            sections=tuple(chunk.section for chunk in chunks),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )

@@ -25,15 +25,10 @@ import numpy as np
 from spanwise.errors import FormatError, StoreError
 from spanwise.stores.check import ORPHAN_TABLES, Checked, check_database, check_documents, found
 from spanwise.stores.flush import flush_pending
-from spanwise.stores.manifest import (
-    MANIFEST_NAME,
-    Manifest,
-    is_outdated,
-    read_manifest,
-    write_manifest,
-)
+from spanwise.stores.manifest import MANIFEST_NAME, Manifest, drop_parts, is_outdated, read_manifest
 from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part, Postings, check_part_file, open_part
+from spanwise.stores.outputs import delete_damaged_outputs
+from spanwise.stores.part import Part, open_part
 from spanwise.types import CheckReport
 
 if TYPE_CHECKING:
@@ -81,8 +76,8 @@ def check_index(
     for name in manifest.parts:
         checked.parts += 1
         try:
-            check_part_file(index.folder / name)
             part = open_part(index.folder / name)
+            part.check_all()
             problem, positions = _part_problem(index, connection, part, checked)
         except FileNotFoundError:
             problem = "it is missing"
@@ -124,10 +119,10 @@ def _part_problem(
         return "its documents are not in order", nothing
     lives = np.isin(part.numbers, living.numbers)
     positions = np.searchsorted(living.numbers, part.numbers[lives])
-    counts = np.diff(part.starts)[lives]
-    if (counts != living.chunks[positions]).any():
-        return "it holds documents with other numbers of chunks than they have", nothing
     comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
+    counts = np.diff(part.starts)[comparable]
+    if (counts != living.chunks[positions[comparable[lives]]]).any():
+        return "it holds documents with other numbers of chunks than they have", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
         kept = np.zeros(part.documents, dtype=bool)
@@ -158,22 +153,8 @@ def _differing(part: Part, expected: Part) -> list[str]:
     return [
         name
         for name, one, other in pairs
-        if not isinstance(one, Postings) and not np.array_equal(one, other)
+        if isinstance(one, np.ndarray) and not np.array_equal(one, other)
     ]
-
-
-def forget_parts(index: Index, names: Sequence[str]) -> None:
-    """Take parts out of the manifest, so that a flush makes them anew; its caller has the lock.
-
-    Raises:
-        OSError: If the manifest cannot be written.
-    """
-    manifest = read_manifest(index.folder)
-    kept = tuple(name for name in manifest.parts if name not in names)
-    if kept:
-        write_manifest(index.folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=kept))
-    else:
-        (index.folder / MANIFEST_NAME).unlink(missing_ok=True)
 
 
 def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
@@ -182,8 +163,8 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
     Args:
         index: Its index, with the connections to `truth.db`.
         path: Its folder.
-        repair: Whether to delete rows that belong to no document and to make damaged parts of the
-            index anew.
+        repair: Whether to delete rows that belong to no document and damaged outputs of models, and
+            to make damaged parts of the index anew.
 
     Raises:
         StoreBusyError: If another process writes the index for too long.
@@ -195,6 +176,9 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
     if repair and any(f.code == "orphans" for f in findings) and not _is_broken(findings):
         _delete_orphans(index)
         findings = [replace(f, repaired=True) if f.code == "orphans" else f for f in findings]
+    if repair and any(f.code == "outputs" for f in findings) and not _is_broken(findings):
+        _delete_outputs(index)
+        findings = [replace(f, repaired=True) if f.code == "outputs" else f for f in findings]
     parts = CheckedIndex(unreadable=frozenset(checked.damaged))
     if not _is_broken(findings) and index.folder.exists():
         findings += _check_index(index, parts, repair=repair)
@@ -243,6 +227,13 @@ def _delete_orphans(index: Index) -> None:
         connection.execute("commit")
 
 
+def _delete_outputs(index: Index) -> None:
+    with index.pool.lend() as connection:
+        connection.execute("begin immediate")
+        delete_damaged_outputs(connection)
+        connection.execute("commit")
+
+
 def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[CheckFinding]:
     with ExitStack() as stack:
         if index.pool.writable:
@@ -260,10 +251,10 @@ def _repaired(
     index: Index, findings: Sequence[CheckFinding], checked: CheckedIndex
 ) -> list[CheckFinding]:
     """Make the damaged parts anew; return the findings as they are then."""
-    forget_parts(index, checked.damaged)
+    drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)
-    except (ValueError, sqlite3.DatabaseError) as error:
+    except (ValueError, FormatError, sqlite3.DatabaseError) as error:
         return [
             replace(f, message=f"{f.message}; that failed ({error}): mend the documents first")
             for f in findings

@@ -1,14 +1,9 @@
-"""The folder of a knowledge base: what must be in it, and what must not.
-
-Outputs of models in `truth.db`, by a hash of all that was asked.
-
-Every function works on a connection that is lent to the calling thread, as those of `truth` do.
-
-The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
+"""The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
 
 Rules:
     `truth.db` (SQLite) holds all that matters; `index/` can be deleted at any time.
     A document is written in one transaction; the index follows by itself.
+    A write is on the disk when it returns, unless its thread groups commits (`durability`).
     Any number of threads and processes may read and write; the writers of a process take turns
     here, those of different processes in SQLite. After a fork, open the store again.
     In a folder that cannot be written, everything but writing works.
@@ -17,7 +12,6 @@ Rules:
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,23 +21,34 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.errors import ConflictError, FormatError, OptionError, StoreError
+from spanwise.errors import ConflictError, OptionError, StoreError
 from spanwise.filters import Filter
 from spanwise.stores import database as truth
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
 from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
+from spanwise.stores.disk import make_private
 from spanwise.stores.doctor import check_store
+from spanwise.stores.durability import LogSync
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
+from spanwise.stores.folder import (
+    INDEX_NAME,
+    TRUTH_NAME,
+    check_database_file,
+    make_folder,
+    may_write,
+)
 from spanwise.stores.index import Index
-from spanwise.stores.signals import list_signals, read_packs, renew_signals
+from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
+from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot
 from spanwise.types import (
     CheckReport,
     Chunk,
     Document,
     DocumentRecord,
+    Durability,
     Section,
     Thread,
     ThreadInfo,
@@ -56,96 +61,6 @@ if TYPE_CHECKING:
 
     from spanwise.stores.port import DocumentEntry
 
-TRUTH_NAME = "truth.db"
-INDEX_NAME = "index"
-
-
-def check_database_file(path: Path) -> None:
-    """Refuse what is no file, and a database that lost its content.
-
-    An empty one was never filled, unless there is what only a filled one leaves. That is looked
-    at first: another process may be filling the database meanwhile.
-
-    Raises:
-        FormatError: If it is so.
-    """
-    database, index = path / TRUTH_NAME, path / INDEX_NAME
-    log = database.with_name(database.name + "-wal")
-    if not database.is_file():
-        raise FormatError(
-            f"{database} is no file; a knowledge base keeps its documents in it: name another "
-            "folder, or restore it from a backup"
-        )
-    left = None
-    if log.exists() and log.stat().st_size:
-        left = log
-    elif index.is_dir() and any(index.iterdir()):
-        left = index
-    if left is not None and not database.stat().st_size:
-        raise FormatError(
-            f"{database} is empty, but {left} is not: the documents are lost or elsewhere; "
-            f"restore it from a backup, or delete {path} and add them again"
-        )
-
-
-def make_folder(path: Path, *, create: bool) -> None:
-    """Make the folder of a new knowledge base where it is missing.
-
-    Raises:
-        FormatError: If there is something else, or nothing and `create` is False.
-    """
-    if path.exists():
-        if not path.is_dir():
-            raise FormatError(f"{path} is a file; a knowledge base is a folder: name another one")
-        names = {entry.name for entry in path.iterdir()}
-        if names and TRUTH_NAME not in names:
-            raise FormatError(
-                f"{path} is no knowledge base: it has no {TRUTH_NAME}, but holds "
-                f"{', '.join(sorted(names)[:3])}; name another folder"
-            )
-    if not create:
-        raise FormatError(
-            f"there is no knowledge base at {path}; check the name, or make one: `spanwise add` "
-            "makes one, and so does create=True in Python"
-        )
-    path.mkdir(parents=True, exist_ok=True)
-
-
-_ERRORS = "surrogatepass"  # a model may write half a pair; what it wrote comes back as it was
-
-
-def read_output(connection: sqlite3.Connection, key: str) -> str | None:
-    """Return what was kept under a key, or None."""
-    try:
-        row = connection.execute("select output from output where key = ?", (key,)).fetchone()
-    except UnicodeEncodeError:  # half a surrogate pair: nothing is kept under such a key
-        return None
-    return None if row is None else bytes(row[0]).decode(errors=_ERRORS)
-
-
-def insert_output(
-    connection: sqlite3.Connection, key: str, output: str, *, task: str, model: str
-) -> None:
-    """Keep an output with the time of the clock, unless there is one under its key."""
-    connection.execute(
-        "insert into output (key, task, model, output, created)"
-        " values (?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now')) on conflict do nothing",
-        (key, task, model, output.encode(errors=_ERRORS)),
-    )
-
-
-def count_outputs(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many outputs there are, and their bytes."""
-    count, size = connection.execute(
-        "select count(*), coalesce(sum(length(output)), 0) from output"
-    ).fetchone()
-    return count, size
-
-
-def delete_outputs(connection: sqlite3.Connection) -> int:
-    """Delete all outputs, and return how many there were."""
-    return connection.execute("delete from output").rowcount
-
 
 _logger = logging.getLogger("spanwise")
 
@@ -153,12 +68,19 @@ _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # so that no search has to build more than this
 
 
-def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
+def open_embedded(
+    path: Path, *, create: bool = True, durability: Durability = "full"
+) -> EmbeddedStore:
     """Open the knowledge base in a folder.
+
+    In a folder that cannot be written, the store reads one state of it, and raises
+    StoreChangedError once there is another; `readers.open_folder` returns one that follows.
 
     Args:
         path: The folder, usually `NAME.kb`.
         create: Whether to make it where there is none; its folder must be missing or empty.
+        durability: What is on the disk when a write returns; "fast" leaves it to the operating
+            system when.
 
     Raises:
         FormatError: If there is something else, nothing (and `create` is False), a knowledge
@@ -171,20 +93,22 @@ def open_embedded(path: Path, *, create: bool = True) -> EmbeddedStore:
             check_database_file(path)
         else:
             make_folder(path, create=create)
-        writable = os.access(path, os.W_OK) and (
-            not database.exists() or os.access(database, os.W_OK)
-        )
-        if writable:
-            database.touch()
+        writable = may_write(path) and (not database.exists() or may_write(database))
+        if writable and not database.exists():
+            make_private(database)
     except OSError as error:
         raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
-    pool = ConnectionPool(database, writable=writable)
-    try:
-        pool.prepare()
-    except BaseException:
-        pool.close()
-        raise
-    return EmbeddedStore(path, pool)
+    if not writable:
+        return EmbeddedStore(path, open_reader_pool(database))
+    pool = open_writer_pool(database, durability=durability)
+    forced = durability == "full" and pool.has_log
+    return EmbeddedStore(path, pool, log_sync=LogSync(database) if forced else None)
+
+
+class _Grouping(threading.local):
+    """Whether a thread groups its commits."""
+
+    is_open = False
 
 
 class EmbeddedStore:
@@ -194,22 +118,42 @@ class EmbeddedStore:
     a usual chunk in terms, as `core.scores` wants it) before the first document.
     """
 
-    def __init__(self, path: Path, pool: ConnectionPool) -> None:
+    def __init__(
+        self, path: Path, pool: ConnectionPool, *, log_sync: LogSync | None = None
+    ) -> None:
         """Bind the folder; use `open_embedded`.
 
         Args:
             path: The folder.
             pool: Connections to its database, prepared.
+            log_sync: Forces commits to the disk; None where nothing or SQLite itself does.
         """
         self._path = path
         self._pool = pool
         self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
+        self._verified: set[tuple[str, int]] = set()
         self._write_lock = threading.Lock()
+        self._log_sync = log_sync
+        self._grouping = _Grouping()
         self._unflushed_rows = 0
         self._unfollowed_rows = 0
         self._next_flush_rows = _FLUSH_ROWS
         self._has_warned = False
+
+    @property
+    def writable(self) -> bool:
+        """Whether the folder can be written."""
+        return self._pool.writable
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a read that begins now would see all that was committed before."""
+        return self._pool.is_current
+
+    def supersede(self) -> None:
+        """Close the store because another one takes its place; its reads are to be repeated."""
+        self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""
@@ -245,13 +189,36 @@ class EmbeddedStore:
             return list_signals(connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction; it is committed at the end, or nothing of it is kept."""
+    def _writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """Open a write transaction; it is committed at the end, or nothing of it is kept.
+
+        Args:
+            durable: Whether it is on the disk then, unless this thread groups its commits.
+        """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:
             connection.execute("begin immediate")
             yield connection
             connection.execute("commit")
+        if durable and not self._grouping.is_open:
+            self._sync()
+
+    def _sync(self) -> None:
+        if self._log_sync is not None:
+            self._log_sync.sync()
+
+    @contextmanager
+    def group_commits(self) -> Iterator[Callable[[], None]]:
+        """Leave it to the caller when the commits of this thread are forced to the disk.
+
+        Gives a function that does so; at the end it is done in any case.
+        """
+        self._grouping.is_open = True
+        try:
+            yield self._sync
+        finally:
+            self._grouping.is_open = False
+            self._sync()
 
     def _check_writable(self) -> None:
         self._pool.check_open()
@@ -276,7 +243,7 @@ class EmbeddedStore:
             settings = self._index.settings(connection)
         check_entry(entry, dimension=settings.dimension)
         with self._writing() as connection:
-            check_packs(entry, recorded=read_packs(connection))
+            check_packs(entry, recorded=truth.read_packs(connection))
             replaced = _make_room(connection, entry.document, replace=replace)
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks)
@@ -397,6 +364,8 @@ class EmbeddedStore:
                 view,
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
+                recover=self._index.recover,
+                verified=self._verified,
             )
 
     def get_output(self, key: str) -> str | None:
@@ -413,7 +382,7 @@ class EmbeddedStore:
         if not self._pool.writable:
             self._warn_unkept()
             return
-        with self._writing() as connection:
+        with self._writing(durable=False) as connection:  # a cache
             insert_output(connection, key, output, task=task, model=model)
 
     def _warn_unkept(self) -> None:

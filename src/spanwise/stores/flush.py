@@ -1,4 +1,4 @@
-"""The lock of whoever writes index parts: an exclusive transaction on a database of its own.
+"""The lock of a folder that one process writes: an exclusive transaction on a database of its own.
 
 Works on every platform without a dependency, and the operating system frees it when its holder
 dies.
@@ -11,6 +11,7 @@ a crash at any moment leaves either the old index or the new one, and files nobo
 
 from __future__ import annotations
 
+import errno
 import logging
 import secrets
 import sqlite3
@@ -23,7 +24,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError
-from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
+from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.disk import is_disk_full, make_private, share_as
+from spanwise.stores.folder import share_index_file
+from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
 from spanwise.stores.merge import Source, merge_parts
 from spanwise.stores.part import check_part_file, write_part
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from spanwise.stores.index import Index
     from spanwise.stores.view import View
 
-_LOCK_NAME = "lock.db"
+LOCK_NAME = "lock.db"
 _PAUSE_SECONDS = 0.02
 _PRIMARY_CODE = 0xFF
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -58,20 +62,32 @@ def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
             connection.close()  # rolls back, which frees the lock
 
 
+def _make(folder: Path) -> None:
+    """Make the folder and the file of the lock, for those who use the knowledge base."""
+    if not folder.exists():
+        folder.mkdir(exist_ok=True)
+        share_as(folder, folder.parent)
+    path = folder / LOCK_NAME
+    if not path.exists():
+        make_private(path)
+        share_index_file(path)
+
+
 def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
-    folder.mkdir(exist_ok=True)
+    _make(folder)
     while True:
         connection = None
         try:
             connection = sqlite3.connect(
-                folder / _LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
+                folder / LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
             )
             connection.execute("begin exclusive")
         except sqlite3.OperationalError as error:
             if connection is not None:
                 connection.close()
             if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
-                raise OSError(f"the index folder {folder} cannot be written: {error}") from error
+                number = errno.ENOSPC if is_disk_full(error, folder / LOCK_NAME) else errno.EIO
+                raise OSError(number, f"it cannot be locked: {error}", str(folder)) from error
             if time.monotonic() >= until:
                 return None
             time.sleep(_PAUSE_SECONDS)
@@ -112,23 +128,29 @@ def flush_pending(index: Index, *, compact: bool) -> None:
     """
     if compact:
         _forget_damaged(index.folder)
-    while _write_batch(index, compact=compact):
-        pass
+    more = True
+    while more:
+        if index.damaged:
+            drop_parts(index.folder, index.damaged)
+            index.damaged.clear()
+        try:
+            more = _write_batch(index, compact=compact)
+        except DamagedPartError as error:  # of a part that is merged: nothing was written
+            _logger.warning("an index part is built again: %s", error)
+            index.drop(error.name)
 
 
 def _forget_damaged(folder: Path) -> None:
     """Take damaged files out of the manifest: their documents are then written again."""
-    manifest = read_manifest(folder)
-    sound = []
-    for name in manifest.parts:
+    damaged = []
+    for name in read_manifest(folder).parts:
         try:
             check_part_file(folder / name)
         except (OSError, FormatError) as error:
             _logger.warning("an index part is made anew: %s", error)
-        else:
-            sound.append(name)
-    if len(sound) < len(manifest.parts):
-        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=tuple(sound)))
+            damaged.append(name)
+    if damaged:
+        drop_parts(folder, damaged)
 
 
 def _write_batch(index: Index, *, compact: bool) -> bool:
@@ -211,6 +233,8 @@ def _write(folder: Path, group: _Group, *, compact: bool) -> str:
     """Write a group to a new file, unless it is a file that may stay; return the file's name."""
     if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
         return group.name
+    for source in group.sources:  # a copy would have sound checksums of damaged contents
+        source.part.check_all()
     part = merge_parts(group.sources)
     # The name is random: other processes may have a file of the same documents mapped.
     name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"

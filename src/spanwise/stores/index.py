@@ -3,7 +3,8 @@
 A search opens a moment in four steps: read the manifest; begin a read transaction; look up which
 documents live and where each stands; build what no part has in memory (the delta). The manifest
 is read before the transaction begins: a later one may have dropped documents that the
-transaction still sees. Should that happen all the same, they are built again.
+transaction still sees. Should that happen all the same, they are built again. So are the
+documents of a part that turns out to be damaged while it is searched; the search then goes on.
 
 `flush` writes the delta to a part and merges small parts. It holds a lock that is never waited
 for in a search or a put: whoever has it does the work for all.
@@ -11,7 +12,6 @@ for in a search or a put: whoever has it does the work for all.
 
 from __future__ import annotations
 
-import errno
 import logging
 import sqlite3
 import threading
@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
+from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.build import Vocabulary, build_part, in_pieces
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.database import read_indexed, read_settings
+from spanwise.stores.disk import is_disk_full
 from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
 from spanwise.stores.merge import Source, merge_parts
@@ -106,6 +108,8 @@ class Index:
         self._delta: tuple[Part, ...] = ()
         self._latest: View | None = None
         self._searched = False
+        self.damaged: set[str] = set()
+        """File names of damaged parts, until a flush takes them out of the manifest."""
 
     @property
     def pending_rows(self) -> int:
@@ -134,7 +138,8 @@ class Index:
     def moment(self) -> Iterator[tuple[sqlite3.Connection, View]]:
         """Open a moment: a connection inside a read transaction, and the view that fits it.
 
-        Where much is missing, it is written to parts first.
+        Where much is missing, it is written to parts first. Where a part turned out to be damaged,
+        its documents are written again afterwards.
         """
         self._searched = True
         for attempt in range(_MAX_ATTEMPTS):
@@ -142,16 +147,23 @@ class Index:
                 manifest = read_manifest(self.folder)
                 connection = stack.enter_context(self.pool.lend())
                 connection.execute("begin")
-                allow_large = attempt == _MAX_ATTEMPTS - 1 or not self.pool.writable
+                is_last = attempt == _MAX_ATTEMPTS - 1
                 try:
-                    view = self._view(connection, manifest, allow_large=allow_large)
+                    view = self._view(
+                        connection,
+                        manifest,
+                        allow_large=is_last or not self.pool.writable,
+                        allow_stale=is_last,
+                    )
                 except (_BehindError, _StaleError) as error:
                     behind = isinstance(error, _BehindError)
                 else:
                     yield connection, view
-                    return
+                    break
             if behind:
                 self.flush(wait_seconds=_CATCH_UP_SECONDS)
+        if self.damaged:
+            self.flush()
 
     def follow(self) -> None:
         """Build what is new in memory now, where searches would have to do it otherwise."""
@@ -213,21 +225,28 @@ class Index:
                     )
                 yield
         except OSError as error:
-            kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+            kind = StoreFullError if is_disk_full(error, self.folder) else StoreError
             raise kind(
                 f"the index {self.folder} cannot be written ({error}); no document is lost"
             ) from error
 
     def _view(
-        self, connection: sqlite3.Connection, manifest: Manifest, *, allow_large: bool
+        self,
+        connection: sqlite3.Connection,
+        manifest: Manifest,
+        *,
+        allow_large: bool,
+        allow_stale: bool = False,
     ) -> View:
         """Return the view of a read transaction; no document of it is missing.
 
         Raises:
             _BehindError: If much is missing and `allow_large` is False.
-            _StaleError: If a file is gone because there is a newer manifest.
+            _StaleError: If a file is gone because there is a newer manifest, and `allow_stale` is
+                False.
         """
         living = self.living(connection)
+        self._check_sizes()
         latest = self._latest
         if latest and latest.living is living and self._disk.manifest == manifest:
             return latest
@@ -236,7 +255,7 @@ class Index:
             view = _located(living, disk, self._delta)
             if len(view.missing):
                 lost = len(disk.names) < len(manifest.parts)
-                if lost and not allow_large and read_manifest(self.folder) != manifest:
+                if lost and not allow_stale and read_manifest(self.folder) != manifest:
                     raise _StaleError
                 rows = int(living.chunks[view.missing].sum())
                 if rows > _MAX_DELTA_ROWS:
@@ -247,6 +266,52 @@ class Index:
                 view = _located(living, disk, _compacted((*self._delta, *built), living))
             self._keep(view, disk)
             return view
+
+    def _check_sizes(self) -> None:
+        """Drop open parts whose file was cut short: reading them would end the process."""
+        for part in self._disk.parts:
+            try:
+                part.check_size()
+            except DamagedPartError as error:
+                with self._lock:
+                    self.drop(error.name)
+                _logger.warning("an index part is left out and built again: %s", error)
+
+    def drop(self, name: str) -> None:
+        """Give up an open part that is damaged; the next flush takes it out of the manifest.
+
+        Args:
+            name: Its file name.
+        """
+        kept = [part for part in self._disk.parts if part.name != name]
+        self._disk = _Disk(self._disk.manifest, tuple(part.name for part in kept), tuple(kept))
+        self._latest = None
+        self.damaged.add(name)
+
+    def recover(self, connection: sqlite3.Connection, view: View, name: str) -> View:
+        """Return a view without a damaged part; its documents are built again in memory.
+
+        Args:
+            connection: Inside the read transaction of the view.
+            view: The view in which the part was read.
+            name: File name of the part.
+
+        Raises:
+            StoreError: If the documents cannot be read.
+        """
+        _logger.warning(
+            "the index part %s is damaged: its documents are read again from truth.db",
+            self.folder / name,
+        )
+        with self._lock:
+            self.drop(name)
+            kept = [entry.part for entry in view.parts if entry.part.name != name]
+            files = tuple(part.name for part in kept if part.name)
+            parts = tuple(dict.fromkeys((*kept, *self._delta)))
+            missing = locate(view.living, parts, manifest_parts=files).missing
+            built = self.build(connection, view.living.numbers[missing], rows=_PIECE_ROWS)
+            self._delta = (*self._delta, *built)
+            return locate(view.living, (*parts, *built), manifest_parts=files)
 
     def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
         """Return which living documents stand in files."""
@@ -265,7 +330,7 @@ class Index:
         if not len(numbers):
             return []
         try:
-            view = self._view(connection, manifest, allow_large=False)
+            view = self._view(connection, manifest, allow_large=False, allow_stale=True)
         except _BehindError:
             view = None
         if view is not None:

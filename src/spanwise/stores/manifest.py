@@ -9,17 +9,18 @@ were made by other rules, or by another version of the stemmers.
 from __future__ import annotations
 
 import json
-import os
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spanwise.core.text.terms import terms_version
-from spanwise.stores.part import sync_folder
+from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
+from spanwise.stores.folder import share_index_file
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 3
+MANIFEST_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +90,32 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     path = folder / MANIFEST_NAME
     temporary = path.with_suffix(".tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=private_opener) as file:
             file.write(json.dumps(fields, indent=1).encode("utf-8"))
             file.flush()
-            os.fsync(file.fileno())
+            force_to_disk(file.fileno())
+        share_index_file(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(folder)
+
+
+def drop_parts(folder: Path, names: Collection[str]) -> None:
+    """Take parts out of the manifest: a flush then writes their documents again.
+
+    The caller holds the lock of the index.
+
+    Raises:
+        OSError: If the manifest cannot be written.
+    """
+    manifest = read_manifest(folder)
+    kept = tuple(name for name in manifest.parts if name not in names)
+    if not kept:
+        (folder / MANIFEST_NAME).unlink(missing_ok=True)
+    elif kept != manifest.parts:
+        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=kept))
 
 
 def _checksum(body: object) -> int:

@@ -364,6 +364,11 @@ class MemoryStore:
             self._documents = {name: living[name] for name in living if name != document_id}
             return True
 
+    @contextmanager
+    def group_commits(self) -> Iterator[Callable[[], None]]:
+        """Give a function that does nothing: nothing is on a disk."""
+        yield lambda: None
+
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
         stored = self._living().get(document_id)

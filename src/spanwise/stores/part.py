@@ -6,13 +6,16 @@ Rules:
     A part in memory and one in a file are the same arrays, but that ordinals and counts may stand
     in two bytes in a file: widen them before you calculate.
     Terms are known by a 64-bit hash; arrays over terms are sorted by it.
+    Vectors and postings of a file are verified before they are read: `check_vectors`,
+    `check_terms`. The other arrays were verified when the file was opened.
 
 Index parts as files: written once, then mapped.
 
 Layout: 8 bytes `SPANPART`, length of the header (4 bytes, little endian), CRC-32 of the header
-(4 bytes), the header as JSON, then the arrays, each at a multiple of 64 bytes from the start of
-the file. The header names the format, the size of the file, and for each array its type, shape,
-offset and CRC-32. `docs/format.md` lists the arrays.
+(4 bytes), the header as JSON, then the arrays from the next multiple of 4,096 bytes on, each at a
+multiple of 64 bytes, then the CRC-32 of each 4,096 bytes of them. The header names the format, the
+size of the file, type, shape and offset of each array, and offset and CRC-32 of the checksums.
+`docs/format.md` lists the arrays.
 
 A file is written under a temporary name, forced to the disk and renamed. It is never changed and
 never cut short: other processes have it mapped.
@@ -25,7 +28,7 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +36,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanwise.errors import FormatError
+from spanwise.stores.blocks import BLOCK_BYTES, ArrayPlace, Blocks, block_checksums
+from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
+from spanwise.stores.folder import share_index_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+LAZY_ARRAYS = ("vectors", "body_rows", "body_impacts", "body_documents", "body_chunks")
+"""Names, in a file, of the large arrays that are verified when they are first read."""
 
 
 def term_hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
@@ -114,6 +123,13 @@ class Part:
     """Those of term g are `title_documents[title_ends[g] : title_ends[g + 1]]`, (G + 1,)."""
     title_documents: NDArray[np.uint32]
     """Ordinals of documents, ascending for each term."""
+    blocks: Blocks | None = None
+    """Checksums of the file; None for a part in memory, which the methods below pass over."""
+
+    @property
+    def name(self) -> str:
+        """File name, empty for a part in memory."""
+        return "" if self.blocks is None else self.blocks.name
 
     @property
     def documents(self) -> int:
@@ -125,8 +141,59 @@ class Part:
         """Number of chunks."""
         return len(self.scales)
 
+    def check_size(self) -> None:
+        """Compare the size of the file with that of the map.
 
-PART_FORMAT = 2
+        Raises:
+            DamagedPartError: If it differs.
+        """
+        if self.blocks is not None:
+            self.blocks.check_size()
+
+    def check_vectors(self) -> None:
+        """Verify the vectors, once.
+
+        Raises:
+            DamagedPartError: If they differ from their checksums.
+        """
+        if self.blocks is not None:
+            self.blocks.check_array("vectors")
+
+    def check_terms(self, places: Iterable[int]) -> None:
+        """Verify the postings of some terms, each once.
+
+        Args:
+            places: Indexes into `body.terms`; negative ones stand for terms not in the part.
+
+        Raises:
+            DamagedPartError: If they differ from their checksums.
+        """
+        blocks = self.blocks
+        if blocks is None:
+            return
+        body = self.body
+        for place in places:
+            if place < 0 or place in blocks.terms:
+                continue
+            start, stop = int(body.ends[place]), int(body.ends[place + 1])
+            blocks.check_items("body_rows", start, stop)
+            blocks.check_items("body_impacts", start, stop)
+            start, stop = int(body.document_ends[place]), int(body.document_ends[place + 1])
+            blocks.check_items("body_documents", start, stop)
+            blocks.check_items("body_chunks", start, stop)
+            blocks.terms.add(place)
+
+    def check_all(self) -> None:
+        """Verify the size and everything else, whatever was verified before.
+
+        Raises:
+            DamagedPartError: If something differs.
+        """
+        if self.blocks is not None:
+            self.blocks.check_all()
+
+
+PART_FORMAT = 3
 _MAGIC = b"SPANPART"
 _ALIGNMENT = 64
 _LEAD_BYTES = 16
@@ -162,8 +229,8 @@ def _narrow(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
 
 
-def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+def _aligned(offset: int, step: int = _ALIGNMENT) -> int:
+    return -(-offset // step) * step
 
 
 def write_part(part: Part, path: Path) -> int:
@@ -176,26 +243,21 @@ def write_part(part: Part, path: Path) -> int:
         OSError: If it cannot be written; nothing is left of it.
     """
     arrays = [(name, _narrow(name, array)) for name, array in _arrays(part)]
-    described = {
-        name: {
-            "type": array.dtype.str,
-            "shape": list(array.shape),
-            "crc": zlib.crc32(array.reshape(-1).view(np.uint8).data),
-        }
-        for name, array in arrays
-    }
-    header, offsets, size = _lay_out(described, arrays)
+    pieces = [piece for _, array in arrays for piece in _pieces(array)]
+    checksums = block_checksums(pieces)
+    header, size = _lay_out(arrays, checksums)
     temporary = path.with_suffix(".tmp")
     try:
-        with temporary.open("wb") as file:
+        with open(temporary, "wb", opener=private_opener) as file:
             file.write(_MAGIC + len(header).to_bytes(4, "little"))
             file.write(zlib.crc32(header).to_bytes(4, "little") + header)
-            for (_, array), offset in zip(arrays, offsets, strict=True):
-                file.write(bytes(offset - file.tell()))
-                file.write(array.reshape(-1).view(np.uint8).data)
-            file.write(bytes(size - file.tell()))
+            file.write(bytes(_aligned(file.tell(), BLOCK_BYTES) - file.tell()))
+            for piece in pieces:
+                file.write(piece)
+            file.write(checksums.data)
             file.flush()
-            os.fsync(file.fileno())
+            force_to_disk(file.fileno())
+        share_index_file(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -204,41 +266,42 @@ def write_part(part: Part, path: Path) -> int:
     return size
 
 
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, and the zeros up to where the next one begins."""
+    if array.nbytes:
+        yield array.reshape(-1).view(np.uint8).data
+        yield memoryview(bytes(_aligned(array.nbytes) - array.nbytes))
+
+
 def _lay_out(
-    described: Mapping[str, dict[str, object]], arrays: list[tuple[str, NDArray[Any]]]
-) -> tuple[bytes, list[int], int]:
-    """Return the header, the offset of each array and the size of the file.
+    arrays: list[tuple[str, NDArray[Any]]], checksums: NDArray[np.uint32]
+) -> tuple[bytes, int]:
+    """Return the header and the size of the file.
 
     Offsets stand in the header as texts of fixed length, so that they do not move what follows.
     """
-    blank = {name: {**array, "offset": f"{0:016d}"} for name, array in described.items()}
-    length = len(_header(blank, 0))
-    offset = _aligned(_LEAD_BYTES + length)
-    offsets = []
+    described: dict[str, dict[str, object]] = {
+        name: {"type": array.dtype.str, "shape": list(array.shape), "offset": f"{0:016d}"}
+        for name, array in arrays
+    }
+    table = {"offset": f"{0:016d}", "crc": zlib.crc32(checksums.data)}
+    offset = _aligned(_LEAD_BYTES + len(_header(described, table, 0)), BLOCK_BYTES)
     for name, array in arrays:
-        offsets.append(offset)
-        blank[name]["offset"] = f"{offset:016d}"
-        offset = _aligned(offset + array.nbytes)
-    return _header(blank, offset), offsets, offset
+        described[name]["offset"] = f"{offset:016d}"
+        offset += _aligned(array.nbytes)
+    table["offset"] = f"{offset:016d}"
+    size = offset + checksums.nbytes
+    return _header(described, table, size), size
 
 
-def _header(described: Mapping[str, object], size: int) -> bytes:
-    fields = {"format": PART_FORMAT, "bytes": f"{size:016d}", "arrays": described}
+def _header(described: Mapping[str, object], checksums: Mapping[str, object], size: int) -> bytes:
+    fields = {
+        "format": PART_FORMAT,
+        "bytes": f"{size:016d}",
+        "arrays": described,
+        "checksums": checksums,
+    }
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk, where the platform can."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
 
 
 def _read_header(data: mmap.mmap, path: Path) -> dict[str, Any]:
@@ -257,18 +320,50 @@ def _read_header(data: mmap.mmap, path: Path) -> dict[str, Any]:
 def open_part(path: Path) -> Part:
     """Map a part; its arrays are read-only and keep the file mapped.
 
+    Small arrays are verified. Vectors and postings are verified by the methods of the part.
+
     Raises:
         FileNotFoundError: If it is gone.
-        FormatError: If it is no part, of another format or of a wrong size.
+        FormatError: If it is no part, of another format or of a wrong size, or is damaged.
     """
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size < _LEAD_BYTES:
             raise FormatError(f"{path} is too short for an index part; it is derived: delete it")
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    described = _read_header(data, path)["arrays"]
-    arrays = {name: _array(data, fields) for name, fields in described.items()}
-    postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
-    return Part(body=Postings(**postings), **arrays)
+    fields = _read_header(data, path)
+    try:
+        blocks = _blocks(data, fields, path)
+        arrays = {name: _array(data, array) for name, array in fields["arrays"].items()}
+        postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
+        part = Part(body=Postings(**postings), blocks=blocks, **arrays)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{path} has an odd header ({error!r}); delete it") from error
+    for name in fields["arrays"]:
+        if name not in LAZY_ARRAYS:
+            blocks.check_array(name)
+    return part
+
+
+def _blocks(data: mmap.mmap, fields: Mapping[str, Any], path: Path) -> Blocks:
+    """Return the blocks of a part; their checksums are copied out of the map.
+
+    Raises:
+        FormatError: If the checksums themselves are damaged.
+    """
+    places = {
+        name: ArrayPlace(
+            int(array["offset"]),
+            int(np.prod(array["shape"], dtype=np.int64)),
+            np.dtype(array["type"]).itemsize,
+        )
+        for name, array in fields["arrays"].items()
+    }
+    first, end = min(place.offset for place in places.values()), int(fields["checksums"]["offset"])
+    checksums = np.frombuffer(data, dtype="<u4", offset=end).copy()
+    whole = len(checksums) == -(-(end - first) // BLOCK_BYTES)
+    if not whole or zlib.crc32(checksums.data) != fields["checksums"]["crc"]:
+        raise FormatError(f"the checksums of {path} are damaged; it is derived: delete it")
+    return Blocks(path, data, places, checksums, first_byte=first, end_byte=end)
 
 
 def _array(data: mmap.mmap, fields: Mapping[str, Any]) -> NDArray[Any]:
@@ -282,15 +377,10 @@ def _array(data: mmap.mmap, fields: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def check_part_file(path: Path) -> None:
-    """Compare the checksums of all arrays of a part with those in its header.
+    """Compare all of a part with its checksums.
 
     Raises:
         FileNotFoundError: If it is gone.
-        FormatError: If one differs, or as `open_part`.
+        FormatError: If something differs, or as `open_part`.
     """
-    with path.open("rb") as file:
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    for name, fields in _read_header(data, path)["arrays"].items():
-        array = _array(data, fields)
-        if zlib.crc32(array.reshape(-1).view(np.uint8).data) != fields["crc"]:
-            raise FormatError(f"the array {name} of {path} is damaged; it is derived: delete it")
+    open_part(path).check_all()

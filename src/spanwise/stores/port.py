@@ -7,11 +7,13 @@ question gives the same segments on one file or on a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from functools import wraps
+from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.errors import StoreChangedError
 from spanwise.models.ports import OutputCache
 
 if TYPE_CHECKING:
@@ -33,6 +35,24 @@ if TYPE_CHECKING:
         Turn,
         WholeDocument,
     )
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_MAX_READS = 20
+
+
+def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function that repeats a read, a few times, while it fails with StoreChangedError."""
+
+    @wraps(read)
+    def repeated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for _ in range(_MAX_READS - 1):
+            with suppress(StoreChangedError):
+                return read(*args, **kwargs)
+        return read(*args, **kwargs)
+
+    return repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -187,6 +207,14 @@ class Store(OutputCache, Protocol):
             Whether a document was deleted.
         """
 
+    def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
+        """Leave it to the caller when the writes of this thread are forced to the disk.
+
+        Outside of it, a write is on the disk when it returns, as far as the store promises that.
+        Inside, it is visible at once, and on the disk when the function that this gives, or the
+        end of the context, returns.
+        """
+
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
 
@@ -218,7 +246,12 @@ class Store(OutputCache, Protocol):
         """
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Open a snapshot; close it soon, it holds a read transaction."""
+        """Open a snapshot; close it soon, it holds a read transaction.
+
+        Raises:
+            StoreChangedError: At its end, if the store is read without locks and changed meanwhile;
+                nothing that was read counts (`repeated_read`).
+        """
 
     def count_outputs(self) -> tuple[int, int]:
         """Return how many outputs of models are kept, and their bytes in UTF-8."""

@@ -108,9 +108,14 @@ class PartTerms:
 
     @classmethod
     def find(cls, view: PartView, hashes: NDArray[np.uint64]) -> PartTerms:
-        """Look the terms up."""
+        """Look the terms up, and verify their postings.
+
+        Raises:
+            DamagedPartError: If they differ from their checksums.
+        """
         part = view.part
         body = find_terms(part.body.terms, hashes).tolist()
+        part.check_terms(body)
         titles = find_terms(part.title_terms, hashes).tolist()
         return cls(
             view=view,
@@ -204,6 +209,9 @@ def score_part(
         scope: What is searched.
         weights: Of the terms, (T,).
         vector: The question's, or None.
+
+    Raises:
+        DamagedPartError: If the vectors differ from their checksums.
     """
     body = _body_scores(scope, weights)
     return PartScores(
@@ -253,6 +261,7 @@ def _add_titles(
 
 def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
     part, rows = scope.part, scope.rows
+    part.check_vectors()
     if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
         dots = dot_products(part.vectors[rows], vector.row)
         return cosines(dots, part.scales[rows], query_scale=vector.scale)

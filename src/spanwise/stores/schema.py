@@ -14,12 +14,10 @@ from pathlib import Path
 
 from spanwise.core.text.languages import document_language
 from spanwise.errors import FormatError
+from spanwise.stores.checksums import POSITION_BITS, checksum, seal_document, signal_checksum
 
 APPLICATION_ID = 0x5370616E
 """The four letters "Span"."""
-
-POSITION_BITS = 32
-"""The key of a chunk is `document << POSITION_BITS | position`: a document lies together."""
 
 _LANGUAGE_CHUNKS = 32  # enough to know what language a document is written in
 
@@ -203,6 +201,63 @@ def _run_version_8(connection: sqlite3.Connection) -> None:
     )
 
 
+_SEALED = {
+    "section": ("document", "position"),
+    "chunk": ("key",),
+    "setting": ("name",),
+    "output": ("key",),
+    "thread": ("number",),
+    "turn": ("thread", "position"),
+}
+"""Tables whose rows end with a checksum, and their keys."""
+
+_SEALED_AT_ONCE = 1_000
+
+
+def _run_version_9(connection: sqlite3.Connection) -> None:
+    """Add checksums: of rows, and of each document with all that belongs to it."""
+    connection.execute("alter table document add column contents text not null default ''")
+    for table in ("document", "signal", *_SEALED):
+        connection.execute(f"alter table {table} add column checksum integer not null default 0")
+    decode = connection.text_factory
+    # A text that is damaged already must not keep the others from being opened; it is found later.
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    try:
+        for table, keys in _SEALED.items():
+            _seal_rows(connection, table, keys)
+        for (number,) in connection.execute("select number from document").fetchall():
+            _seal_signals(connection, number)
+            seal_document(connection, number)
+    finally:
+        connection.text_factory = decode
+
+
+def _seal_signals(connection: sqlite3.Connection, number: int) -> None:
+    rows = connection.execute(
+        "select document, landmark, data from signal where document = ?", (number,)
+    ).fetchall()
+    connection.executemany(
+        "update signal set checksum = ? where document = ? and landmark = ?",
+        [(signal_checksum(*row), *row[:2]) for row in rows],
+    )
+
+
+def _seal_rows(connection: sqlite3.Connection, table: str, keys: tuple[str, ...]) -> None:
+    """Write the checksums of all rows of a table, some rows at a time, in the order of the key."""
+    names = ", ".join(keys)
+    marks = ", ".join("?" * len(keys))
+    # Names of tables and columns cannot be parameters; all are constants of this module.
+    first = f"select {names}, * from {table} order by {names} limit {_SEALED_AT_ONCE}"  # noqa: S608
+    later = first.replace(" order by", f" where ({names}) > ({marks}) order by")
+    update = f"update {table} set checksum = ? where ({names}) = ({marks})"  # noqa: S608
+    rows = connection.execute(first).fetchall()
+    while rows:
+        connection.executemany(
+            update, [(checksum(row[len(keys) : -1]), *row[: len(keys)]) for row in rows]
+        )
+        rows = connection.execute(later, rows[-1][: len(keys)]).fetchall()
+
+
 _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _run_version_1,
     _run_version_2,
@@ -212,6 +267,7 @@ _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _run_version_6,
     _run_version_7,
     _run_version_8,
+    _run_version_9,
 )
 
 FORMAT_VERSION = len(_MIGRATIONS)

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.packs.landmarks import range_signals
-from spanwise.stores.schema import POSITION_BITS
+from spanwise.stores.checksums import (
+    POSITION_BITS,
+    damaged_document,
+    read_numbered,
+    seal_signals,
+    signal_checksum,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,24 +28,20 @@ if TYPE_CHECKING:
 
 
 _STORED = np.dtype("<f2")
-
-
-def read_packs(connection: sqlite3.Connection) -> str:
-    """Return the packs that are recorded, "" for none."""
-    row = connection.execute("select value from setting where name = 'packs'").fetchone()
-    return "" if row is None else str(row[0])
+_TEXT = 4  # column of `chunk`
 
 
 def insert_signals(
     connection: sqlite3.Connection, number: int, signals: Mapping[str, NDArray[np.float16]]
 ) -> None:
     """Insert the signals of a document that has none."""
+    rows = [
+        (number, landmark, np.ascontiguousarray(signals[landmark], dtype=_STORED).tobytes())
+        for landmark in sorted(signals)
+    ]
     connection.executemany(
-        "insert into signal (document, landmark, data) values (?, ?, ?)",
-        [
-            (number, landmark, np.ascontiguousarray(signals[landmark], dtype=_STORED).tobytes())
-            for landmark in sorted(signals)
-        ],
+        "insert into signal (document, landmark, data, checksum) values (?, ?, ?, ?)",
+        [(*row, signal_checksum(*row)) for row in rows],
     )
 
 
@@ -52,29 +54,41 @@ def renew_signals(
     connection: sqlite3.Connection,
     make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]],
 ) -> None:
-    """Make the signals of all documents anew, each of the texts of its chunks."""
+    """Make the signals of all documents anew, each of the texts of its chunks.
+
+    Raises:
+        FormatError: If the texts or the record of a document are damaged.
+    """
     connection.execute("delete from signal")
     numbers = connection.execute("select number from document order by number").fetchall()
     for (number,) in numbers:
         base = number << POSITION_BITS
+        keys = range(base, base + (1 << POSITION_BITS))
         rows = connection.execute(
-            "select text from chunk where key >= ? and key < ? order by key",
-            (base, base + (1 << POSITION_BITS)),
+            "select * from chunk where key >= ? and key < ? order by key", (keys.start, keys.stop)
         )
-        insert_signals(connection, number, make([text for (text,) in rows]))
+        chunks = read_numbered(connection, number, "chunk", rows, places=keys)
+        insert_signals(connection, number, make([chunk[_TEXT] for chunk in chunks]))
+        seal_signals(connection, number)
 
 
 def read_signals(
     connection: sqlite3.Connection, ranges: Sequence[PassageRange], landmarks: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Return the signals of the chunks of some ranges, 0 where there is none, (landmarks, n)."""
+    """Return the signals of the chunks of some ranges, 0 where there is none, (landmarks, n).
+
+    Raises:
+        FormatError: If one of them is damaged.
+    """
     rows = connection.execute(
-        "select document, landmark, data from signal where document in"
+        "select document, landmark, data, checksum from signal where document in"
         " (select value from json_each(?)) and landmark in (select value from json_each(?))",
         (json.dumps(sorted({span.handle for span in ranges})), json.dumps(list(landmarks))),
     )
     signals: dict[int, dict[str, NDArray[np.float16]]] = {}
-    for number, landmark, data in rows:
+    for number, landmark, data, recorded in rows:
+        if signal_checksum(number, landmark, data) != recorded:
+            raise damaged_document(number, f"the signal {landmark!r}")
         signals.setdefault(number, {})[landmark] = np.frombuffer(data, dtype=_STORED)
     return range_signals(ranges, landmarks, signals)
 

@@ -6,9 +6,9 @@ One moment of an embedded store: searched, weighed and read in one read transact
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import database as truth
+from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.checksums import check_contents
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.stores.scan import count_terms, dot_products, scan_view
-from spanwise.stores.signals import read_packs, read_signals
+from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View
 from spanwise.types import Chunk, DocumentRecord, Page, Section
 
@@ -88,6 +90,7 @@ def read_passages(
 
     Raises:
         DocumentNotFoundError: If the moment has no document with one of the handles.
+        DamagedPartError: If postings or vectors differ from their checksums.
     """
     runs, total = _place_ranges(view, ranges)
     hashes = term_hashes(terms)
@@ -107,6 +110,7 @@ def read_passages(
         openings[columns] = run.part.openings[rows]
         if not len(queries):
             continue
+        run.part.check_vectors()
         gathered, scales = run.part.vectors[rows], run.part.scales[rows]
         for m, (query, scale) in enumerate(zip(queries, query_scales, strict=True)):
             dots = dot_products(gathered, query)
@@ -150,7 +154,9 @@ def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.
     # Search keys have the type of the postings: numpy would otherwise convert all postings.
     starts = runs.starts.astype(postings.rows.dtype)
     ends = (runs.starts + runs.lengths).astype(postings.rows.dtype)
-    for t, place in enumerate(find_terms(postings.terms, hashes).tolist()):
+    places = find_terms(postings.terms, hashes).tolist()
+    runs.part.check_terms(places)
+    for t, place in enumerate(places):
         if place < 0:
             continue
         first = int(postings.ends[place])
@@ -165,6 +171,9 @@ def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.
         impacts[t, held[indexes] + shift] = _IMPACTS[postings.impacts[first + indexes]]
 
 
+_Found = TypeVar("_Found")
+
+
 class EmbeddedSnapshot:
     """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
 
@@ -175,12 +184,34 @@ class EmbeddedSnapshot:
         *,
         columns: MetadataColumns,
         dimension: int,
+        recover: Callable[[sqlite3.Connection, View, str], View],
+        verified: set[tuple[str, int]],
     ) -> None:
-        """Bind what a moment consists of; the connection is inside its read transaction."""
+        """Bind what a moment consists of; the connection is inside its read transaction.
+
+        Args:
+            connection: Inside the read transaction.
+            view: The index as the transaction sees it.
+            columns: Metadata of documents, for filters.
+            dimension: Of the vectors, 0 for none.
+            recover: Returns the view without a damaged part, whose documents are built again.
+            verified: Tables and numbers of documents whose rows there this process has verified
+                as a whole; it grows.
+        """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
+        self._recover = recover
+        self._verified = verified
+
+    def _read_index(self, read: Callable[[View], _Found]) -> _Found:
+        """Return what a function reads from the index, from sound parts alone."""
+        while True:
+            try:
+                return read(self._view)
+            except DamagedPartError as error:
+                self._view = self._recover(self._connection, self._view, error.name)
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages of living documents, ascending; "" for what is not known."""
@@ -188,7 +219,8 @@ class EmbeddedSnapshot:
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return how many living chunks hold each term, (T,), and how many there are."""
-        return count_terms(self._view, terms), self._view.all_chunks
+        counts = self._read_index(lambda view: count_terms(view, terms))
+        return counts, self._view.all_chunks
 
     def scan(
         self,
@@ -207,7 +239,7 @@ class EmbeddedSnapshot:
         if documents is not None:
             named = np.isin(numbers, [self._find(document_id) for document_id in documents])
             scope = named if scope is None else scope & named
-        return scan_view(self._view, query, scope=scope)
+        return self._read_index(lambda view: scan_view(view, query, scope=scope))
 
     def _find(self, document_id: str) -> int:
         found = truth.find_document(self._connection, document_id)
@@ -234,18 +266,29 @@ class EmbeddedSnapshot:
         """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
         if len(vectors):
             self._check_vectors(vectors)
-        return read_passages(self._view, ranges, terms=terms, vectors=vectors)
+        return self._read_index(
+            lambda view: read_passages(view, ranges, terms=terms, vectors=vectors)
+        )
 
     def packs(self) -> str:
         """Return the packs that are recorded, "" for none."""
-        return read_packs(self._connection)
+        return truth.read_packs(self._connection)
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
     ) -> NDArray[np.float32]:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
-        find_positions(self._view, [span.handle for span in ranges])
+        handles = [span.handle for span in ranges]
+        find_positions(self._view, handles)
+        for handle in set(handles):
+            self._verify("signal", handle)
         return read_signals(self._connection, ranges, landmarks)
+
+    def _verify(self, table: str, handle: int) -> None:
+        """Verify the rows of a document in a table as a whole, once per process."""
+        if (table, handle) not in self._verified:
+            check_contents(self._connection, handle, table)
+            self._verified.add((table, handle))
 
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document."""
@@ -260,7 +303,8 @@ class EmbeddedSnapshot:
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return its pages in order, none where the format has no pages."""
         find_positions(self._view, [handle])
-        return truth.read_pages(self._connection, handle)
+        self._verify("page", handle)
+        return truth.read_pages(self._connection, handle, verify=False)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return its chunks `[start, end)`."""

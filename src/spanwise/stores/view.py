@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.errors import FormatError
 from spanwise.stores.part import Part, run_indexes
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
     Args:
         connection: Inside a read transaction.
         known: An earlier state, from which less has to be read; a later one is of no use.
+
+    Raises:
+        FormatError: If the table of documents is damaged.
     """
     (seq,) = connection.execute("select coalesce(max(seq), 0) from change").fetchone()
     if known is not None and known.seq == seq:
@@ -59,7 +63,16 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
     rows = connection.execute(
         "select number, chunks from document where number > ? order by number", (known.high,)
     ).fetchall()
-    new = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    try:
+        new = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        damaged = bool((np.diff(new[:, 0]) <= 0).any())
+    except (ValueError, TypeError, OverflowError):
+        damaged = True
+    if damaged:
+        raise FormatError(
+            "the table of documents is damaged: its rows are out of order, or hold no numbers; "
+            "restore the knowledge base from a backup"
+        )
     return Living(
         seq,
         int(new[-1, 0]) if len(new) else known.high,
@@ -128,12 +141,19 @@ class View:
 
 
 def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
-    """Return where each living document stands; the first part that has it counts."""
+    """Return where each living document stands; the first part that has it counts.
+
+    A part that holds another number of chunks than a document has is not used for it: the document
+    is missing then, and verified when it is built.
+    """
     part_of = np.full(len(living.numbers), -1, dtype=np.int64)
     ordinals = np.zeros(len(living.numbers), dtype=np.int64)
     views = []
     for index, part in enumerate(parts):
         positions = _positions(living.numbers, part.numbers, free=part_of < 0)
+        if len(living.numbers):
+            differs = living.chunks[positions] != np.diff(part.starts)
+            positions[differs] = -1
         used = np.flatnonzero(positions >= 0)
         part_of[positions[used]] = index
         ordinals[positions[used]] = used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -239,6 +240,19 @@ class DocumentChecks(StoreSuite):
         check_scan(store, entries, question("lease zanzibar dividend revenue"))
         assert store.put_document(gone) == "added"
         check_scan(store, [*entries, gone], question("lease zanzibar dividend revenue"))
+
+    def test_grouped_writes_are_read_at_once(self, store: Store) -> None:
+        """Whether or not they are on a disk; an error in a group takes none of them back."""
+        with store.group_commits() as commit:
+            store.put_document(make_entry("first", ["lease "]))
+            assert store.get_record("first") is not None, "read inside of the group"
+            commit()
+            store.put_document(make_entry("second", ["rent "]))
+        with suppress(KeyError), store.group_commits():
+            store.put_document(make_entry("third", ["loan "]))
+            raise KeyError
+        ids = [record.id for record in store.list_records()]
+        assert ids == ["first", "second", "third"], "what was grouped stays"
 
     def test_what_was_replaced_meanwhile_is_not_deleted(self, store: Store) -> None:
         """Where the caller says what it knows of the document."""

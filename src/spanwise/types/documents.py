@@ -17,6 +17,9 @@ Scalar = str | int | float | bool
 DocumentStatus = Literal["ok", "partial", "needs_ocr"]
 """Whether the text of a document is whole; "needs_ocr" where pages are pictures of text."""
 
+Durability = Literal["full", "fast"]
+"""Whether an acknowledged write survives a power failure: always, or once the system wrote it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(PlainForm):

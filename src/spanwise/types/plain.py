@@ -14,6 +14,18 @@ _Made = TypeVar("_Made")
 _SHOWN_CHARS = 80
 
 
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
+
+    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a caller's object may raise anything
+        return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"
+
+
 def to_plain(value: object) -> Plain:
     """Return a value of `spanwise.types` as dicts, lists and scalars, fields in their order.
 
@@ -28,7 +40,7 @@ def to_plain(value: object) -> Plain:
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         return [to_plain(item) for item in value]
-    raise TypeError(f"{value!r} has no form in JSON")
+    raise TypeError(f"{shown(value)} has no form in JSON")
 
 
 def _fields(value: object) -> dict[str, Plain]:
@@ -78,7 +90,7 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
     if type(value) is kind or (origin is Literal and value in inner):
         return value
     wanted = getattr(kind, "__name__", kind)
-    raise ValueError(f"{name} is {repr(value)[:_SHOWN_CHARS]}, and must be {wanted}")
+    raise ValueError(f"{name} is {shown(value)}, and must be {wanted}")
 
 
 def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:

@@ -101,9 +101,11 @@ CheckCode = Literal[
     "sections",  # sections do not partition the text
     "pages",  # pages are missing, or outside of the text
     "vectors",  # vectors are missing, of a wrong size, or hold what is no number
+    "checksum",  # something else of a document differs from its checksum
     "changes",  # the sequence of changes does not tell of a document
     "orphans",  # rows of a document that is not there
     "threads",  # a conversation misses turns, or one of them cannot be read
+    "outputs",  # a kept output of a model differs from its checksum
     "manifest",  # the list of index parts is missing, damaged, or of another history
     "part",  # an index part is missing or damaged, or does not hold what the documents say
 ]

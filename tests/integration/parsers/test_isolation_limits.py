@@ -18,6 +18,7 @@ from tests.processes import linux_only, parse, write
 from spanwise.errors import FetchError, ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.containers import UnpackBudget
+from spanwise.parsers.expansion import Limit
 from spanwise.parsers.process.isolation import ParserPool
 
 
@@ -121,7 +122,11 @@ def test_a_name_that_eats_memory_ends_the_archive(tmp_path: Path) -> None:
         unpacked = pool.unpack(
             tmp_path / "a.tgz",
             source="a.tgz",
-            budget=UnpackBudget(into=into, max_members=9, max_bytes=1_000),
+            budget=UnpackBudget(
+                into=into,
+                members=Limit(most=9, option="max_members"),
+                unpacked=Limit(most=1_000, option="max_container_bytes"),
+            ),
         )
     assert [member.name for member in unpacked.members] == ["a.txt"]
     assert unpacked.stopped is not None
@@ -169,7 +174,7 @@ def test_two_hundred_megabytes_of_text(tmp_path: Path) -> None:
         "import re, resource, sys; from pathlib import Path; "
         "from spanwise.options import ParseOptions; "
         "from spanwise.parsers.process.isolation import ParserPool; "
-        "pool = ParserPool(options=ParseOptions()); "
+        "pool = ParserPool(options=ParseOptions(max_text_bytes=300_000_000)); "
         "text = pool.parse(Path(sys.argv[1]), document_id='a', source='a', source_root='a').text; "
         "pool.close(); "
         "status = Path('/proc/self/status'); "

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from spanwise.errors import FetchError
-from spanwise.ingest import fetch as addresses
+from spanwise.config import network_addresses as addresses
 from spanwise.ingest.fetch import Fetched, Fetcher
 from spanwise.options import FetchOptions
 

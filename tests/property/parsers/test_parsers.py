@@ -8,9 +8,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.documents import build_docx, paragraph
 
+from spanwise.config.network_addresses import is_public
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import ParseError
-from spanwise.ingest.fetch import is_public
 from spanwise.parsers.detect import detect_format
 from spanwise.parsers.markup.html import TableCell, TableGrid, parse_html
 from spanwise.parsers.markup.markdown import parse_markdown

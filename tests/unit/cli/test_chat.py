@@ -36,7 +36,8 @@ def chat(
         fails: BaseException | None = None,
         terminal: bool = False,
     ) -> tuple[ExitCode, str]:
-        page = Page(io.StringIO())
+        written = io.StringIO()
+        page = Page(written)
 
         def answer(question: str, thread_id: str) -> None:
             if fails is not None and "fail" in question:
@@ -48,8 +49,7 @@ def chat(
         monkeypatch.setattr(typed, "isatty", lambda: terminal)
         monkeypatch.setattr("sys.stdin", typed)
         code = Chat(knowledge_base, answer, page=page, thread_id=thread_id).run()
-        assert isinstance(page.stream, io.StringIO)
-        return code, page.stream.getvalue()
+        return code, written.getvalue()
 
     return run
 

@@ -22,6 +22,8 @@ Run = Callable[..., Any]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a folder with a repository, a knowledge base of one note, and a file of settings."""
     monkeypatch.setenv("SPANWISE_CONFIG", str(tmp_path / "spanwise.toml"))
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "user"))
     monkeypatch.chdir(tmp_path)
     with KnowledgeBase(tmp_path / "notes.kb", embedder=None, tokenizer="chars:4") as base:
         text = "Gross margin fell because of freight. " * 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.ingest.fetch import is_public, resolve
+from spanwise.config.network_addresses import is_public, resolve
 
 
 @pytest.mark.parametrize("address", ["93.184.215.14", "2606:4700::6810:84e5", "8.8.8.8"])

@@ -27,7 +27,10 @@ LIMITS: dict[str, Any] = {
     **WORKER_LIMITS,
     "max_file_bytes": 500_000_000,
     "max_members": 1_000,
+    "members_option": "max_members=1000",
+    "max_attachments": 1_000,
     "max_container_bytes": 1_000_000_000,
+    "container_option": "max_container_bytes=1000000000",
     "media_type": None,
     "charset": None,
 }

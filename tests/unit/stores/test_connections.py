@@ -3,6 +3,7 @@
 import logging
 import os
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def error_with(code: int) -> sqlite3.OperationalError:
     return error
 
 
+FAILED_WRITES = (
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_DIR_FSYNC,
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+)
+"""What SQLite reports for a disk that fails, and for one that is full in another way."""
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
@@ -28,13 +39,9 @@ def error_with(code: int) -> sqlite3.OperationalError:
         (sqlite3.SQLITE_BUSY_SNAPSHOT, StoreBusyError),
         (sqlite3.SQLITE_CORRUPT, FormatError),
         (sqlite3.SQLITE_NOTADB, FormatError),
-        (sqlite3.SQLITE_IOERR_WRITE, StoreFullError),
-        (sqlite3.SQLITE_IOERR_FSYNC, StoreFullError),
-        (sqlite3.SQLITE_IOERR_DIR_FSYNC, StoreFullError),
-        (sqlite3.SQLITE_IOERR_SHMOPEN, StoreFullError),
-        (sqlite3.SQLITE_IOERR_SHMSIZE, StoreFullError),
         (sqlite3.SQLITE_IOERR_READ, StoreError),
         (sqlite3.SQLITE_IOERR, StoreError),
+        *((code, StoreError) for code in FAILED_WRITES),
     ],
 )
 def test_each_error_has_its_kind(tmp_path: Path, code: int, kind: type[StoreError]) -> None:
@@ -44,6 +51,22 @@ def test_each_error_has_its_kind(tmp_path: Path, code: int, kind: type[StoreErro
     assert type(caught.value) is kind
     assert caught.value.__cause__ is cause
     assert "truth.db" in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of file size")
+@pytest.mark.parametrize("code", FAILED_WRITES)
+def test_a_failed_write_at_the_limit_of_file_size_is_a_full_disk(tmp_path: Path, code: int) -> None:
+    import resource
+
+    (tmp_path / "truth.db-wal").write_bytes(bytes(100_000))
+    cause = error_with(code)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(StoreFullError), translated_errors(tmp_path / "truth.db"):
+            raise cause
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def pool_of(path: Path) -> ConnectionPool:
@@ -57,7 +80,7 @@ def test_connections_are_used_again_and_come_back_clean(tmp_path: Path) -> None:
     pool = pool_of(tmp_path / "truth.db")
     with pool.lend() as first:
         first.execute("begin immediate")
-        first.execute("insert into setting values ('a', '1')")
+        first.execute("insert into setting values ('a', '1', 0)")
         with pool.lend() as second:
             assert second is not first
     with pool.lend() as again, pool.lend() as other:

@@ -99,7 +99,7 @@ def test_an_empty_knowledge_base_is_sound(tmp_path: Path) -> None:
 
 CHUNK = "(2 << 32)"
 DAMAGE = {
-    "signal": "insert into signal values (2, 'p/x', x'000000')",
+    "signal": "insert into signal values (2, 'p/x', x'000000', 0)",
     "text": f"update chunk set text = replace(text, ' ', '_') where key = {CHUNK}",
     "text hash": "update document set text_hash = 'x' where number = 2",
     "missing chunk": f"delete from chunk where key = {CHUNK} + 1",
@@ -205,8 +205,8 @@ def test_vectors_where_there_are_none_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", ["chunk", "section", "page", "heading", "block", "vector"])
 def test_rows_of_no_document_are_deleted_by_a_repair(path: Path, table: str) -> None:
     row = {
-        "chunk": "(99 << 32, 0, 0, 1, 'x', '', '')",
-        "section": "(99, 0, 0, 1, '', '[]', 1, '')",
+        "chunk": "(99 << 32, 0, 0, 1, 'x', '', '', 0)",
+        "section": "(99, 0, 0, 1, '', '[]', 1, '', 0)",
         "page": "(99, 0, 0, 1, '')",
         "heading": "(99, 0, 0, 1, 1, 'x')",
         "block": "(99, 0, 0, 1, 'code')",
@@ -331,7 +331,7 @@ def write_other_order(path: Path) -> None:
 
 
 LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
-    turn_bits: ("part", "the array "),
+    turn_bits: ("part", "are damaged"),
     cut_short: ("part", "bytes, not"),
     empty: ("part", "is damaged"),
     damage_header: ("part", "is no index part, or is damaged"),

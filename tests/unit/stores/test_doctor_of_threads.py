@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import FormatError
+from spanwise.stores.checksums import checksum
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.entries import SETTINGS, make_corpus
 from spanwise.testing.questions import fill
@@ -28,12 +29,18 @@ def path(tmp_path: Path) -> Path:
 
 
 def execute(path: Path, statement: str) -> None:
+    """Change turns as a program of another version would, with sound checksums."""
     with closing(sqlite3.connect(path / "truth.db")) as connection, connection:
+        connection.create_function("checksum_of", -1, lambda *values: checksum(values))
         connection.execute(statement)
+        connection.execute("update turn set checksum = checksum_of(thread, position, turn)")
 
 
 BROKEN_TURNS = {
-    "missing": ("delete from turn where position = 1", "'one' has 2 turns of 3"),
+    "missing": (
+        "delete from turn where position = 1",
+        "turn 2 .* 'one' is missing",
+    ),
     "no JSON": ("update turn set turn = '{' where position = 2", "turn 3 .* 'one' cannot be read"),
     "no text": ("update turn set turn = x'00ff' where position = 2", "turn 3 .* cannot be read"),
     "too deep": (
@@ -60,6 +67,7 @@ BROKEN_TURNS = {
         " where position = 1",
         r"sources\[0\].pages has 3 items, and must have 2",
     ),
+    "last missing": ("delete from turn where position = 2", "'one' has 2 turns of 3"),
     "nobody's": ("delete from thread where id = 'two'", "1 rows of `turn` belong to no convers"),
 }
 

@@ -39,13 +39,13 @@ def write_old_parts(path: Path) -> None:
             patch.setattr(part_file, "PART_FORMAT", 1)
             patch.setattr(part_file, "_ARRAYS", names)
             write_part(part, file)
-        with pytest.raises(FormatError, match="has format 1, not 2"):
+        with pytest.raises(FormatError, match="has format 1, not 3"):
             open_part(file)
 
 
 def write_old_manifest(path: Path) -> None:
     file = path / "index" / MANIFEST_NAME
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 3}))
 
 
 def said(store: EmbeddedStore) -> list[object]:
@@ -166,5 +166,5 @@ def test_an_old_part_under_a_manifest_of_today_is_damage(
     write_old_parts(path)
     findings = check(path, repair=True).findings
     assert [(finding.code, finding.repaired) for finding in findings] == [("part", True)]
-    assert "has format 1, not 2" in findings[0].message
+    assert "has format 1, not 3" in findings[0].message
     assert check(path).findings == ()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise.cli.progress import IngestBar
-    from spanwise.types import IngestReport, Scalar
+    from spanwise.types import Durability, IngestReport, Scalar
 
 
 class _AddArguments(MakingArguments):
@@ -45,6 +45,7 @@ class _AddArguments(MakingArguments):
     timeout: float
     parser: str
     ocr: str
+    durability: Durability
     allow_private: bool
     ignore_robots: bool
     id: str | None
@@ -82,6 +83,7 @@ class _AddArguments(MakingArguments):
         ExitCode.SOME_FAILED,
         ExitCode.NOTHING_FOUND,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))
@@ -168,6 +170,7 @@ def _ingest(
         parse=parse,
         models=models,
         tuning=arguments["tuning"],
+        durability=arguments["durability"],
         listener=bar,
         **making_keywords(path),
     ) as knowledge_base:

@@ -22,7 +22,13 @@ from spanwise.config import knowledge_base_path
         ("as it is now", "spanwise backup copy.kb"),
         ("see that it is sound", "spanwise doctor --kb copy.kb"),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.INTERRUPTED),
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
+    ),
 )
 @click.argument("copy", metavar="FOLDER", type=click.Path(readable=False))
 @knowledge_base_option

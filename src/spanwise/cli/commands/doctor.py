@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spanwise.types import CheckReport
 
 
-_REPAIRABLE = ("manifest", "part", "orphans")
+_REPAIRABLE = ("manifest", "part", "orphans", "outputs")
 
 
 @click.command(
@@ -45,18 +45,20 @@ _REPAIRABLE = ("manifest", "part", "orphans")
 @knowledge_base_option
 @json_option
 def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool) -> ExitCode:
-    """Check texts against their hashes, chunks against texts, and the index against both.
+    """Check everything that is stored against its checksums, and the index against the documents.
 
     Others may search and write meanwhile. It ends with code 0 if all is sound, or is again after
     a repair.
     """
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.parsers.process.landlock import landlock_version
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
         forgotten = knowledge_base.forget_outputs() if forget_outputs else None
         report = knowledge_base.check(repair=repair)
     if as_json:
         said = {} if forgotten is None else {"forgotten_outputs": forgotten}
+        said["parser_landlock"] = landlock_version()
         write_json({"sound": report.sound, "report": report, **said}, sys.stdout)
     else:
         page = Page()
@@ -64,6 +66,17 @@ def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool)
             page.line(f"{count(forgotten, 'kept output')} forgotten")
         draw_check(report, page)
     return ExitCode.OK if report.sound else ExitCode.ERROR
+
+
+def _parser_rights() -> str:
+    """Return what the parser's process gives up on this system."""
+    from spanwise.parsers.process.landlock import landlock_version
+
+    version = landlock_version()
+    if not version:
+        return "no Landlock here: its process has your rights"
+    tcp = ", and connects to nothing by TCP" if version >= 4 else ""
+    return f"Landlock {version}: its process writes temporary files alone{tcp}"
 
 
 def draw_check(report: CheckReport, page: Page) -> None:
@@ -78,6 +91,7 @@ def draw_check(report: CheckReport, page: Page) -> None:
                 f"compared, {report.pending_chunks:,} not written yet",
             ),
             ("time", duration(report.seconds)),
+            ("parser", _parser_rights()),
         ]
     )
     for finding in report.findings:

@@ -17,7 +17,7 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import STATUSES, Page, clean, count, one_line
+from spanwise.cli.layout import STATUSES, Page, count, one_line, write_text
 from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path
 
@@ -209,8 +209,7 @@ def _show_text(
         said = {"document_id": document.id, "start": start, "end": end, "text": text}
         write_json({**said, "citation": citation}, sys.stdout)
     else:
-        text = clean(text) if sys.stdout.isatty() else text
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
     return ExitCode.OK
 
 

@@ -216,7 +216,13 @@ class _RepeatableCommand(TeachingCommand):
             """spanwise eval q.jsonl --json | jq '.figures[] | select(.kind == "all")'""",
         ),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.INTERRUPTED),
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
+    ),
 )
 @eval_options
 def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:

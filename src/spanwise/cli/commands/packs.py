@@ -247,9 +247,10 @@ def _draw_places(pack: Pack, places: Sequence[PackPlace], documents: int, page: 
     for landmark in pack.landmarks:
         here = found.get(landmark.key, [])
         page.line()
-        page.line(f"{landmark.name}: in {len(here):,} of {count(documents, 'document')}")
+        page.line(f"{one_line(landmark.name)}: in {len(here):,} of {count(documents, 'document')}")
         for place in here[:_SHOWN_PLACES]:
-            line = f"  {place.document_id} {place.start}-{place.end}: {one_line(place.text)}"
+            name = one_line(place.document_id)
+            line = f"  {name} {place.start}-{place.end}: {one_line(place.text)}"
             page.line(page.paint(shortened(line, page.width), "dim"))
         if len(here) > _SHOWN_PLACES:
             page.line(page.paint(f"  and {len(here) - _SHOWN_PLACES:,} more", "dim"))

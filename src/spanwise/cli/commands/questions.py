@@ -81,6 +81,7 @@ def questions() -> None:
         ExitCode.USAGE,
         ExitCode.NOTHING_FOUND,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @knowledge_base_option

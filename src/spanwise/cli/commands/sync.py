@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise.cli.progress import IngestBar
-    from spanwise.types import IngestReport, Scalar
+    from spanwise.types import Durability, IngestReport, Scalar
 
 
 class _SyncArguments(MakingArguments):
@@ -45,6 +45,7 @@ class _SyncArguments(MakingArguments):
     timeout: float
     parser: str
     ocr: str
+    durability: Durability
     allow_empty: bool
     quiet: bool
     as_json: bool
@@ -64,6 +65,7 @@ class _SyncArguments(MakingArguments):
         ExitCode.USAGE,
         ExitCode.SOME_FAILED,
         ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
     ),
 )
 @click.argument("folder", type=click.Path(readable=False))
@@ -116,7 +118,12 @@ def _sync(
     made = made_of(arguments, models=models)
     kept_in = target(path, sources=sources, include=include, exclude=exclude)
     with KnowledgeBase(
-        kept_in, parse=parse, models=models, listener=bar, **making_keywords(path)
+        kept_in,
+        parse=parse,
+        models=models,
+        durability=arguments["durability"],
+        listener=bar,
+        **making_keywords(path),
     ) as knowledge_base:
         return knowledge_base.sync(
             folder,

@@ -73,7 +73,13 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
         ),
         ("search with them", 'spanwise search "main risks" --tuning tuned.toml'),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.INTERRUPTED),
+    exit_codes=(
+        ExitCode.OK,
+        ExitCode.ERROR,
+        ExitCode.USAGE,
+        ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
+    ),
 )
 @click.argument(
     "path", metavar="[FILE]", required=False, type=click.Path(dir_okay=False, path_type=Path)

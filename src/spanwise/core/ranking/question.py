@@ -88,7 +88,7 @@ class Question:
     """What a question looks for."""
 
     text: str
-    """As asked."""
+    """What is searched for: as asked, or the most telling words of a very long question."""
     words: tuple[str, ...]
     """All words in order, composed (NFC)."""
     stems: tuple[str | None, ...]
@@ -105,6 +105,15 @@ class Question:
     """How often the question holds each term."""
     language: str = "en"
     """Language whose stop words it was read with."""
+    asked: str = ""
+    """As asked; empty where `text` is that."""
+    asked_words: int = 0
+    """Number of distinct words of a very long question; 0 where `words` holds all of them."""
+
+    @property
+    def said(self) -> str:
+        """Return the question as it was asked."""
+        return self.asked or self.text
 
     def forms(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return all forms of the terms, and for each the place of its term among them.

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -136,6 +136,7 @@ UNSPACED = (
 """Letters of scripts without spaces between words, inside of a character class."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
+_PIECE_CHARS = 8
 _MAX_WORD_CHARS = 64  # longer runs are data, not words; their first characters identify them
 
 _STOP_WORDS = frozenset(
@@ -158,6 +159,19 @@ def terms_version() -> str:
 def words(text: str) -> list[str]:
     """Return the words of a text in order, as written."""
     return _WORD.findall(text)
+
+
+def word_pieces(text: str) -> Iterator[str]:
+    """Yield the words of a text in small pieces: none is longer than a term can be.
+
+    A run of a script without spaces gives pieces of a few letters, any other word its beginning.
+    """
+    for found in _WORD.finditer(text):
+        word = found.group()
+        if word.isascii() or _UNSPACED.search(word) is None:
+            yield word[:_MAX_WORD_CHARS]
+        else:
+            yield from (word[at : at + _PIECE_CHARS] for at in range(0, len(word), _PIECE_CHARS))
 
 
 def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:

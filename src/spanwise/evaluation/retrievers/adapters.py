@@ -23,11 +23,11 @@ from typing import Any, Protocol, cast
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
+from spanwise.types.plain import shown
 
 _DOCUMENT_KEYS = ("document_id", "doc_id", "file_path", "source", "file_name", "source_id")
 """Where the document of a text is named, the surest first."""
 
-_SHOWN_CHARS = 120
 _FORMS = (
     "texts, (document_id, start, end), dicts with document_id, start, end or text, or Retrieved"
 )
@@ -45,7 +45,7 @@ def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
     """
     if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
         raise OptionError(
-            f"the retriever {by!r} returned {_shown(found)}; return a list of {_FORMS}"
+            f"the retriever {by!r} returned {shown(found)}; return a list of {_FORMS}"
         )
     return tuple(read_item(item, by=by) for item in found)
 
@@ -68,7 +68,7 @@ def read_item(item: object, *, by: str) -> Retrieved:
         else _of_object(item)
     )
     if read is None:
-        raise OptionError(f"the retriever {by!r} returned {_shown(item)}; return {_FORMS}")
+        raise OptionError(f"the retriever {by!r} returned {shown(item)}; return {_FORMS}")
     return read
 
 
@@ -126,11 +126,6 @@ def _whole(value: object) -> int | None:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     return None
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
 
 
 _ARGUMENTS = ("budget_tokens", "documents")

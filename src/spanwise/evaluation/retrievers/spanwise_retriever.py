@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.question import read_question
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_all
+from spanwise.stores.port import repeated_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,6 +167,7 @@ class BestChunks:
     count: Count
     reranking: Reranking | None
 
+    @repeated_read
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
@@ -178,9 +180,8 @@ class BestChunks:
             recorded_dimension=searcher.dimension,
         )
         with searcher.store.snapshot() as snapshot:
-            asked = read_question(question, languages=snapshot.languages())
             searched = search_all(
-                [asked],
+                read_questions([question], snapshot),
                 snapshot=snapshot,
                 embedder=embedder,
                 model=searcher.model,

@@ -64,6 +64,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
         tokenizer=settings["tokenizer"],
         sections=SectionOptions(**json.loads(settings["sections"])),
         chunks=ChunkOptions(**json.loads(settings["chunks"])),
+        durability="fast",
     )
     try:
         is_contextual_one = searcher.embedder is not None and is_contextual(searcher.embedder)

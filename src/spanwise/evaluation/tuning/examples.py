@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.question import read_question
+from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
 from spanwise.models.embed_caller import one_side
 from spanwise.packs.intents import lifted_scores
+from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, ScoredChunks, search_all
 from spanwise.search.token_counter import make_token_counter
@@ -138,12 +139,13 @@ class _Collector:
         embedder: Embedder | None,
     ) -> Example | None:
         """Return what a question found; None where no candidate holds evidence."""
-        asked = read_question(question.text, languages=snapshot.languages())
-        if not asked.terms:
+        try:
+            asked = read_questions([question.text], snapshot)
+        except QueryError:
             return None
         model = self.searcher.model
         found = search_all(
-            [asked],
+            asked,
             snapshot=snapshot,
             embedder=embedder,
             model=model,
@@ -164,7 +166,7 @@ class _Collector:
             lifts=lifts,
             evidence=evidence,
             documents=weighed.rows.documents[weighed.candidates],
-            compares=asked.compares,
+            compares=asked[0].compares,
             candidates=weighed.candidates,
             rows=rows,
             reranker=None if self.reranking is None else self.reranking.caller.reranker.name,

@@ -1,15 +1,31 @@
-"""Where models are reached, which keys may go there, and what is a server of one's own."""
+"""Where models are reached, which keys may go there, and what is a server of one's own.
+
+Rules
+    1. A key goes to its vendor's own address, and to the address that the environment names beside
+       the key.
+    2. Another address, named in the name of a model, gets a key only if all IP addresses of its
+       host are loopback or private ones. A host that cannot be resolved gets none.
+    3. The host is read as the HTTP client reads it. The client resolves it again when it connects:
+       whoever controls the name can change its address in between (DNS rebinding).
+"""
 
 from __future__ import annotations
 
-import ipaddress
+import time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from spanwise.config import Secret, find_secret, variable
+from spanwise.config.network_addresses import canonical_origin, is_inside, resolve
 
 if TYPE_CHECKING:
     from spanwise.models.providers.catalog import ModelSpec
+
+
+_RESOLVER_SECONDS = 3.0
+_DECISION_SECONDS = 300.0
+_MAX_DECISIONS = 256
 
 
 def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
@@ -33,11 +49,26 @@ def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
 def is_own_server(address: str) -> bool:
     """Return whether an address lies on this machine or in its private network.
 
+    A name is resolved, at most once in five minutes: what costs nothing is asked with each call.
+
     Args:
         address: A URL; empty for that of a vendor.
     """
-    host = urlsplit(address).hostname or ""
+    if not address:
+        return False
     try:
-        return ipaddress.ip_address(host).is_private
+        origin = canonical_origin(address)
     except ValueError:
-        return bool(host) and ("." not in host or host.endswith((".local", ".localhost")))
+        return False
+    return _is_own_origin(origin, int(time.monotonic() / _DECISION_SECONDS))
+
+
+@lru_cache(maxsize=_MAX_DECISIONS)
+def _is_own_origin(origin: str, period: int) -> bool:
+    """Return whether all addresses of the host of an origin are loopback or private ones."""
+    del period  # the cache forgets a decision when the next period begins
+    host = urlsplit(origin).hostname or ""
+    try:
+        return all(map(is_inside, resolve(host, 0, timeout_seconds=_RESOLVER_SECONDS)))
+    except OSError:
+        return False

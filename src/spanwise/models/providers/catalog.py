@@ -150,17 +150,24 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
     if vendor is None:
         known = ", ".join(vendors)
         raise OptionError(f"model is {name!r}; it begins with a vendor, one of {known}")
-    model, mark, address = rest.rpartition("@http")
-    if not mark:
-        model, address = rest, ""
+    model, address = split_address(rest)
     if not model.strip():
         raise OptionError(f'model is {name!r}; it is "vendor:model", such as "openai:gpt-5-mini"')
     if address:
-        address = _checked_address(f"http{address}", name=name)
+        address = _checked_address(address, name=name)
         if not vendor.is_own:  # its key would go to whoever wrote the address, as into a file
             own = " and ".join(sorted(one.name for one in vendors.values() if one.is_own))
             raise OptionError(f"model is {name!r}; an address is named for models of {own} alone")
     return ModelSpec(vendor=vendor, model=model, address=address)
+
+
+def split_address(name: str) -> tuple[str, str]:
+    """Return what stands before and after the "@" of an address; the address is empty without one.
+
+    Every check of an address and every call use this one split, so that both mean the same server.
+    """
+    model, mark, rest = name.rpartition("@http")
+    return (model, f"http{rest}") if mark else (name, "")
 
 
 def _checked_address(address: str, *, name: str) -> str:

@@ -260,14 +260,22 @@ class HttpReranker:
 
     async def _post(self, body: Mapping[str, object], sent: Sent) -> object:
         """Return what the JSON of the answer holds."""
-        headers = {}
+        headers = {"Accept-Encoding": "identity"}
         if self._secret is not None:
             headers["Authorization"] = f"Bearer {self._secret.reveal()}"
         async with _client(os.getpid()).stream(
             "POST", self._url, json=body, headers=headers, timeout=self._options.timeout_seconds
         ) as response:
+            encoding = response.headers.get("content-encoding", "identity")
+            if encoding.strip().lower() != "identity":
+                # A compressed answer was not asked for, and can expand to any size in one piece.
+                raise self._failed(
+                    f"answered with Content-Encoding {encoding[:100]!r}; only answers that are not "
+                    "compressed are read",
+                    ModelAnswerError,
+                )
             data = bytearray()
-            async for piece in response.aiter_bytes():
+            async for piece in response.aiter_raw():
                 data += piece
                 if len(data) > _MAX_ANSWER_BYTES:
                     raise self._failed("answered more than 32 MB", ModelAnswerError)

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spanwise.config import disable_telemetry
 from spanwise.errors import ModelError, OptionError
 from spanwise.models.ports import EmbedReply, RerankReply
 from spanwise.types import Usage
@@ -35,6 +36,7 @@ def load(name: str, make: Callable[[str], _Model]) -> _Model:
     library, _, model = name.partition(":")
     if not model.strip():
         raise OptionError(f'model is {name!r}; it is "{library}:MODEL"')
+    disable_telemetry()
     try:
         return make(model)
     except ImportError as error:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, cast
 
+from spanwise.config import disable_telemetry
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class RapidOcr:
     dots_per_inch = 200
 
     def __init__(self) -> None:
+        disable_telemetry()
         from rapidocr import RapidOCR
 
         self._engine = RapidOCR(params={"Global.log_level": "error"})

@@ -11,7 +11,8 @@ One parsing process that can be killed: the parent's side.
 Rules
     1. A child is started when it is first needed and used again; it is killed when it takes too
        long (`deadlines`), and replaced when it died. What it has started is killed with it.
-    2. The child gets the environment variables that a Python process needs to start, no others.
+    2. The child gets the environment variables that a Python process needs to start and those by
+       which a user restricts it. Variables that switch telemetry and downloads off are set.
     3. Everything that the child says is an answer or the log of its last words; a library that
        prints cannot disturb the protocol.
 """
@@ -31,9 +32,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from spanwise.config import TELEMETRY_OFF
 from spanwise.errors import ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.parsed import Step
+from spanwise.parsers.plugins import OWN_PARSERS
 from spanwise.parsers.process.protocol import Header, decode_error, read_frame, write_frame
 
 
@@ -103,15 +106,17 @@ _END_SECONDS = 1.0
 _MAX_LOST_PAGES = 10
 _MAX_HUNG_PAGES = 3
 """Pages on which a parser may die, or hang, before the document is given up."""
-_HEADER_BYTES = 1 << 28
+_HEADER_BYTES = 1 << 27
 _LOG_BYTES = 1 << 16
 """Of the end of the log, which is read: a library may have printed without end."""
 _PASSED_VARIABLES = frozenset(
     "PATH SYSTEMROOT WINDIR TEMP TMP TMPDIR HOME USERPROFILE APPDATA LOCALAPPDATA LANG LC_ALL "
     "LC_CTYPE LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONHOME PYTHONUSERBASE OMP_NUM_THREADS "
-    "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA".split()
+    "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA XDG_CACHE_HOME "
+    "LD_PRELOAD DYLD_INSERT_LIBRARIES PYTHONNOUSERSITE PYTHONDONTWRITEBYTECODE".split()
 )
-_SET_VARIABLES = {"DO_NOT_TRACK": "1", "SCARF_NO_ANALYTICS": "true", "HF_HUB_OFFLINE": "1"}
+"""The last line: a user's allocator, network filter and choices of Python hold for the child."""
+_SET_VARIABLES = {**TELEMETRY_OFF, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 """Parsers of other packages count their users and fetch models, unless they are told not to."""
 
 
@@ -377,7 +382,8 @@ def _signal_name(number: int) -> str:
 
 def _command(options: ParseOptions) -> list[str]:
     limit = str(options.max_memory_bytes)
-    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit]
+    folder = tempfile.gettempdir() if options.parser == OWN_PARSERS else ""  # others keep caches
+    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit, folder]
 
 
 def _environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Self
 from spanwise.errors import OptionError
 from spanwise.options import ParseOptions
 from spanwise.parsers.containers import UnpackBudget, Unpacked
+from spanwise.parsers.expansion import Limit
 from spanwise.parsers.formats import FormatName
 from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine
@@ -62,7 +63,7 @@ class ParserPool:
             child.stop()
             self._idle.put(child)
 
-    def parse(
+    def parse(  # noqa: PLR0913 - options are keywords, each with a default
         self,
         path: Path,
         *,
@@ -71,6 +72,7 @@ class ParserPool:
         source_root: str,
         media_type: str | None = None,
         charset: str | None = None,
+        text_limit: Limit | None = None,
     ) -> Document:
         """Parse a file.
 
@@ -82,17 +84,18 @@ class ParserPool:
             source_root: Folder, file or URL that was named when it was added.
             media_type: As a server declared it, without parameters.
             charset: As a server declared it.
+            text_limit: Bytes that its text may have, in UTF-8; None for `max_text_bytes`.
 
         Raises:
             ParseError: If it cannot be read as text, with the kind of the cause as `code`.
             FetchError: If it cannot be opened, or is larger than the limit.
         """
-        header = self._header(task="parse", name=source)
+        header = self._header(task="parse", name=source, text_limit=text_limit)
         header |= {"media_type": media_type, "charset": charset}
         document, _ = self._parse(path, header, document_id=document_id, source_root=source_root)
         return document
 
-    def parse_seen(
+    def parse_seen(  # noqa: PLR0913 - options are keywords, each with a default
         self,
         path: Path,
         *,
@@ -101,6 +104,7 @@ class ParserPool:
         source_root: str,
         media_type: str | None = None,
         charset: str | None = None,
+        text_limit: Limit | None = None,
     ) -> tuple[Document, PagesToRead]:
         """Parse a file for somebody who reads pages that are to be seen.
 
@@ -112,7 +116,7 @@ class ParserPool:
             ParseError: As `parse`.
             FetchError: As `parse`.
         """
-        header = self._header(task="parse", name=source)
+        header = self._header(task="parse", name=source, text_limit=text_limit)
         header |= {"media_type": media_type, "charset": charset, "leaves_pictures": True}
         return self._parse(path, header, document_id=document_id, source_root=source_root)
 
@@ -147,8 +151,12 @@ class ParserPool:
         answer, png = self._exchange(header, payload)
         return png, answer["content_hash"]
 
-    def _header(self, *, task: str, name: str) -> dict[str, object]:
+    def _header(
+        self, *, task: str, name: str, text_limit: Limit | None = None
+    ) -> dict[str, object]:
         options = self._options
+        most = options.max_text_bytes
+        text = text_limit or Limit(most=most, option=f"max_text_bytes={most}")
         return {
             "kind": "path",
             "task": task,
@@ -158,7 +166,8 @@ class ParserPool:
             "timeout_seconds": options.timeout_seconds,
             "max_file_bytes": options.max_file_bytes,
             "max_unpacked_bytes": options.max_unpacked_bytes,
-            "max_text_bytes": options.max_text_bytes,
+            "max_text_bytes": text.most,
+            "text_option": text.option,
             "max_pages": options.max_pages,
             "ocr": options.ocr,
             "leaves_pictures": False,
@@ -192,8 +201,11 @@ class ParserPool:
         header = self._header(task="unpack", name=source)
         header |= {
             "into": str(budget.into),
-            "max_members": budget.max_members,
-            "max_container_bytes": budget.max_bytes,
+            "max_members": budget.members.most,
+            "members_option": budget.members.option,
+            "max_attachments": self._options.max_attachments,
+            "max_container_bytes": budget.unpacked.most,
+            "container_option": budget.unpacked.option,
         }
         answer, _ = self._exchange(header, os.fsencode(path.absolute()))
         return decode_unpacked(answer)
@@ -202,7 +214,9 @@ class ParserPool:
         self, path: Path, header: Header, *, document_id: str, source_root: str
     ) -> tuple[Document, PagesToRead]:
         answer, text = self._exchange(header, os.fsencode(path.absolute()))
-        parsed = decode_parsed(answer, text.decode("utf-8"))
+        decoded = text.decode("utf-8")
+        del text  # a large one is not held twice
+        parsed = decode_parsed(answer, decoded)
         document = Document(
             id=document_id,
             text=parsed.text,

@@ -22,9 +22,11 @@ from typing import BinaryIO
 from spanwise.errors import DocumentError, FetchError
 from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudget, Unpacked
 from spanwise.parsers.detect import detect_format
+from spanwise.parsers.expansion import Limit
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
 from spanwise.parsers.plugins import OWN_PARSERS, parse_with
+from spanwise.parsers.process.landlock import restrict
 from spanwise.parsers.process.protocol import (
     Header,
     encode_error,
@@ -34,6 +36,8 @@ from spanwise.parsers.process.protocol import (
     write_frame,
 )
 
+_MAX_LAYOUT = 1_000_000
+"""Headings, blocks and pages of one document."""
 _ALARM_MARGIN_SECONDS = 30
 _PARENT_SECONDS = 1.0
 
@@ -42,9 +46,12 @@ def main(arguments: list[str]) -> None:
     """Answer requests until the input ends.
 
     Args:
-        arguments: Limit of the address space in bytes.
+        arguments: Limit of the address space in bytes, and the folder for temporary files where
+            this process may write nowhere else, "" for no such limit.
     """
     _limit_memory(int(arguments[0]))
+    if arguments[1]:
+        restrict(arguments[1])
     requests, answers = _take_streams()
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     write_frame(answers, header={"ready": True}, payload=b"")
@@ -119,6 +126,7 @@ def answer(
             max_unpacked_bytes=header["max_unpacked_bytes"],
             max_pages=header["max_pages"],
             max_text_bytes=header["max_text_bytes"],
+            text_option=header["text_option"],
             skipped_pages=frozenset(header["skipped_pages"]),
             timeout_seconds=header["timeout_seconds"],
             ocr=header["ocr"],
@@ -135,6 +143,7 @@ def answer(
             return {"content_hash": content_hash}, _draw(source, header)
         parsed = _parse(source, header["parser"])
         text = _encode_text(parsed.text, source)
+        _check_layout(parsed, source)
         del data, source
         return encode_parsed(parsed, content_hash=content_hash), text
     except DocumentError as error:
@@ -151,10 +160,25 @@ def _encode_text(text: str, source: Source) -> bytes:
     if len(encoded) > source.max_text_bytes:
         raise source.error(
             "too_large",
-            f"its text has {len(encoded)} bytes, more than {source.max_text_bytes}; raise "
-            "max_text_bytes, or leave the file out",
+            f"its text has {len(encoded)} bytes, and the limit is {source.max_text_bytes} "
+            f"({source.text_option}); raise that limit, or leave the file out",
         )
     return encoded
+
+
+def _check_layout(parsed: Parsed, source: Source) -> None:
+    """Refuse a document with more headings, blocks and pages than its reader has memory for.
+
+    Raises:
+        ParseError: "too_large" over the limit.
+    """
+    count = len(parsed.headings) + len(parsed.blocks) + len(parsed.pages)
+    if count > _MAX_LAYOUT:
+        raise source.error(
+            "too_large",
+            f"it has {count} headings, tables, code blocks and pages; at most {_MAX_LAYOUT} are "
+            "read: split the file",
+        )
 
 
 def _read_file(header: Header, path: bytes) -> bytes:
@@ -232,13 +256,17 @@ def _unpack(source: Source, header: Header, path: bytes) -> Unpacked:
     found = detect_format(source)
     if found not in UNPACKERS:
         return Unpacked(is_container=False)
+    members = Limit(most=header["max_members"], option=header["members_option"])
+    if found == "email" and header["max_attachments"] < members.most:
+        most = header["max_attachments"]
+        members = Limit(most=most, option=f"max_attachments={most}")
     folder = MemberFolder(
         path=Path(os.fsdecode(path)),
         source=source,
         budget=UnpackBudget(
             into=Path(header["into"]),
-            max_members=header["max_members"],
-            max_bytes=header["max_container_bytes"],
+            members=members,
+            unpacked=Limit(most=header["max_container_bytes"], option=header["container_option"]),
         ),
         max_member_bytes=header["max_file_bytes"],
         is_document=found in PARSERS,

@@ -15,7 +15,6 @@ KEY = "of-no-use"
     [
         ("compatible:m@http://127.0.0.1:8000/v1", True),
         ("compatible:m@http://192.168.0.7:8000/v1", True),
-        ("compatible:m@http://gpu:8000/v1", True),
         ("compatible:m@https://api.example.com/v1", True),  # the environment names it
         ("compatible:m@https://api.example.com/v2", False),
         ("compatible:m@https://evil.example/v1", False),

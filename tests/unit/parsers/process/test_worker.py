@@ -16,6 +16,7 @@ LIMITS = {
     "max_file_bytes": 1_000_000,
     "max_unpacked_bytes": 1_000_000,
     "max_text_bytes": 1_000_000,
+    "text_option": "max_text_bytes=1000000",
     "max_pages": 10,
     "skipped_pages": [],
     "timeout_seconds": 60,

@@ -1,0 +1,168 @@
+"""Checksums of the blocks of an index part, verified when a block is first read.
+
+The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies a
+block once: small arrays when the part is opened, vectors and postings when a search first reads
+them. A mapped file that was cut short would end the process, so its size is compared as well.
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+BLOCK_BYTES = 4_096
+"""Size of a block: CRC-32 takes 1 microsecond for it, as few bytes as a search may read."""
+
+
+class DamagedPartError(FormatError):
+    """An index part differs from its checksums; the stores handle it by building it again."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        """Create the error.
+
+        Args:
+            message: What differs.
+            name: File name of the part.
+        """
+        super().__init__(message)
+        self.name = name
+
+
+class ArrayPlace(NamedTuple):
+    """Where an array stands in the file of a part."""
+
+    offset: int
+    """First byte, from the start of the file."""
+    length: int
+    """Number of items; the rows of a matrix count one item for each column."""
+    item_bytes: int
+    """Size of one item."""
+
+
+def block_checksums(pieces: Iterable[memoryview]) -> NDArray[np.uint32]:
+    """Return the CRC-32 of each block of some bytes, given in pieces of any size."""
+    checksums = []
+    checksum, room = 0, BLOCK_BYTES
+    for piece in pieces:
+        rest = piece
+        while len(rest):
+            head, rest = rest[:room], rest[room:]
+            checksum = zlib.crc32(head, checksum)
+            room -= len(head)
+            if not room:
+                checksums.append(checksum)
+                checksum, room = 0, BLOCK_BYTES
+    if room < BLOCK_BYTES:
+        checksums.append(checksum)
+    return np.array(checksums, dtype="<u4")
+
+
+class Blocks:
+    """The blocks of one mapped part, and which of them this process has verified.
+
+    Safe for several threads: at worst, two verify the same block.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        data: mmap.mmap,
+        places: Mapping[str, ArrayPlace],
+        checksums: NDArray[np.uint32],
+        *,
+        first_byte: int,
+        end_byte: int,
+    ) -> None:
+        """Bind a mapped file; nothing is verified yet.
+
+        Args:
+            path: The file.
+            data: Its bytes.
+            places: Where each array stands.
+            checksums: CRC-32 of each block.
+            first_byte: Where the first block begins.
+            end_byte: Where the last block ends.
+        """
+        self.name = path.name
+        self.terms: set[int] = set()
+        """Terms whose postings are verified, by their place among the terms of the part."""
+        self._path = path
+        self._data = data
+        self._bytes = memoryview(data)
+        self._places = places
+        self._checksums = checksums.tolist()
+        self._first_byte = first_byte
+        self._end_byte = end_byte
+        self._verified = bytearray(len(self._checksums))
+        self._whole: set[str] = set()
+
+    def check_size(self) -> None:
+        """Compare the size of the file with that of the map.
+
+        Raises:
+            DamagedPartError: If the file was cut short or extended after it was opened.
+        """
+        size = self._data.size()
+        if size != len(self._bytes):
+            raise DamagedPartError(
+                f"{self._path} has {size} bytes, not {len(self._bytes)}: it was changed after it "
+                "was opened",
+                name=self.name,
+            )
+
+    def check_array(self, name: str) -> None:
+        """Verify all blocks of an array that were not verified yet.
+
+        Raises:
+            DamagedPartError: If one differs from its checksum.
+        """
+        if name not in self._whole:
+            self.check_items(name, 0, self._places[name].length)
+            self._whole.add(name)
+
+    def check_all(self) -> None:
+        """Verify the size and every block, those that were verified before as well.
+
+        Raises:
+            DamagedPartError: If something differs.
+        """
+        self.check_size()
+        for block in range(len(self._checksums)):
+            self._check_block(block)
+
+    def check_items(self, name: str, start: int, stop: int) -> None:
+        """Verify the blocks of the items `[start, stop)` of an array.
+
+        Raises:
+            DamagedPartError: If one differs from its checksum.
+        """
+        if stop <= start:
+            return
+        offset, _, item_bytes = self._places[name]
+        offset -= self._first_byte
+        first = (offset + start * item_bytes) // BLOCK_BYTES
+        end = -(-(offset + stop * item_bytes) // BLOCK_BYTES)
+        for block in range(first, end):
+            if not self._verified[block]:
+                self._check_block(block)
+
+    def _check_block(self, block: int) -> None:
+        start = self._first_byte + block * BLOCK_BYTES
+        end = min(start + BLOCK_BYTES, self._end_byte)
+        if zlib.crc32(self._bytes[start:end]) != self._checksums[block]:
+            raise DamagedPartError(
+                f"bytes {start} to {end} of {self._path} are damaged; it is derived: delete it",
+                name=self.name,
+            )
+        self._verified[block] = 1

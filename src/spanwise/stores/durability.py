@@ -1,0 +1,75 @@
+"""Force commits to the disk, several with one call.
+
+Rules:
+    A commit appends to the write-ahead log, and SQLite forces the log to the disk at checkpoints
+    alone (`synchronous = normal`). One forced log makes all commits before it durable.
+    A commit is acknowledged after its log was forced. Threads that wait share a call: a call that
+    began after their commits counts for all of them.
+    SQLite never deletes or restarts the log before its commits are in the database, on the disk.
+    Where the database has no write-ahead log, SQLite forces each commit itself
+    (`synchronous = full`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from spanwise.errors import StoreError, StoreFullError
+from spanwise.stores.disk import force_to_disk, is_disk_full, sync_folder
+
+
+class LogSync:
+    """Forces the write-ahead log of one database to the disk; safe for several threads."""
+
+    def __init__(self, database: Path) -> None:
+        """Bind the database.
+
+        Args:
+            database: Its connections stay open while the log is forced.
+        """
+        self._database = database
+        self._log = database.with_name(database.name + "-wal")
+        self._counting = threading.Lock()
+        self._forcing = threading.Lock()
+        self._requests = 0
+        self._served = 0
+        self._inode = 0
+
+    def sync(self) -> None:
+        """Return once all commits of before are on the disk.
+
+        Raises:
+            StoreFullError: If the disk is full.
+            StoreError: If the disk fails: it is not known which commits are on it.
+        """
+        with self._counting:
+            self._requests += 1
+            request = self._requests
+        with self._forcing:
+            if self._served >= request:
+                return
+            with self._counting:
+                covered = self._requests
+            try:
+                self._force()
+            except OSError as error:
+                raise self._failure(error) from error
+            self._served = covered
+
+    def _force(self) -> None:
+        with suppress(FileNotFoundError), self._log.open("rb+") as file:
+            force_to_disk(file.fileno())
+            inode = os.fstat(file.fileno()).st_ino
+            if inode != self._inode:  # a new log: its name is to be on the disk, too
+                sync_folder(self._log.parent)
+                self._inode = inode
+
+    def _failure(self, error: OSError) -> StoreError:
+        kind = StoreFullError if is_disk_full(error, self._database) else StoreError
+        return kind(
+            f"{self._log} cannot be forced to the disk ({error}): what was stored last may be lost "
+            "if the power fails; check the disk, and add it again"
+        )
