@@ -380,7 +380,7 @@ def read_sections(
 def _read_layout(
     connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a document in `page`, `heading` or `block`, without position."""
+    """Return the rows of a document in `page`, `heading` or `block`, with their positions."""
     rows = connection.execute(
         # Names cannot be parameters; all are constants of this module.
         f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
@@ -388,7 +388,7 @@ def _read_layout(
     ).fetchall()
     if verify:
         check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
-    return [row[1:] for row in rows]
+    return rows
 
 
 def read_pages(
@@ -402,19 +402,20 @@ def read_pages(
         verify: Whether to compare them with their checksum; False where the caller did.
     """
     rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
-    return tuple(Page(start=start, end=end, label=label) for start, end, label in rows)
+    return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
 
 
 def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading, ...]:
     rows = _read_layout(connection, number, "heading", "start, end, level, title")
     return tuple(
-        Heading(start=start, end=end, level=level, title=title) for start, end, level, title in rows
+        Heading(start=start, end=end, level=level, title=title)
+        for _, start, end, level, title in rows
     )
 
 
 def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
     rows = _read_layout(connection, number, "block", "start, end, kind")
-    return tuple(Block(start=start, end=end, kind=kind) for start, end, kind in rows)
+    return tuple(Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
 
 
 def read_vectors(

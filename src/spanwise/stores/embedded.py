@@ -42,7 +42,7 @@ from spanwise.stores.folder import (
 from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, renew_signals
-from spanwise.stores.snapshot import EmbeddedSnapshot
+from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -132,7 +132,7 @@ class EmbeddedStore:
         self._pool = pool
         self._index = Index(path / INDEX_NAME, pool)
         self._columns = MetadataColumns()
-        self._verified: set[tuple[str, int]] = set()
+        self._known = KnownDocuments()
         self._write_lock = threading.Lock()
         self._log_sync = log_sync
         self._grouping = _Grouping()
@@ -365,7 +365,7 @@ class EmbeddedStore:
                 columns=self._columns,
                 dimension=self._index.settings(connection).dimension,
                 recover=self._index.recover,
-                verified=self._verified,
+                known=self._known,
             )
 
     def get_output(self, key: str) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -172,6 +172,17 @@ def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.
 
 
 _Found = TypeVar("_Found")
+_MAX_RECORDS = 4_096  # some 6 MB
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocuments:
+    """What a process has read and verified of documents, which never change under a number."""
+
+    records: dict[int, DocumentRecord] = field(default_factory=dict)
+    """Records by number, at most 4,096 of them."""
+    verified: set[tuple[str, int]] = field(default_factory=set)
+    """Tables, and numbers of the documents whose rows there were verified as a whole."""
 
 
 class EmbeddedSnapshot:
@@ -185,7 +196,7 @@ class EmbeddedSnapshot:
         columns: MetadataColumns,
         dimension: int,
         recover: Callable[[sqlite3.Connection, View, str], View],
-        verified: set[tuple[str, int]],
+        known: KnownDocuments,
     ) -> None:
         """Bind what a moment consists of; the connection is inside its read transaction.
 
@@ -195,15 +206,14 @@ class EmbeddedSnapshot:
             columns: Metadata of documents, for filters.
             dimension: Of the vectors, 0 for none.
             recover: Returns the view without a damaged part, whose documents are built again.
-            verified: Tables and numbers of documents whose rows there this process has verified
-                as a whole; it grows.
+            known: What this process has read and verified before; it grows.
         """
         self._connection = connection
         self._view = view
         self._columns = columns
         self._dimension = dimension
         self._recover = recover
-        self._verified = verified
+        self._known = known
 
     def _read_index(self, read: Callable[[View], _Found]) -> _Found:
         """Return what a function reads from the index, from sound parts alone."""
@@ -286,14 +296,20 @@ class EmbeddedSnapshot:
 
     def _verify(self, table: str, handle: int) -> None:
         """Verify the rows of a document in a table as a whole, once per process."""
-        if (table, handle) not in self._verified:
+        if (table, handle) not in self._known.verified:
             check_contents(self._connection, handle, table)
-            self._verified.add((table, handle))
+            self._known.verified.add((table, handle))
 
     def record(self, handle: int) -> DocumentRecord:
         """Return what is known of a document."""
         find_positions(self._view, [handle])
-        return truth.read_record(self._connection, handle)
+        record = self._known.records.get(handle)
+        if record is None:
+            record = truth.read_record(self._connection, handle)
+            if len(self._known.records) >= _MAX_RECORDS:
+                self._known.records.clear()
+            self._known.records[handle] = record
+        return record
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
         """Return its sections `[start, end)`, those that exist."""
