@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from spanwise.errors import FetchError
 from spanwise.config import network_addresses as addresses
+from spanwise.errors import FetchError
 from spanwise.ingest.fetch import Fetched, Fetcher
 from spanwise.options import FetchOptions
 
