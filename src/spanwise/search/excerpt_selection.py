@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from spanwise.core.extraction.bins import Bins, next_fit, split_units
+from spanwise.core.extraction.context_expansion import Part, merge_parts
 from spanwise.core.extraction.segments import chunk_values, extract_segments
-from spanwise.core.extraction.text_filling import Part, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -304,7 +304,7 @@ class Chooser:
         return Pick(
             handle=self._evidence.ranges[at].handle,
             runs=tuple(
-                joined([(self._chunk(start), self._chunk(end - 1) + 1) for start, end in runs])
+                merge_parts([(self._chunk(start), self._chunk(end - 1) + 1) for start, end in runs])
             ),
             rows=rows,
             value=float(self._values[rows].sum()),

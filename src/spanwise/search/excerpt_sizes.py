@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.answers.citations import cite
 from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.context_expansion import Part, Window, merge_parts, subtract_parts
 from spanwise.core.extraction.render import SEPARATOR, ExcerptPart, render_parts, render_segment
-from spanwise.core.extraction.text_filling import Part, Window, joined, without
 from spanwise.options import HeaderOptions
 from spanwise.types import Citation
 
@@ -101,7 +101,7 @@ class DocumentReader:
             taken: Characters that are shown elsewhere.
         """
         runs = [self.overlapping(*part) for part in parts]
-        spans = joined(
+        spans = merge_parts(
             [
                 (
                     self._back(chunks[0].index, room_tokens),
@@ -114,7 +114,7 @@ class DocumentReader:
         for first, last in spans:
             chunks = self.chunks(first, last)
             starts = [b.start for a, b in pairwise(chunks) if a.section != b.section]
-            for start, end in without([(chunks[0].start, chunks[-1].end)], taken):
+            for start, end in subtract_parts([(chunks[0].start, chunks[-1].end)], taken):
                 inside = tuple(place for place in starts if start < place < end)
                 text = self.text(start, end)
                 found.append(Window(start=start, text=text, section_starts=inside))
@@ -197,7 +197,7 @@ class RenderedScales:
 
     def characters(self, handle: int, runs: Sequence[Part]) -> list[Part]:
         """Return the characters of some runs of chunks."""
-        return joined([self.readers[handle].part(start, end) for start, end in runs])
+        return merge_parts([self.readers[handle].part(start, end) for start, end in runs])
 
     def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
         """Return what counts the tokens of an excerpt of a document, its separator included."""

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.extraction.render import render_context
-from spanwise.core.extraction.text_filling import (
+from spanwise.core.extraction.context_expansion import (
     USED,
     Part,
     Window,
     fill_excerpt,
     first_stop,
-    without,
+    subtract_parts,
 )
+from spanwise.core.extraction.render import render_context
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
 from spanwise.search.excerpt_selection import Chooser, Pick
@@ -169,7 +169,7 @@ class Excerpter:
         backwards = self._filled_in_turn(handle, evidence, step=-1)
         both_ways = self._filled_in_turn(handle, onwards, step=-1)
         found = [part for parts in evidence for part in parts]
-        if any(without(parts, found) == parts for parts in both_ways):
+        if any(subtract_parts(parts, found) == parts for parts in both_ways):
             both_ways = onwards  # one has lent all of its evidence
         return max(onwards, backwards, both_ways, key=_chars)
 
@@ -185,8 +185,8 @@ class Excerpter:
             if not 0 <= following < len(shown) or self._is_used(handle, shown[at]):
                 continue
             kept = self._kept(handle, shown[following], step=step)
-            shown[at] = self._fill(handle, own, [*without(others, shown[following]), *kept])
-            shown[following] = without(shown[following], shown[at])
+            shown[at] = self._fill(handle, own, [*subtract_parts(others, shown[following]), *kept])
+            shown[following] = subtract_parts(shown[following], shown[at])
         return shown
 
     def _is_used(self, handle: int, parts: Sequence[Part]) -> bool:
@@ -204,7 +204,7 @@ class Excerpter:
         window = Window(start=start, text=reader.text(start, end))
         place = first_stop(window, (start, end), least=start + max(left, 1))
         near = (0, place) if step > 0 else (place, reader.record.chars)
-        return without(parts, [near]) or list(parts)
+        return subtract_parts(parts, [near]) or list(parts)
 
     def _fill(self, handle: int, evidence: Sequence[Part], taken: Sequence[Part]) -> list[Part]:
         """Return the text that an excerpt shows."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.answers.citations import cite
 from spanwise.core.documents.headers import chunk_header
-from spanwise.core.extraction.render import frame, render_context, render_segments
+from spanwise.core.extraction.render import render_context, render_segments, segment_frame
 from spanwise.core.text.fences import fence_tag
 from spanwise.options import HeaderOptions
 from spanwise.types import Segment
@@ -105,7 +105,7 @@ class Presenter:
         header = self._header(run.handle, section) if self.headers else ""
         extra = self.meter.separator_tokens
         if self.headers:
-            extra = self.meter.header(section, lambda: frame(citation, header))
+            extra = self.meter.header(section, lambda: segment_frame(citation, header))
             extra += self.meter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from spanwise.core.extraction.render import (
-    frame,
     opening_line,
     render_context,
     render_segment,
     render_segments,
+    segment_frame,
 )
 from spanwise.errors import OptionError
 from spanwise.types import Citation
@@ -48,7 +48,7 @@ def test_a_segment_without_header_has_no_empty_line_for_it() -> None:
 
 def test_a_frame_is_all_but_the_text() -> None:
     whole = render_segment("segment", number=999, citation=CITATION, header="Title", text="x")
-    before, after = frame(CITATION, "Title")
+    before, after = segment_frame(CITATION, "Title")
     assert f"{before}x{after}" == whole + "\n\n"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from spanwise.core.extraction.text_filling import Part
+from spanwise.core.extraction.context_expansion import Part
 from spanwise.core.ranking.question import Question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import PassageRange

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from spanwise.core.extraction.context_expansion import (
+    Part,
+    Window,
+    fill_excerpt,
+    merge_parts,
+    subtract_parts,
+)
 from spanwise.core.extraction.render import ExcerptPart, render_parts
-from spanwise.core.extraction.text_filling import Part, Window, fill_excerpt, joined, without
 
 TEXT = (
     "Alpha one is here. Alpha two is here. Beta one is long and here. Beta two is here. "
@@ -140,8 +146,12 @@ def test_a_gap_that_was_not_read_stays() -> None:
 
 
 def test_parts_that_touch_are_one() -> None:
-    assert joined([(5, 9), (0, 2), (2, 5), (20, 30)]) == [(0, 9), (20, 30)]
+    assert merge_parts([(5, 9), (0, 2), (2, 5), (20, 30)]) == [(0, 9), (20, 30)]
 
 
 def test_what_is_taken_is_left_out() -> None:
-    assert without([(0, 10), (20, 30)], [(3, 5), (8, 22), (40, 50)]) == [(0, 3), (5, 8), (22, 30)]
+    assert subtract_parts([(0, 10), (20, 30)], [(3, 5), (8, 22), (40, 50)]) == [
+        (0, 3),
+        (5, 8),
+        (22, 30),
+    ]
