@@ -161,7 +161,11 @@ class _GivenChunks:
     ) -> Scan:
         """Search all chunks."""
         return self._collection.scan(
-            query.terms, words=query.words, cosine=self.cosine, hits=query.hits
+            query.terms,
+            words=query.words,
+            cosine=self.cosine,
+            hits=query.hits,
+            keyword_share=query.keyword_share,
         )
 
     def passages(

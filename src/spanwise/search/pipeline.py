@@ -312,7 +312,12 @@ class Searcher:
         )
 
     def _segments(self, options: SegmentOptions) -> SegmentOptions:
-        return self.balanced if options == SegmentOptions.BALANCED else options
+        """Return the options to use: the preset "balanced" is replaced by the tuned options.
+
+        The preset is recognised by identity. Options that a caller builds are never replaced, even
+        if they equal the preset.
+        """
+        return self.balanced if options is SegmentOptions.BALANCED else options
 
     def _gathered(
         self,

@@ -225,7 +225,7 @@ def weigh(
     vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
     forms, words = question.forms()
     scan = snapshot.scan(
-        ScanQuery(terms=forms, words=words, vector=vector),
+        ScanQuery(terms=forms, words=words, vector=vector, keyword_share=model.keyword_share),
         where=scope.where,
         documents=scope.documents,
     )

@@ -17,7 +17,7 @@ from spanwise.core.documents.table_heads import searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
 from spanwise.core.ranking.query_terms import word_counts
 from spanwise.core.ranking.scan import Moments, Passages, Scan, digit_share, section_openings
-from spanwise.core.ranking.score_statistics import fused_scores, moments
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
 from spanwise.core.text.terms import text_terms
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class Collection:
         words: Sequence[int] = (),
         cosine: NDArray[np.float64] | None,
         hits: int,
+        keyword_share: float = KEYWORD_SHARE,
         scope: Sequence[CountedDocument] | None = None,
     ) -> Scan:
         """Search all chunks in scope, as `ports.Snapshot.scan` says.
@@ -113,7 +114,8 @@ class Collection:
             terms: Distinct terms of the question, (T,).
             words: The word that each stands for, as `core.scan.ScanQuery` has it.
             cosine: Of all chunks in scope, one document after the other; None without vectors.
-            hits: How many best chunks are wanted from each search.
+            hits: Number of best chunks of each ranking.
+            keyword_share: Weight of the keyword score in the fused score, in [0, 1].
             scope: Documents to search, by handle; None for all.
         """
         found = self.documents if scope is None else tuple(scope)
@@ -130,7 +132,7 @@ class Collection:
         titles = _titles(found, terms)
         body = _weighted_sum(self._impacts(found, terms) * IMPACT_STEP, weights)
         keyword = body + np.repeat(_weighted_sum(titles.T, weights), sizes)
-        best = _best_chunks(keyword, cosine, hits=hits)
+        best = _best_chunks(keyword, cosine, hits=hits, keyword_share=keyword_share)
         starts = np.concatenate(([0], np.cumsum(sizes)))
         owners = np.searchsorted(starts, best, side="right") - 1
         counts = self._count_chunks(found, terms)
@@ -218,7 +220,11 @@ def _weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> ND
 
 
 def _best_chunks(
-    keyword: NDArray[np.float64], cosine: NDArray[np.float64] | None, *, hits: int
+    keyword: NDArray[np.float64],
+    cosine: NDArray[np.float64] | None,
+    *,
+    hits: int,
+    keyword_share: float,
 ) -> NDArray[np.int64]:
     """Return the union of the best chunks of each search, ascending."""
     by_keyword = np.argsort(-keyword, kind="stable")[:hits]
@@ -230,6 +236,7 @@ def _best_chunks(
             cosine,
             keyword_deviation=moments(keyword)[1],
             cosine_deviation=moments(cosine)[1],
+            keyword_share=keyword_share,
         )
         found.append(np.argsort(-fused, kind="stable")[:hits])
     return np.unique(np.concatenate(found)).astype(np.int64)

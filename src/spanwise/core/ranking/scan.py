@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -27,6 +29,8 @@ class ScanQuery:
     counted as often as they are together. Empty where each stands for a word of its own."""
     vector: NDArray[np.float32] | None
     """Of unit length; None for keywords alone."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of the keyword score in the fused score, in [0, 1]; the rest is the cosine's."""
     hits: int = 400
     """How many best chunks are wanted from each search."""
 

@@ -112,6 +112,7 @@ def fused_scores(
     *,
     keyword_deviation: float,
     cosine_deviation: float,
+    keyword_share: float = KEYWORD_SHARE,
 ) -> NDArray[np.float64]:
     """Return `0.7 z(keyword) + 0.3 z(cosine)` less its constant, which changes no order, (n,).
 
@@ -120,9 +121,10 @@ def fused_scores(
         cosines: Cosine of each chunk, (n,).
         keyword_deviation: Standard deviation over the scope; where it is 0, keywords do not count.
         cosine_deviation: The same of the cosines.
+        keyword_share: Weight of the keyword score, in [0, 1]; the cosine has the rest.
     """
-    keyword_factor = KEYWORD_SHARE / keyword_deviation if keyword_deviation else 0.0
-    cosine_factor = (1 - KEYWORD_SHARE) / cosine_deviation if cosine_deviation else 0.0
+    keyword_factor = keyword_share / keyword_deviation if keyword_deviation else 0.0
+    cosine_factor = (1 - keyword_share) / cosine_deviation if cosine_deviation else 0.0
     fused: NDArray[np.float64] = np.asarray(cosines, dtype=np.float64) * cosine_factor
     fused += keywords * keyword_factor
     return fused
