@@ -7,12 +7,12 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from spanwise.core.ranking.abstention import (
-    NOTHING,
-    UNJUDGED,
+    NO_EVIDENCE,
+    UNASSESSED,
     AbstentionModel,
-    Judgement,
+    EvidenceAssessment,
     abstention_signals,
-    can_judge,
+    is_assessable,
 )
 
 if TYPE_CHECKING:
@@ -27,41 +27,41 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1)
-def shipped_abstention() -> AbstentionModel:
+def load_abstention_model() -> AbstentionModel:
     """Return the abstention model that comes with the package."""
     text = resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
     return AbstentionModel.from_json(text)
 
 
-def signals_of(
-    question: Question, weighed: ScoredChunks, *, model: RelevanceModel
+def query_signals(
+    question: Question, scored: ScoredChunks, *, model: RelevanceModel
 ) -> NDArray[np.float64]:
     """Return the signals of one query, in the order of `SIGNALS`, (4,)."""
     return abstention_signals(
         question,
-        scan=weighed.scan,
-        rows=weighed.rows,
-        passages=weighed.passages,
-        candidates=weighed.candidates,
-        score=float(model.scores(weighed.features).max()),
+        scan=scored.scan,
+        rows=scored.rows,
+        passages=scored.passages,
+        candidates=scored.candidates,
+        score=float(model.scores(scored.features).max()),
     )
 
 
-def judge(
+def assess_evidence(
     evidence: Evidence | None, *, model: RelevanceModel, embedder: Embedder | None
-) -> Judgement:
+) -> EvidenceAssessment:
     """Return the judgement of the query with the most evidence.
 
     A question that cannot be judged is neither weak nor missing.
     """
     if evidence is None:
-        return NOTHING
-    logistic = shipped_abstention().for_embedder(embedder.name if embedder is not None else None)
+        return NO_EVIDENCE
+    logistic = load_abstention_model().for_embedder(embedder.name if embedder is not None else None)
     judged = [
-        logistic.judge(signals_of(question, found, model=model))
-        if can_judge(question)
-        else UNJUDGED
-        for question, found in zip(evidence.questions, evidence.weighed, strict=True)
+        logistic.assess(query_signals(question, found, model=model))
+        if is_assessable(question)
+        else UNASSESSED
+        for question, found in zip(evidence.questions, evidence.scored, strict=True)
         if found is not None
     ]
     return max(judged, key=lambda judgement: judgement.evidence)

@@ -21,7 +21,7 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError, QueryError
 from spanwise.packs.landmarks import document_signals, range_signals
-from spanwise.search.scoring import Scope, search_terms, weigh
+from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 from spanwise.search.shipped_packs import default_record, shipped_packs
 from spanwise.types import Chunk
 
@@ -52,7 +52,7 @@ class ChunkWeights:
     relevances: tuple[NDArray[np.float64], ...]
     """Chance that each chunk holds evidence, in [0, 1]."""
     candidates: tuple[tuple[int, int], ...]
-    """Document and chunk of those that were weighed, ascending, (c,); the others have share 0."""
+    """Document and chunk of those that were scored, ascending, (c,); the others have share 0."""
     features: NDArray[np.float64]
     """Features of the candidates, in the order of `core.features.FEATURES`, (c, features)."""
     model: RelevanceModel = field(repr=False)
@@ -78,7 +78,7 @@ def weigh_chunks(
 ) -> ChunkWeights:
     """Return what chunks are expected to hold of the evidence for a question.
 
-    The chunks are searched and weighed as those of a knowledge base are, all of them for every
+    The chunks are searched and scored as those of a knowledge base are, all of them for every
     call: take this for what a store of your own has found, or for some thousand chunks. The
     language of each document is told from its chunks.
 
@@ -96,7 +96,7 @@ def weigh_chunks(
 
     Returns:
         Shares and relevances of all chunks. At most 4,000 chunks of the 256 documents that match
-        best are weighed; the others, and all where no chunk holds a word of the question and there
+        best are scored; the others, and all where no chunk holds a word of the question and there
         are no similarities, have share 0.
 
     Raises:
@@ -117,14 +117,14 @@ def weigh_chunks(
         _cosine(similarities, documents),
         languages,
     )
-    weighed = weigh(
-        replace(asked, terms=search_terms(asked, searchable)),
+    scored = score_chunks(
+        replace(asked, terms=select_search_terms(asked, searchable)),
         snapshot=searchable,
         embedder=None if searchable.cosine is None else _GivenSimilarities(),
         model=model,
         scope=Scope(),
     )
-    return _weights(weighed, documents, model)
+    return _weights(scored, documents, model)
 
 
 class _GivenChunks:
@@ -214,20 +214,20 @@ class _GivenSimilarities:
 
 
 def _weights(
-    weighed: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
+    scored: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
 ) -> ChunkWeights:
-    """Return what was weighed by document; handles are positions."""
+    """Return what was scored by document; handles are positions."""
     starts = np.cumsum([0, *map(len, documents)])
     shares = np.zeros(int(starts[-1]))
     candidates: list[tuple[int, int]] = []
     features = np.zeros((0, len(model.features)))
-    if weighed is not None:
-        rows = weighed.rows
-        handles = np.repeat([span.handle for span in weighed.ranges], rows.lengths)
-        shares[starts[handles] + rows.chunks] = weighed.shares
-        best = weighed.candidates
+    if scored is not None:
+        rows = scored.rows
+        handles = np.repeat([span.handle for span in scored.ranges], rows.lengths)
+        shares[starts[handles] + rows.chunks] = scored.shares
+        best = scored.candidates
         candidates += zip(handles[best].tolist(), rows.chunks[best].tolist(), strict=True)
-        features = weighed.features
+        features = scored.features
     return ChunkWeights(
         shares=_by_document(shares, starts),
         relevances=_by_document(model.relevance(shares), starts),

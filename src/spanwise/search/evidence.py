@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.duplicates import (
-    TextMarks,
-    alike_pairs,
-    are_copies,
-    originals,
-    shares_without_copies,
+    TextFingerprint,
+    are_near_duplicates,
+    candidate_pairs,
+    deduplicate_shares,
+    find_representatives,
     term_keys,
 )
 from spanwise.core.ranking.scan import PassageRange
@@ -37,8 +37,8 @@ _MOST_SHOWN = 128
 _MOST_COMPARED = 2_000
 
 
-def find_copies(
-    weighed: Sequence[ScoredChunks | None],
+def find_near_duplicates(
+    scored: Sequence[ScoredChunks | None],
     positions: Sequence[NDArray[np.int64]],
     *,
     shares: NDArray[np.float64],
@@ -51,7 +51,7 @@ def find_copies(
     apart.
 
     Args:
-        weighed: What each query found.
+        scored: What each query found.
         positions: Row of the union of each row of each query.
         shares: Of the union, (n,).
         ranges: Of the union.
@@ -61,13 +61,13 @@ def find_copies(
     shown[np.argsort(-shares, kind="stable")[:_MOST_SHOWN]] = True
     shown &= shares >= _SHOWN * shares.max()
     pairs: set[tuple[int, int]] = set()
-    for found, place in zip(weighed, positions, strict=True):
+    for found, place in zip(scored, positions, strict=True):
         if found is not None:
             pairs.update(_alike(found, place, shown))
     if not pairs:
         return np.arange(len(shares))
     together = np.array(sorted(pairs), dtype=np.int64)
-    for found, place in zip(weighed, positions, strict=True):
+    for found, place in zip(scored, positions, strict=True):
         if found is not None:
             together = together[~_told_apart(found, place, together, rows=len(shares))]
     by_share = np.argsort(-shares[together[:, 0]], kind="stable")
@@ -75,7 +75,7 @@ def find_copies(
     sizes = [span.end - span.start for span in ranges]
     handles = np.repeat([span.handle for span in ranges], sizes)
     _, documents = np.unique(handles, return_inverse=True)
-    return originals(copies, shares=shares, documents=documents)
+    return find_representatives(copies, shares=shares, documents=documents)
 
 
 def _alike(
@@ -83,7 +83,9 @@ def _alike(
 ) -> list[tuple[int, int]]:
     """Return pairs of rows of the union that look alike to one query."""
     rows = found.candidates
-    pairs = alike_pairs(found.passages, rows, found.rows.documents[rows], shown=shown[place[rows]])
+    pairs = candidate_pairs(
+        found.passages, rows, found.rows.documents[rows], shown=shown[place[rows]]
+    )
     return [(int(place[rows[one]]), int(place[rows[other]])) for one, other in pairs]
 
 
@@ -109,13 +111,13 @@ def _compared(pairs: Sequence[tuple[int, int]], marks: _Marks) -> list[tuple[int
         if compared == _MOST_COMPARED:
             break
         compared += 1
-        if are_copies(marks[one], marks[other]):
+        if are_near_duplicates(marks[one], marks[other]):
             copies.append((one, other))
             same_as[other] = same_as.setdefault(one, one)
     return copies
 
 
-class _Marks(dict[int, TextMarks]):
+class _Marks(dict[int, TextFingerprint]):
     """Marks of the texts of rows, read when they are first asked for."""
 
     def __init__(self, ranges: Sequence[PassageRange], snapshot: Snapshot) -> None:
@@ -124,12 +126,12 @@ class _Marks(dict[int, TextMarks]):
         self._starts = np.cumsum([0] + [span.end - span.start for span in ranges])
         self._snapshot = snapshot
 
-    def __missing__(self, row: int) -> TextMarks:
+    def __missing__(self, row: int) -> TextFingerprint:
         at = int(np.searchsorted(self._starts, row, side="right")) - 1
         span = self._ranges[at]
         chunk = span.start + row - int(self._starts[at])
         (read,) = self._snapshot.chunks(span.handle, chunk, chunk + 1)
-        self[row] = TextMarks.of(read.text)
+        self[row] = TextFingerprint.of(read.text)
         return self[row]
 
 
@@ -139,7 +141,7 @@ class Evidence:
 
     questions: tuple[Question, ...]
     """The queries, with the terms that were searched by, (q,)."""
-    weighed: tuple[ScoredChunks | None, ...]
+    scored: tuple[ScoredChunks | None, ...]
     """What each query found, None where nothing in scope could hold evidence for it, (q,)."""
     positions: tuple[NDArray[np.int64], ...]
     """Row of the union of each row of each query, (q,)."""
@@ -163,12 +165,12 @@ class Evidence:
 
     @property
     def candidates(self) -> int:
-        """How many chunks were weighed for at least one query."""
-        weighed = np.zeros(len(self.shares), dtype=bool)
-        for found, place in zip(self.weighed, self.positions, strict=True):
+        """How many chunks were scored for at least one query."""
+        scored = np.zeros(len(self.shares), dtype=bool)
+        for found, place in zip(self.scored, self.positions, strict=True):
             if found is not None:
-                weighed[place[found.candidates]] = True
-        return int(np.count_nonzero(weighed))
+                scored[place[found.candidates]] = True
+        return int(np.count_nonzero(scored))
 
     def place(self, row: int) -> tuple[int, int]:
         """Return the range of a row and its position in it."""
@@ -177,7 +179,7 @@ class Evidence:
 
     def best_rows(self) -> list[int]:
         """Return the best row of each query that found something, that of a copy's original."""
-        return [int(self.copy_of[row]) for row in _best_rows(self.weighed, self.positions)]
+        return [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
 
     def best_share(self, reference_length: int) -> float:
         """Return the share of the best chunk; of a longer one, that of so many of its tokens.
@@ -188,17 +190,17 @@ class Evidence:
         parts = reference_length / np.maximum(self.lengths[rows], reference_length)
         return float((self.shares[rows] * parts).min())
 
-    def served(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
+    def served_queries(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
         """Return the queries that some rows hold evidence for, ascending; at least one.
 
         A query is served by its best chunk, and by rows with more than `least` of its share.
         """
-        if len(self.weighed) == 1:
+        if len(self.scored) == 1:
             return (0,)
         held = np.array(
             [
                 0.0 if found is None else found.shares[np.isin(place, rows)].sum()
-                for found, place in zip(self.weighed, self.positions, strict=True)
+                for found, place in zip(self.scored, self.positions, strict=True)
             ]
         )
         best = dict(zip(self._answered(), self.best_rows(), strict=True))
@@ -220,60 +222,66 @@ class Evidence:
         return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
 
     def _answered(self) -> list[int]:
-        return [number for number, found in enumerate(self.weighed) if found is not None]
+        return [number for number, found in enumerate(self.scored) if found is not None]
 
 
-def gather(
-    searched: Sequence[QueryHits], *, snapshot: Snapshot, model: RelevanceModel, meter: TokenCounter
+def merge_evidence(
+    searched: Sequence[QueryHits],
+    *,
+    snapshot: Snapshot,
+    model: RelevanceModel,
+    token_counter: TokenCounter,
 ) -> Evidence | None:
     """Return what all queries found, or None where nothing in scope could hold evidence."""
     questions = tuple(one.question for one in searched)
-    weighed = tuple(one.weighed for one in searched)
-    if all(found is None for found in weighed):
+    scored = tuple(one.scored for one in searched)
+    if all(found is None for found in scored):
         return None
-    ranges = _united([span for found in weighed if found is not None for span in found.ranges])
+    ranges = _united([span for found in scored if found is not None for span in found.ranges])
     sizes = np.array([span.end - span.start for span in ranges], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
-    positions = tuple(_positions(found, ranges, starts) for found in weighed)
+    positions = tuple(_positions(found, ranges, starts) for found in scored)
     tokens, chars = (np.zeros(int(sizes.sum()), dtype=np.int64) for _ in range(2))
-    relevances = np.zeros((len(weighed), len(tokens)))
-    for number, (found, place) in enumerate(zip(weighed, positions, strict=True)):
+    relevances = np.zeros((len(scored), len(tokens)))
+    for number, (found, place) in enumerate(zip(scored, positions, strict=True)):
         if found is not None:
             tokens[place] = found.passages.tokens
             chars[place] = found.passages.chars
             relevances[number, place] = model.relevance(found.shares)
-    shares, relevance = _shares(weighed, positions, relevances, model)
+    shares, relevance = _shares(scored, positions, relevances, model)
     copy_of = np.arange(len(shares))
     if not any(
         question.compares for question in questions
     ):  # which wants each document's own words
-        copy_of = find_copies(weighed, positions, shares=shares, ranges=ranges, snapshot=snapshot)
+        copy_of = find_near_duplicates(
+            scored, positions, shares=shares, ranges=ranges, snapshot=snapshot
+        )
     return Evidence(
         questions=questions,
-        weighed=weighed,
+        scored=scored,
         positions=positions,
         ranges=ranges,
         starts=starts,
-        lengths=meter.chunks(tokens, chars, ranges, snapshot),
+        lengths=token_counter.chunks(tokens, chars, ranges, snapshot),
         relevances=relevances,
         relevance=relevance,
-        shares=shares_without_copies(
-            shares, copy_of, starts=starts, kept=_best_rows(weighed, positions)
+        shares=deduplicate_shares(
+            shares, copy_of, starts=starts, kept=_best_rows(scored, positions)
         ),
         copy_of=copy_of,
     )
 
 
 def _shares(
-    weighed: Sequence[ScoredChunks | None],
+    scored: Sequence[ScoredChunks | None],
     positions: Sequence[NDArray[np.int64]],
     relevances: NDArray[np.float64],
     model: RelevanceModel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return shares and relevance of the union, (n,) each."""
-    if len(weighed) == 1 and weighed[0] is not None:
+    if len(scored) == 1 and scored[0] is not None:
         shares = np.zeros(relevances.shape[1])
-        shares[positions[0]] = weighed[0].shares
+        shares[positions[0]] = scored[0].shares
         return shares, relevances[0]
     missed = np.ones(relevances.shape[1])
     for row in relevances:  # in this order on every machine
@@ -282,12 +290,12 @@ def _shares(
 
 
 def _best_rows(
-    weighed: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
+    scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
 ) -> list[int]:
     """Return the row of the union that each query finds best, of those that found something."""
     return [
         int(place[np.argmax(found.shares)])
-        for found, place in zip(weighed, positions, strict=True)
+        for found, place in zip(scored, positions, strict=True)
         if found is not None
     ]
 

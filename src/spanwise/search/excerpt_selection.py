@@ -1,7 +1,7 @@
 """Choose which documents give excerpts, and the evidence that each excerpt holds.
 
 Rules:
-    Excerpts are chosen one after the other; the next one goes to the document that gains most by
+    ExcerptSet are chosen one after the other; the next one goes to the document that gains most by
     it. What a document with n excerpts shows is solved exactly for the tokens of n excerpts
     together. So a document gives a second excerpt where that is worth more than the first of any
     other.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pick:
+class ExcerptEvidence:
     """The evidence of one excerpt."""
 
     handle: int
@@ -58,7 +58,7 @@ _STEPS = 16
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
 
 
-class Scales(Protocol):
+class ExcerptSizes(Protocol):
     """Says what evidence costs once it is rendered."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class Scales(Protocol):
     def chunks(self, handle: int) -> int:
         """Return how many chunks a document has."""
 
-    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
         """Return the tokens of an excerpt that shows these runs of chunks alone."""
 
     def fits_whole(self, handle: int) -> bool:
@@ -83,19 +83,24 @@ class _Selection:
     value: float
     """The same, but that one run an excerpt costs no charge."""
     count: int
-    """Excerpts that it was chosen for."""
+    """ExcerptSet that it was chosen for."""
     budget_tokens: int
     """Tokens with which it found room."""
-    picks: tuple[Pick, ...]
+    picks: tuple[ExcerptEvidence, ...]
     """One for each excerpt; fewer where it found room in fewer."""
     rows: frozenset[int]
 
 
-class Chooser:
+class ExcerptSelector:
     """Chooses excerpts among the chunks of one question."""
 
     def __init__(
-        self, evidence: Evidence, *, model: RelevanceModel, options: ExcerptOptions, scales: Scales
+        self,
+        evidence: Evidence,
+        *,
+        model: RelevanceModel,
+        options: ExcerptOptions,
+        scales: ExcerptSizes,
     ) -> None:
         """Value the chunks.
 
@@ -122,7 +127,7 @@ class Chooser:
         self.tokens_needed: dict[int, int] = {}
         """Of documents whose best chunk finds no room in an excerpt: tokens it needs."""
 
-    def choose(self) -> list[Pick]:
+    def choose(self) -> list[ExcerptEvidence]:
         """Return the evidence of each excerpt, by document; none where nothing fits."""
         chosen: dict[int, _Selection] = {}
         heap = [self._bound(handle, _NOTHING) for handle in self._stretches]
@@ -146,7 +151,7 @@ class Chooser:
                 heapq.heappush(heap, self._bound(handle, selection))
         return [pick for one in chosen.values() for pick in self._well_cut(one.picks)]
 
-    def guess(self) -> Pick:
+    def guess(self) -> ExcerptEvidence:
         """Return the best chunk alone, whatever it is worth."""
         row = int(np.argmax(self._evidence.shares))
         return self._pick([(row, row + 1)])
@@ -213,7 +218,7 @@ class Chooser:
             budget -= over
         return None
 
-    def _over(self, picks: Sequence[Pick], bins: Bins) -> int:
+    def _over(self, picks: Sequence[ExcerptEvidence], bins: Bins) -> int:
         """Return by how many tokens less must be chosen, at least; 0 where all fits."""
         if not picks:
             return max(1, bins.capacity_tokens // _STEPS)
@@ -224,11 +229,11 @@ class Chooser:
         beyond = -(-int(self._evidence.lengths[rows].sum()) // 2)
         return max(beyond, over, 0)
 
-    def _weigh(self, pick: Pick) -> int:
+    def _weigh(self, pick: ExcerptEvidence) -> int:
         """Return the tokens of an excerpt with this evidence; most come again and again."""
         key = (pick.handle, pick.runs)
         if key not in self._weights:
-            self._weights[key] = self._scales.weigh(*key)
+            self._weights[key] = self._scales.count_evidence(*key)
         return self._weights[key]
 
     def _extract(
@@ -256,7 +261,7 @@ class Chooser:
             for first, run in zip(firsts, found.runs, strict=True)
         ]
 
-    def _well_cut(self, picks: tuple[Pick, ...]) -> tuple[Pick, ...]:
+    def _well_cut(self, picks: tuple[ExcerptEvidence, ...]) -> tuple[ExcerptEvidence, ...]:
         """Return the picks of a document, cut where the least is lost, where they fit so."""
         if not 1 < len(picks) <= _MOST_STRETCHES:
             return picks
@@ -274,7 +279,7 @@ class Chooser:
         fits = all(self._weigh(pick) <= self._options.excerpt_tokens for pick in cut)
         return cut if cut and fits else picks
 
-    def _cut(self, runs: Sequence[Part], bins: Bins, *, cut: Cutter) -> tuple[Pick, ...]:
+    def _cut(self, runs: Sequence[Part], bins: Bins, *, cut: Cutter) -> tuple[ExcerptEvidence, ...]:
         """Return a pick for each stretch of some runs, none where they do not fit."""
         units = self._units(runs, least_tokens=bins.capacity_tokens // _UNITS)
         groups = cut(
@@ -298,10 +303,10 @@ class Chooser:
                 tokens += int(self._evidence.lengths[row])
         return units
 
-    def _pick(self, runs: Sequence[Part]) -> Pick:
+    def _pick(self, runs: Sequence[Part]) -> ExcerptEvidence:
         rows = _rows(runs)
         at, _ = self._evidence.place(int(rows[0]))
-        return Pick(
+        return ExcerptEvidence(
             handle=self._evidence.ranges[at].handle,
             runs=tuple(
                 merge_parts([(self._chunk(start), self._chunk(end - 1) + 1) for start, end in runs])

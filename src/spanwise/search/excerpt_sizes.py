@@ -145,7 +145,7 @@ class DocumentReader:
 _WHOLE_RATIO = 2  # a document of more stored tokens than this times the room is not tried whole
 
 
-class Readers(dict[int, DocumentReader]):
+class DocumentReaders(dict[int, DocumentReader]):
     """A reader for each document that is asked for, by handle."""
 
     def __init__(self, snapshot: Snapshot, tokenizer: Tokenizer) -> None:
@@ -160,10 +160,10 @@ class Readers(dict[int, DocumentReader]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedScales:
+class ExcerptRenderer:
     """Renders excerpts inside one fence and counts their tokens."""
 
-    readers: Readers
+    readers: DocumentReaders
     options: ExcerptOptions
     tag: str
     budget_tokens: int
@@ -182,7 +182,7 @@ class RenderedScales:
         """Return how many chunks a document has."""
         return self.readers[handle].record.chunks
 
-    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
         """Return the tokens of an excerpt that shows these runs of chunks alone."""
         return self.measure(handle)(self.characters(handle, runs))
 

@@ -1,4 +1,4 @@
-"""From weighed chunks to excerpts: choose the evidence, fill in the text around it, present.
+"""From scored chunks to excerpts: choose the evidence, fill in the text around it, present.
 
 Where several excerpts of one document touch, evidence may pass from one to the one before it, as
 far as that has tokens left and no other text beside it.
@@ -25,8 +25,8 @@ from spanwise.core.extraction.context_expansion import (
 from spanwise.core.extraction.render import render_context
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
-from spanwise.search.excerpt_selection import Chooser, Pick
-from spanwise.search.excerpt_sizes import Readers, RenderedScales
+from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
+from spanwise.search.excerpt_sizes import DocumentReaders, ExcerptRenderer
 from spanwise.types import Excerpt, ExcerptSpan
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _ROOM_RATIO = 2  # text read around evidence: closing gaps frees more than is le
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpts:
+class ExcerptSet:
     """What an excerpter made."""
 
     excerpts: tuple[Excerpt, ...] = ()
@@ -54,7 +54,7 @@ class Excerpts:
     warnings: tuple[str, ...] = ()
 
 
-class Excerpter:
+class ExcerptBuilder:
     """Makes the excerpts of one question."""
 
     def __init__(
@@ -70,15 +70,15 @@ class Excerpter:
         self._evidence = evidence
         self._model = model
         self._options = options
-        self._scales = RenderedScales(
-            readers=Readers(snapshot, tokenizer),
+        self._scales = ExcerptRenderer(
+            readers=DocumentReaders(snapshot, tokenizer),
             options=options,
             tag=_TAG,
             budget_tokens=options.excerpt_tokens,
         )
         self._said: list[str] = []
 
-    def make(self) -> Excerpts:
+    def make(self) -> ExcerptSet:
         """Return the excerpts, or none and the text around the best chunk as a guess.
 
         Raises:
@@ -97,18 +97,18 @@ class Excerpter:
                     break
                 # A vocabulary may read on over the blank line between two excerpts.
                 self._scales = replace(self._scales, budget_tokens=self._scales.budget_tokens - 1)
-        return Excerpts(
+        return ExcerptSet(
             excerpts=excerpts,
             context=context,
             tokens=tokens,
             warnings=self._warnings(chooser.tokens_needed),
         )
 
-    def guess(self) -> Excerpts:
+    def guess(self) -> ExcerptSet:
         """Return no excerpts, and the text around the best chunk as a guess."""
-        return Excerpts(best_guess=self._filled([self._chooser().guess()])[0])
+        return ExcerptSet(best_guess=self._filled([self._chooser().guess()])[0])
 
-    def _nothing(self, chooser: Chooser) -> Excerpts:
+    def _nothing(self, chooser: ExcerptSelector) -> ExcerptSet:
         """Return a guess where nothing is worth its tokens; raise where nothing found room."""
         if chooser.tokens_needed:
             raise OptionError(
@@ -117,9 +117,11 @@ class Excerpter:
             )
         return self.guess()
 
-    def _chooser(self) -> Chooser:
+    def _chooser(self) -> ExcerptSelector:
         options = replace(self._options, excerpt_tokens=self._scales.budget_tokens)
-        return Chooser(self._evidence, model=self._model, options=options, scales=self._scales)
+        return ExcerptSelector(
+            self._evidence, model=self._model, options=options, scales=self._scales
+        )
 
     def _warnings(self, needed: Mapping[int, int]) -> tuple[str, ...]:
         """Return what is said of documents whose best finds no room, given the tokens it needs."""
@@ -139,7 +141,7 @@ class Excerpter:
         self._scales = replace(self._scales, tag=tag)
         return False
 
-    def _filled(self, picks: Sequence[Pick]) -> tuple[Excerpt, ...]:
+    def _filled(self, picks: Sequence[ExcerptEvidence]) -> tuple[Excerpt, ...]:
         """Return the excerpts of picks in the order in which they are read."""
         excerpts = []
         for handle in {pick.handle: None for pick in picks}:
@@ -227,7 +229,9 @@ class Excerpter:
             ]
         )
 
-    def _excerpt(self, pick: Pick, parts: Sequence[Part], evidence: Sequence[Part]) -> Excerpt:
+    def _excerpt(
+        self, pick: ExcerptEvidence, parts: Sequence[Part], evidence: Sequence[Part]
+    ) -> Excerpt:
         """Return a filled excerpt, given all evidence of its document."""
         handle, scales = pick.handle, self._scales
         reader = scales.readers[handle]
@@ -250,7 +254,7 @@ class Excerpter:
             value=pick.value,
             is_whole=chars == reader.record.chars,
             citation=scales.citation(handle, (parts[0][0], parts[-1][1]), path),
-            queries=self._evidence.served(pick.rows, least=least),
+            queries=self._evidence.served_queries(pick.rows, least=least),
             also_in=tuple(sorted(scales.readers[copy].record.id for copy in copies)),
         )
 
@@ -266,7 +270,7 @@ class Excerpter:
             citation=self._scales.citation(handle, span, path),
         )
 
-    def _best_chunk(self, pick: Pick) -> Chunk:
+    def _best_chunk(self, pick: ExcerptEvidence) -> Chunk:
         rows = pick.rows
         best = int(rows[np.argmax(self._evidence.relevance[rows])])
         at, position = self._evidence.place(best)
@@ -274,7 +278,7 @@ class Excerpter:
         return self._scales.readers[pick.handle].chunks(first, first + 1)[0]
 
     def _relevance(self, handle: int, span: Part) -> float:
-        """Return the mean relevance over some characters; what was not weighed counts 0."""
+        """Return the mean relevance over some characters; what was not scored counts 0."""
         mass = 0.0
         for chunk in self._scales.readers[handle].overlapping(*span):
             shown = min(span[1], chunk.end) - max(span[0], chunk.start)

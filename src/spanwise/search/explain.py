@@ -15,7 +15,7 @@ from spanwise.search.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
-    worded,
+    decision_text,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class _QueryView:
     """What one query knew of the rows of the union."""
 
     number: int
-    weighed: ScoredChunks
+    scored: ScoredChunks
     words: dict[str, str]
     """Word of the question for each term."""
     rows: dict[int, int]
@@ -117,7 +117,7 @@ class _QueryView:
         if row not in self.rows:
             return None
         at, own = self.rows[row], int(self.place[row])
-        similarities = self.weighed.passages.similarities
+        similarities = self.scored.passages.similarities
         return QueryScores(
             query=self.number,
             keyword=float(self.keyword[own]),
@@ -125,7 +125,7 @@ class _QueryView:
             contributions=dict(zip(self.names, self.contributions[at].tolist(), strict=True)),
             score=float(self.scores[at]),
             spread=float(self.spread[at]),
-            share=float(self.weighed.shares[own]),
+            share=float(self.scored.shares[own]),
             relevance=float(self.relevance[row]),
         )
 
@@ -134,7 +134,7 @@ class _QueryView:
         own = int(self.place[row])
         if own < 0:
             return []
-        held = np.flatnonzero(self.weighed.passages.impacts[:, own] > 0).tolist()
+        held = np.flatnonzero(self.scored.passages.impacts[:, own] > 0).tolist()
         words = list(self.words.values())
         return [words[term] for term in held]
 
@@ -203,7 +203,7 @@ class _Explainer:
         shown = int(evidence.copy_of[row])
         if at not in self._chunks:
             span = evidence.ranges[at]
-            snapshot = self.extractor.presenter.snapshot
+            snapshot = self.extractor.renderer.snapshot
             self._chunks[at] = snapshot.chunks(span.handle, span.start, span.end)
         chunk = self._chunks[at][position]
         words = dict.fromkeys(word for view in self.queries for word in view.words_in(row))
@@ -230,7 +230,7 @@ class _Explainer:
     def _reason(self, row: int, decision: Decision) -> str:
         evidence, options = self.extractor.evidence, self.extractor.options
         document, chunk = self._name(int(evidence.copy_of[row]))
-        return worded(
+        return decision_text(
             decision,
             segment=int(self.inside[row]) + 1,
             other_document=document,
@@ -249,12 +249,12 @@ class _Explainer:
         """Return document id and chunk of a row."""
         at, position = self.extractor.evidence.place(row)
         span = self.extractor.evidence.ranges[at]
-        return self.extractor.presenter.record(span.handle).id, span.start + position
+        return self.extractor.renderer.record(span.handle).id, span.start + position
 
     def _path(self, handle: int, section: int) -> tuple[str, ...]:
         key = (handle, section)
         if key not in self._paths:
-            snapshot = self.extractor.presenter.snapshot
+            snapshot = self.extractor.renderer.snapshot
             (read,) = snapshot.sections(handle, section, section + 1)
             self._paths[key] = read.path
         return self._paths[key]
@@ -283,7 +283,7 @@ class _Explainer:
             best[span.handle] = (min(rank, known[0]), min(-max(run.relevances), known[1]))
         order = sorted(runs, key=lambda handle: (best[handle], handle))
         positions = {handle: position for position, handle in enumerate(sorted(runs))}
-        record = self.extractor.presenter.record
+        record = self.extractor.renderer.record
         return tuple(
             DocumentExplanation(
                 document_id=record(handle).id,
@@ -301,7 +301,7 @@ def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
     evidence = extractor.evidence
     inside = np.full(len(evidence.shares), -1, dtype=np.int64)
     for span, first in zip(evidence.ranges, evidence.starts.tolist(), strict=True):
-        document_id = extractor.presenter.record(span.handle).id
+        document_id = extractor.renderer.record(span.handle).id
         for segment in result.segments:
             is_here = segment.document_id == document_id and (
                 span.start <= segment.first_chunk < span.end
@@ -316,34 +316,32 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
     """Yield what each query knew, those that found something."""
     evidence = extractor.evidence
     lifted = _lifted(extractor)
-    parts = zip(evidence.questions, evidence.weighed, evidence.positions, strict=True)
-    for number, (question, weighed, positions) in enumerate(parts):
-        if weighed is None:
+    parts = zip(evidence.questions, evidence.scored, evidence.positions, strict=True)
+    for number, (question, scored, positions) in enumerate(parts):
+        if scored is None:
             continue
         place = np.full(len(evidence.shares), -1, dtype=np.int64)
         place[positions] = np.arange(len(positions))
-        lifts = [weighed.lifts.get(name, np.zeros(len(weighed.candidates))) for name in lifted]
+        lifts = [scored.lifts.get(name, np.zeros(len(scored.candidates))) for name in lifted]
         yield _QueryView(
             number=number,
-            weighed=weighed,
+            scored=scored,
             words=_words(question),
-            rows={row: at for at, row in enumerate(positions[weighed.candidates].tolist())},
+            rows={row: at for at, row in enumerate(positions[scored.candidates].tolist())},
             place=place,
-            keyword=keyword_scores(weighed.scan, weighed.rows, weighed.passages),
+            keyword=keyword_scores(scored.scan, scored.rows, scored.passages),
             names=(*FEATURES, *lifted),
-            contributions=np.column_stack(
-                [extractor.model.contributions(weighed.features), *lifts]
-            ),
-            scores=weighed.scores,
-            spread=_spread(weighed.scores, weighed.shares[weighed.candidates]),
+            contributions=np.column_stack([extractor.model.contributions(scored.features), *lifts]),
+            scores=scored.scores,
+            spread=_spread(scored.scores, scored.shares[scored.candidates]),
             relevance=evidence.relevances[number],
         )
 
 
 def _lifted(extractor: Extractor) -> tuple[str, ...]:
     """Return what packs add to scores, over all queries, by name."""
-    found = (weighed for weighed in extractor.evidence.weighed if weighed is not None)
-    return tuple(dict.fromkeys(name for weighed in found for name in weighed.lifts))
+    found = (scored for scored in extractor.evidence.scored if scored is not None)
+    return tuple(dict.fromkeys(name for scored in found for name in scored.lifts))
 
 
 def _words(question: Question) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Choose segments among weighed chunks, exactly, so that they fit with their headers."""
+"""Choose segments among scored chunks, exactly, so that they fit with their headers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.core.extraction.segments import Run, chunk_values, extract_segments
 from spanwise.errors import OptionError
-from spanwise.search.rendering import Presenter, SegmentRange
+from spanwise.search.rendering import SegmentRange, SegmentRenderer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Chooses segments among the weighed chunks, so that they fit with their headers."""
+    """Chooses segments among the scored chunks, so that they fit with their headers."""
 
     evidence: Evidence
     model: RelevanceModel
     options: SearchOptions
-    presenter: Presenter
+    renderer: SegmentRenderer
     is_one_document: bool = False
     """Whether one document alone was asked; it is given whole where it fits."""
 
@@ -37,7 +37,7 @@ class Extractor:
         if segments:
             return segments, None
         self._check_limits(header_tokens)
-        return [], self.presenter.segments([self.guess()])[0]
+        return [], self.renderer.segments([self.guess()])[0]
 
     def fit(self) -> tuple[list[Segment], int]:
         """Return the segments in reading order, and the tokens of a header with which they fit.
@@ -45,13 +45,13 @@ class Extractor:
         Headers differ from section to section, so that their length is known only when the
         segments are chosen: they are chosen again with the mean of what was found until they fit.
         """
-        header_tokens = self.presenter.overhead(self.guess())
+        header_tokens = self.renderer.overhead(self.guess())
         whole = self._whole()
         if whole:
             return whole, header_tokens
         while True:
-            runs = [self.located(run) for run in self.runs(header_tokens)]
-            segments = self.presenter.segments(runs)
+            runs = [self.locate(run) for run in self.runs(header_tokens)]
+            segments = self.renderer.segments(runs)
             total = sum(segment.tokens for segment in segments)
             if total <= self.options.budget_tokens:
                 return segments, header_tokens
@@ -67,11 +67,11 @@ class Extractor:
         limit = self.options.budget_tokens if longest is None else longest
         if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
             return []
-        if self.presenter.record(span.handle).chunks != span.end:
+        if self.renderer.record(span.handle).chunks != span.end:
             return []
         value = float(values.sum())
         run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)
-        segments = self.presenter.segments([self.located(run)])
+        segments = self.renderer.segments([self.locate(run)])
         return segments if segments[0].tokens <= self.options.budget_tokens else []
 
     def runs(self, header_tokens: int) -> tuple[Run, ...]:
@@ -96,7 +96,7 @@ class Extractor:
 
     def guess(self) -> SegmentRange:
         """Return the best chunk."""
-        return self.located(self._run_of(int(np.argmax(self.evidence.shares))))
+        return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
 
     def values(self) -> NDArray[np.float64]:
         """Return what each chunk adds to a segment, in share, (n,)."""
@@ -118,7 +118,7 @@ class Extractor:
             tokens=int(self.evidence.lengths[row]),
         )
 
-    def located(self, run: Run) -> SegmentRange:
+    def locate(self, run: Run) -> SegmentRange:
         """Return where a run of a range stands in its document."""
         evidence = self.evidence
         span = evidence.ranges[run.document]
@@ -134,7 +134,7 @@ class Extractor:
             share=float(evidence.shares[rows].sum()),
             relevances=tuple(relevance.tolist()),
             tokens=run.tokens,
-            queries=evidence.served(rows, least=self.options.segments.segment_charge),
+            queries=evidence.served_queries(rows, least=self.options.segments.segment_charge),
             copies=evidence.copies(rows),
         )
 

@@ -52,7 +52,7 @@ def extract_greedy(
         options=options,
     )
     located = [
-        extractor.located(
+        extractor.locate(
             Run(
                 document=run.document,
                 start=run.start,
@@ -64,14 +64,14 @@ def extract_greedy(
         for run in runs
     ]
     if not located:
-        return [], extractor.presenter.segments([extractor.guess()])[0], ()
+        return [], extractor.renderer.segments([extractor.guess()])[0], ()
     segments, left_out = _fitting(extractor, located)
     return segments, None, _warnings(left_out, extractor.options.budget_tokens)
 
 
 def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
     """Return the best chunks of a query, best first; ties go to the earlier row."""
-    found = evidence.weighed[query]
+    found = evidence.scored[query]
     if found is None:
         return []
     rows = evidence.positions[query][found.candidates]
@@ -91,7 +91,7 @@ def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
 def _lengths_chars(evidence: Evidence) -> list[NDArray[np.int64]]:
     """Return the length in characters of each chunk of each range."""
     chars = np.zeros(len(evidence.lengths), dtype=np.int64)
-    for found, place in zip(evidence.weighed, evidence.positions, strict=True):
+    for found, place in zip(evidence.scored, evidence.positions, strict=True):
         if found is not None:
             chars[place] = found.passages.chars
     return np.split(chars, evidence.starts[1:])
@@ -108,7 +108,7 @@ def _fitting(
     """Return the segments that fit, greatest values first, in reading order, and the others."""
     budget = left = extractor.options.budget_tokens
     # Shown together they cost as much as here, or less: the tag of the fence may be shorter.
-    offered = sorted(extractor.presenter.segments(located), key=lambda segment: segment.rank)
+    offered = sorted(extractor.renderer.segments(located), key=lambda segment: segment.rank)
     by_rank = sorted(located, key=lambda run: (-run.value, run.handle, run.start))
     chosen: list[SegmentRange] = []
     left_out: list[Segment] = []
@@ -123,7 +123,7 @@ def _fitting(
         raise OptionError(
             f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
         )
-    return extractor.presenter.segments(chosen), left_out
+    return extractor.renderer.segments(chosen), left_out
 
 
 def _warnings(left_out: Sequence[Segment], budget_tokens: int) -> tuple[str, ...]:

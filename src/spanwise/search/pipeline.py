@@ -17,15 +17,15 @@ from spanwise.errors import ModelError, ModelKeyError, QueryError
 from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
-from spanwise.search.abstention import judge
-from spanwise.search.evidence import gather
-from spanwise.search.excerpts import Excerpter, Excerpts
+from spanwise.search.abstention import assess_evidence
+from spanwise.search.evidence import merge_evidence
+from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor
 from spanwise.search.greedy import extract_greedy
-from spanwise.search.rendering import Presenter
+from spanwise.search.rendering import SegmentRenderer
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.scoring import Scope, search_queries
 from spanwise.search.token_counter import make_token_counter
 from spanwise.search.trim import Trimmer
 from spanwise.types import ExcerptResult, SearchResult, Usage
@@ -33,7 +33,7 @@ from spanwise.types import ExcerptResult, SearchResult, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.core.ranking.abstention import Judgement
+    from spanwise.core.ranking.abstention import EvidenceAssessment
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _HIGHEST = 1 - 1e-9  # a penalty is below 1
 
 
-def with_penalty(
+def apply_relative_penalty(
     options: SegmentOptions, evidence: Evidence, model: RelevanceModel
 ) -> SegmentOptions:
     """Return options whose penalty is the higher of their own and of the relative one."""
@@ -109,7 +109,7 @@ class Searcher:
     listener: Listener | None = None
     balanced: SegmentOptions = SegmentOptions.BALANCED
     """What stands for the preset of that name: something else where it was tuned."""
-    judging_model: RelevanceModel | None = None
+    assessment_model: RelevanceModel | None = None
     """By whose scores it is judged whether anything was found; None for `model`. The judgement was
     fitted to the scores of one model, and others have another scale."""
     falls_back: bool = True
@@ -187,22 +187,22 @@ class Searcher:
         """
         steps = _Steps(self.listener)
         options = replace(options, segments=self._segments(options.segments))
-        found = Excerpts()
+        found = ExcerptSet()
         with self.store.snapshot() as snapshot:
             asked = _read_all([text, *queries], snapshot)
             gathered = self._gathered(
                 asked,
                 snapshot,
                 steps=steps,
-                meter=make_token_counter(options.tokenizer, self.tokenizer),
+                token_counter=make_token_counter(options.tokenizer, self.tokenizer),
                 scope=Scope(where=where, documents=documents),
                 reranking=reranking,
             )
             evidence = gathered.evidence
             judgement = self._judged(gathered)
             if evidence is not None:
-                segments = with_penalty(options.segments, evidence, self.model)
-                excerpter = Excerpter(
+                segments = apply_relative_penalty(options.segments, evidence, self.model)
+                excerpter = ExcerptBuilder(
                     evidence,
                     model=self.model,
                     options=replace(options, segments=segments),
@@ -245,12 +245,17 @@ class Searcher:
         """Return the result of a search, and what chose it; None where there was nothing."""
         steps = _Steps(self.listener)
         options = replace(options, segments=self._segments(options.segments))
-        meter = make_token_counter(options.tokenizer, self.tokenizer)
+        token_counter = make_token_counter(options.tokenizer, self.tokenizer)
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
         gathered = self._gathered(
-            asked, snapshot, steps=steps, meter=meter, scope=scope, reranking=reranking
+            asked,
+            snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            scope=scope,
+            reranking=reranking,
         )
         evidence = gathered.evidence
         judgement = self._judged(gathered)
@@ -261,16 +266,16 @@ class Searcher:
                 evidence=evidence,
                 model=self.model,
                 options=options,
-                presenter=Presenter(snapshot, meter, options.headers, trimmer),
+                renderer=SegmentRenderer(snapshot, token_counter, options.headers, trimmer),
                 is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
             )
             if options.published is not None:
                 segments, guess, left_out = extract_greedy(extractor, options.published)
             elif judgement.is_missing and options.abstain:
-                guess = extractor.presenter.segments([extractor.guess()])[0]
+                guess = extractor.renderer.segments([extractor.guess()])[0]
             else:
                 segments, guess = extractor.extract()
-            context = extractor.presenter.context(segments)
+            context = extractor.renderer.context(segments)
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
@@ -301,13 +306,13 @@ class Searcher:
             self,
             model=tuning.model,
             balanced=tuning.segments,
-            judging_model=self.judging_model or self.model,
+            assessment_model=self.assessment_model or self.model,
         )
 
-    def _judged(self, gathered: _Gathered) -> Judgement:
-        return judge(
+    def _judged(self, gathered: _Gathered) -> EvidenceAssessment:
+        return assess_evidence(
             gathered.evidence,
-            model=self.judging_model or self.model,
+            model=self.assessment_model or self.model,
             embedder=gathered.embedder,
         )
 
@@ -325,16 +330,16 @@ class Searcher:
         snapshot: Snapshot,
         *,
         steps: _Steps,
-        meter: TokenCounter,
+        token_counter: TokenCounter,
         scope: Scope,
         reranking: Reranking | None,
     ) -> _Gathered:
-        """Return what the queries found, weighed, reranked and united."""
+        """Return what the queries found, scored, reranked and united."""
         warnings: list[str] = []
         embedder = one_side(
             self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
         )
-        search = partial(search_all, asked, snapshot=snapshot, model=self.model, scope=scope)
+        search = partial(search_queries, asked, snapshot=snapshot, model=self.model, scope=scope)
         used = embedder
         try:
             searched = search(embedder=embedder)
@@ -349,7 +354,9 @@ class Searcher:
         if reranking is not None:
             steps.done("weigh", queries=len(asked))
         reranked = rerank(searched, snapshot=snapshot, model=self.model, reranking=reranking)
-        evidence = gather(reranked.found, snapshot=snapshot, model=self.model, meter=meter)
+        evidence = merge_evidence(
+            reranked.found, snapshot=snapshot, model=self.model, token_counter=token_counter
+        )
         steps.done("weigh" if reranking is None else "rerank", queries=len(asked))
         return _Gathered(
             evidence=evidence,
@@ -424,7 +431,7 @@ def _options_for(
     evidence: Evidence, options: SearchOptions, model: RelevanceModel
 ) -> SearchOptions:
     """Return the options of a question: one that compares wants a place in each document."""
-    segments = with_penalty(options.segments, evidence, model)
+    segments = apply_relative_penalty(options.segments, evidence, model)
     if any(question.compares for question in evidence.questions):
         charge = segments.segment_charge * COMPARISON_CHARGE
         segments = replace(segments, segment_charge=charge)

@@ -45,11 +45,11 @@ class SegmentRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Presenter:
+class SegmentRenderer:
     """Turns runs into segments; reads each record, section and list of pages once."""
 
     snapshot: Snapshot
-    meter: TokenCounter
+    token_counter: TokenCounter
     headers: bool
     trimmer: Trimmer | None = None
     """Cuts segments to sentences; None for whole chunks."""
@@ -73,7 +73,9 @@ class Presenter:
             for run in ordered
         ]
         if self.headers and _fence(segments) != fence_tag([]):
-            return [replace(s, tokens=s.tokens + self.meter.longer_tag_tokens) for s in segments]
+            return [
+                replace(s, tokens=s.tokens + self.token_counter.longer_tag_tokens) for s in segments
+            ]
         return segments
 
     def overhead(self, run: SegmentRange) -> int:
@@ -103,10 +105,10 @@ class Presenter:
             text=text,
         )
         header = self._header(run.handle, section) if self.headers else ""
-        extra = self.meter.separator_tokens
+        extra = self.token_counter.separator_tokens
         if self.headers:
-            extra = self.meter.header(section, lambda: segment_frame(citation, header))
-            extra += self.meter.copies_tokens if run.copies else 0
+            extra = self.token_counter.header(section, lambda: segment_frame(citation, header))
+            extra += self.token_counter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,
             start=citation.start,
@@ -135,8 +137,8 @@ class Presenter:
             start, end = trimmer.kept(run, text, language=self.record(run.handle).language)
             if end - start < len(text):
                 text = text[start:end]
-                return chunks[0].start + start, text, min(run.tokens, self.meter.text(text))
-        return chunks[0].start, text, run.tokens + self.meter.seams(texts)
+                return chunks[0].start + start, text, min(run.tokens, self.token_counter.text(text))
+        return chunks[0].start, text, run.tokens + self.token_counter.seams(texts)
 
     def _header(self, handle: int, section: Section) -> str:
         record = self.record(handle)

@@ -24,7 +24,7 @@ from spanwise.core.documents.table_heads import searched_text
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.threads import map_bounded
 from spanwise.options import HeaderOptions
-from spanwise.search.scoring import lifted
+from spanwise.search.scoring import add_lift
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _MOST = 5.0  # deviations; what lies further out says no more
 _SAME = 1e-9  # deviation, against the greatest score, of scores that are equal but for rounding
 
 
-def best_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the positions of the greatest scores, greatest first; ties go to the earlier one."""
     return np.argsort(-scores, kind="stable")[:count]
 
@@ -109,7 +109,7 @@ class Reranking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reranked:
+class RerankResult:
     """What the queries found, with the reranker's scores."""
 
     found: tuple[QueryHits, ...]
@@ -123,7 +123,7 @@ def rerank(
     snapshot: Snapshot,
     model: RelevanceModel,
     reranking: Reranking | None,
-) -> Reranked:
+) -> RerankResult:
     """Return what the queries of one question found, reranked query by query.
 
     Args:
@@ -137,7 +137,7 @@ def rerank(
         ModelError: If the reranker fails, and nothing falls back.
     """
     if reranking is None:
-        return Reranked(found=tuple(found))
+        return RerankResult(found=tuple(found))
     name, options = reranking.caller.reranker.name, reranking.options
     trained = model.rerankers.get(name) if options.weight is None else options.weight
     weight = DEFAULT_WEIGHT if trained is None else trained
@@ -155,7 +155,7 @@ def rerank(
         else:
             usage += reply.usage
             reranked.append(_lifted(one, shown, reply, weight=weight, name=name))
-    return Reranked(found=tuple(reranked), warnings=tuple(warnings), usage=usage)
+    return RerankResult(found=tuple(reranked), warnings=tuple(warnings), usage=usage)
 
 
 def _uncalibrated(name: str) -> str:
@@ -169,13 +169,13 @@ def _lifted(
     one: QueryHits, shown: _Read, reply: RerankReply, *, weight: float, name: str
 ) -> QueryHits:
     """Return what a query found with what the reranker adds."""
-    if one.weighed is None:
+    if one.scored is None:
         return one
     lift = rerank_lift(
-        np.array(reply.scores), at=shown.candidates, count=len(one.weighed.scores), weight=weight
+        np.array(reply.scores), at=shown.candidates, count=len(one.scored.scores), weight=weight
     )
-    weighed = lifted(one.weighed, lift, name=f"reranker {name}", compares=one.question.compares)
-    return replace(one, weighed=weighed)
+    scored = add_lift(one.scored, lift, name=f"reranker {name}", compares=one.question.compares)
+    return replace(one, scored=scored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,13 +201,13 @@ class _Reader:
 
     def read(self, one: QueryHits, count: int) -> _Read:
         """Return what a query found best, as text."""
-        weighed = one.weighed
-        if weighed is None:
+        scored = one.scored
+        if scored is None:
             return _Read(one.question.text, np.zeros(0, dtype=np.int64), (), ())
-        best = best_candidates(weighed.scores, count)
-        rows = weighed.candidates[best]
-        handles = weighed.scan.handles[weighed.rows.documents[rows]].tolist()
-        places = list(zip(handles, weighed.rows.chunks[rows].tolist(), strict=True))
+        best = top_candidates(scored.scores, count)
+        rows = scored.candidates[best]
+        handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
+        places = list(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
         texts = self._texts(places)
         shown = tuple(texts[place] for place in places)
         return _Read(one.question.text, best, shown, tuple(handles))

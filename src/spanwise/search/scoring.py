@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.features import candidate_rows, feature_matrix, lay_out
+from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
 from spanwise.core.ranking.known_answers import answer_lift
-from spanwise.core.ranking.query_terms import word_counts, word_passages, word_scan
-from spanwise.core.ranking.question import MAX_TERMS, telling_terms
-from spanwise.core.ranking.relevance import hedge, shares_of, spread_over_documents
-from spanwise.core.ranking.routing import chosen_ranges, route
+from spanwise.core.ranking.query_terms import (
+    group_passage_terms,
+    group_scan_terms,
+    group_term_counts,
+)
+from spanwise.core.ranking.question import MAX_TERMS, informative_terms
+from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
+from spanwise.core.ranking.routing import route, select_ranges
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.packs.intents import (
     Aim,
@@ -45,7 +49,7 @@ _KNOWN = "words that answered such questions"
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
-def find_lifts(
+def compute_lifts(
     question: Question,
     *,
     snapshot: Searchable,
@@ -82,7 +86,7 @@ def _known_lift(
     rows: Rows,
     model: RelevanceModel,
 ) -> dict[str, NDArray[np.float64]]:
-    sought = model.known_answers.sought(question.forms()[0])
+    sought = model.known_answers.expansion(question.forms()[0])
     if sought is None:
         return {}
     holders, chunks = snapshot.term_counts(tuple(sought.shares))
@@ -93,7 +97,7 @@ def _known_lift(
         snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
         worth=worth,
         rows=rows,
-        weight=model.lift_weights.answers * sought.likeness,
+        weight=model.lift_weights.answers * sought.similarity,
     )
     return {_KNOWN: lift} if lift.any() else {}
 
@@ -150,7 +154,7 @@ class ScoredChunks:
     rows: Rows
     passages: Passages
     candidates: NDArray[np.int64]
-    """Rows that were weighed, ascending, (c,)."""
+    """Rows that were scored, ascending, (c,)."""
     features: NDArray[np.float64]
     """Of the candidates, (c, features)."""
     lifts: Mapping[str, NDArray[np.float64]]
@@ -167,11 +171,11 @@ class QueryHits:
 
     question: Question
     """With the terms that were searched by."""
-    weighed: ScoredChunks | None
+    scored: ScoredChunks | None
     """None where nothing in scope could hold evidence."""
 
 
-def search_all(
+def search_queries(
     questions: Sequence[Question],
     *,
     snapshot: Searchable,
@@ -185,28 +189,30 @@ def search_all(
         FilterError: If the filter does not fit the fields of the documents.
         DocumentNotFoundError: If `documents` names one that does not exist.
     """
-    telling = [replace(one, terms=search_terms(one, snapshot)) for one in questions]
+    telling = [replace(one, terms=select_search_terms(one, snapshot)) for one in questions]
     return tuple(
         QueryHits(
             question=one,
-            weighed=weigh(one, snapshot=snapshot, embedder=embedder, model=model, scope=scope),
+            scored=score_chunks(
+                one, snapshot=snapshot, embedder=embedder, model=model, scope=scope
+            ),
         )
         for one in telling
     )
 
 
-def search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
+def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
     """Return the terms to search by: all, or the most telling ones of a long question."""
     if len(question.terms) <= MAX_TERMS:
         return question.terms
     forms, words = question.forms()
     counts, chunks = snapshot.term_counts(forms)
-    holders = word_counts(counts, words, most=chunks)[: len(question.terms)]
+    holders = group_term_counts(counts, words, most=chunks)[: len(question.terms)]
     weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
-    return telling_terms(question, weights)
+    return informative_terms(question, weights)
 
 
-def weigh(
+def score_chunks(
     question: Question,
     *,
     snapshot: Searchable,
@@ -214,7 +220,7 @@ def weigh(
     model: RelevanceModel,
     scope: Scope,
 ) -> ScoredChunks | None:
-    """Return the weighed chunks of a question, or None where nothing in scope could hold evidence.
+    """Return the scored chunks of a question, or None where nothing in scope could hold evidence.
 
     The question's terms are those that are searched by.
 
@@ -229,20 +235,20 @@ def weigh(
         where=scope.where,
         documents=scope.documents,
     )
-    scan = word_scan(scan, words)
+    scan = group_scan_terms(scan, words)
     routing = route(scan, keyword_share=model.keyword_share)
-    chosen = chosen_ranges(scan, routing)
+    chosen = select_ranges(scan, routing)
     if not chosen:
         return None
     ranges = tuple(span for _, span in chosen)
-    rows = lay_out(chosen)
+    rows = build_rows(chosen)
     vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
-    passages = word_passages(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
+    passages = group_passage_terms(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
     features, fused_near = feature_matrix(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
     candidates = candidate_rows(features, fused_near)
-    lifts = find_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+    lifts = compute_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
         lifts = {name: lift[candidates] for name, lift in lifts.items()}
@@ -264,30 +270,30 @@ def weigh(
     )
 
 
-def lifted(
-    weighed: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
+def add_lift(
+    scored: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
 ) -> ScoredChunks:
     """Return what a question found, with something more added to the scores of its candidates.
 
     Args:
-        weighed: What it found.
+        scored: What it found.
         lift: What is added to each candidate, (c,).
         name: Of it, for people.
         compares: Whether the question compares documents.
     """
-    scores = weighed.scores + lift
-    shares = np.zeros(len(weighed.shares))
-    documents = weighed.rows.documents[weighed.candidates]
-    shares[weighed.candidates] = spread_shares(scores, documents, compares=compares)
-    return replace(weighed, lifts={**weighed.lifts, name: lift}, scores=scores, shares=shares)
+    scores = scored.scores + lift
+    shares = np.zeros(len(scored.shares))
+    documents = scored.rows.documents[scored.candidates]
+    shares[scored.candidates] = spread_shares(scores, documents, compares=compares)
+    return replace(scored, lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
 
 
 def spread_shares(
     scores: NDArray[np.float64], documents: NDArray[np.int64], *, compares: bool
 ) -> NDArray[np.float64]:
     """Return the share of each candidate, spread over documents as far as the question wants."""
-    weight = 1.0 if compares else hedge(shares_of(scores), documents)
-    return shares_of(spread_over_documents(scores, documents, weight=weight))
+    weight = 1.0 if compares else hedge_weight(softmax_shares(scores), documents)
+    return softmax_shares(spread_over_documents(scores, documents, weight=weight))
 
 
 def _residual_vectors(

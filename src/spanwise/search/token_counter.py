@@ -89,7 +89,7 @@ class TokenCounter:
 
 
 def make_token_counter(asked: str | None, stored: str) -> TokenCounter:
-    """Return the meter of the reader asked for, given the tokenizer of the knowledge base.
+    """Return the token_counter of the reader asked for, given the tokenizer of the knowledge base.
 
     Raises:
         OptionError: If there is no such tokenizer.

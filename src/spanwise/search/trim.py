@@ -61,7 +61,7 @@ def sentence_places(text: str) -> list[int]:
     return [0, *stopped, len(text)]
 
 
-def kept_sentences(
+def select_sentences(
     lengths: Sequence[int], coverages: Sequence[float], *, share: float, cost: float
 ) -> tuple[int, int]:
     """Return the range of sentences that is worth most.
@@ -114,7 +114,7 @@ class Trimmer:
             return None
         penalty_share = model.share_at(options.irrelevant_chunk_penalty)
         words = []
-        for question, found in zip(evidence.questions, evidence.weighed, strict=True):
+        for question, found in zip(evidence.questions, evidence.scored, strict=True):
             if found is None:
                 continue
             forms, places = question.forms()
@@ -137,7 +137,7 @@ class Trimmer:
             return 0, len(text)
         places = sentence_places(text)
         sentences = list(pairwise(places))
-        first, last = kept_sentences(
+        first, last = select_sentences(
             [end - start for start, end in sentences],
             [self._coverage(text[start:end], language) for start, end in sentences],
             share=run.share,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies
-from spanwise.core.ranking.query_terms import word_counts
+from spanwise.core.ranking.query_terms import group_term_counts
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
@@ -360,8 +360,8 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     hashes = term_hashes(query.terms)
     found = [PartTerms.find(part, hashes) for part in view.parts]
     term_chunks, title_documents = _sum_counts(found, len(hashes))
-    in_chunks = word_counts(term_chunks, query.words, most=view.all_chunks)
-    in_titles = word_counts(title_documents, query.words, most=view.all_documents)
+    in_chunks = group_term_counts(term_chunks, query.words, most=view.all_chunks)
+    in_titles = group_term_counts(title_documents, query.words, most=view.all_documents)
     weights = np.where(
         in_chunks > 0,
         inverse_frequencies(in_chunks, view.all_chunks),

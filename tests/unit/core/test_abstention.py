@@ -15,9 +15,9 @@ from spanwise.core.ranking.abstention import (
     AbstentionModel,
     LogisticModel,
     abstention_signals,
-    can_judge,
+    is_assessable,
 )
-from spanwise.core.ranking.features import lay_out
+from spanwise.core.ranking.features import build_rows
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
@@ -51,7 +51,7 @@ def signals(
     return abstention_signals(
         read_question(question),
         scan=scan,
-        rows=lay_out([(0, PassageRange(10, start, end)) for start, end in spans]),
+        rows=build_rows([(0, PassageRange(10, start, end)) for start, end in spans]),
         passages=passages,
         candidates=np.array(candidates or range(len(impacts[0]))),
         score=score,
@@ -113,12 +113,12 @@ def test_a_low_score_says_no_more_than_a_middling_one() -> None:
     ],
 )
 def test_only_a_question_that_says_what_it_asks_is_judged(question: str, judged: bool) -> None:
-    assert can_judge(read_question(question)) is judged
+    assert is_assessable(read_question(question)) is judged
 
 
 def test_a_request_in_another_language_is_a_request() -> None:
     question = read_question("Fasse das Dokument zusammen", languages=["de"])
-    assert not can_judge(question)
+    assert not is_assessable(question)
 
 
 MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.5, missing=0.3)
@@ -131,14 +131,14 @@ MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.
 def test_two_thresholds_part_what_is_found_weak_and_missing(
     words: float, evidence: float, is_weak: bool, is_missing: bool
 ) -> None:
-    judged = MODEL.judge(np.array([words, 9.0, 9.0, 9.0]))
+    judged = MODEL.assess(np.array([words, 9.0, 9.0, 9.0]))
     assert judged.evidence == pytest.approx(evidence, abs=1e-4)
     assert (judged.is_weak, judged.is_missing) == (is_weak, is_missing)
 
 
 @pytest.mark.parametrize("far", [-1e6, 1e6])
 def test_signals_far_out_overflow_nothing(far: float) -> None:
-    assert MODEL.judge(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
+    assert MODEL.assess(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
 
 
 def as_json(**changes: object) -> str:

@@ -5,8 +5,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from spanwise.core.ranking.abstention import can_judge
-from spanwise.core.ranking.question import read_question, telling_terms
+from spanwise.core.ranking.abstention import is_assessable
+from spanwise.core.ranking.question import informative_terms, read_question
 
 
 def test_terms_are_distinct_and_in_order() -> None:
@@ -53,12 +53,12 @@ def test_other_questions_compare_nothing(question: str) -> None:
 def test_the_most_telling_terms_are_rare_or_repeated() -> None:
     question = read_question("common rare common unknown often often often often")
     assert question.terms == ("common", "rare", "unknown", "often")
-    chosen = telling_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
+    chosen = informative_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
     assert chosen == ("rare", "often")
 
 
 def test_ties_go_to_the_earlier_term() -> None:
-    assert telling_terms(read_question("x y z"), np.ones(3), limit=2) == ("x", "y")
+    assert informative_terms(read_question("x y z"), np.ones(3), limit=2) == ("x", "y")
 
 
 def test_a_word_is_one_term_in_all_languages_of_the_documents() -> None:
@@ -99,5 +99,5 @@ def test_letters_typed_in_two_parts_are_the_same_letters() -> None:
     whole = read_question(asked, languages=["de"])
     apart = read_question(unicodedata.normalize("NFD", asked), languages=["de"])
     assert apart.terms == whole.terms
-    assert can_judge(apart)
+    assert is_assessable(apart)
     assert apart.text == unicodedata.normalize("NFD", asked)

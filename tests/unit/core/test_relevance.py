@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from spanwise.core.ranking.features import FEATURES
-from spanwise.core.ranking.relevance import RelevanceModel, hedge, shares_of, spread_over_documents
+from spanwise.core.ranking.relevance import (
+    RelevanceModel,
+    hedge_weight,
+    softmax_shares,
+    spread_over_documents,
+)
 from spanwise.errors import OptionError
 from spanwise.search.chunk_weights import shipped_model
 
@@ -31,13 +36,13 @@ def test_what_lies_far_out_is_clipped() -> None:
 
 
 def test_shares_sum_to_one_and_follow_the_scores() -> None:
-    shares = shares_of(np.array([1.0, 2.0, 0.0]))
+    shares = softmax_shares(np.array([1.0, 2.0, 0.0]))
     assert shares.sum() == pytest.approx(1.0)
     assert np.argsort(shares).tolist() == [2, 0, 1]
 
 
 def test_no_scores_have_no_shares() -> None:
-    assert shares_of(np.zeros(0)).tolist() == []
+    assert softmax_shares(np.zeros(0)).tolist() == []
 
 
 def test_relevance_is_read_off_the_table_and_levels_off() -> None:
@@ -67,8 +72,8 @@ def test_a_comparison_counts_the_second_chunk_of_a_document_half() -> None:
 
 
 def test_the_hedge_is_wide_where_no_document_stands_out() -> None:
-    sure = hedge(np.array([0.5, 0.5, 0.0]), np.array([4, 4, 9]))
-    unsure = hedge(np.array([0.25, 0.25, 0.25, 0.25]), np.array([1, 2, 3, 4]))
+    sure = hedge_weight(np.array([0.5, 0.5, 0.0]), np.array([4, 4, 9]))
+    unsure = hedge_weight(np.array([0.25, 0.25, 0.25, 0.25]), np.array([1, 2, 3, 4]))
     assert sure == pytest.approx(0.2)
     assert unsure == pytest.approx(0.2 + 0.5 * 0.75)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.search.rerank import best_candidates, rerank_lift
+from spanwise.search.rerank import rerank_lift, top_candidates
 
 SCORES = st.lists(
     st.floats(-1e300, 1e300, allow_nan=False, allow_infinity=False), min_size=1, max_size=30
@@ -15,7 +15,7 @@ SCORES = st.lists(
 
 
 def test_the_best_come_first_and_ties_go_to_the_earlier_one() -> None:
-    assert best_candidates(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist() == [1, 3, 2]
+    assert top_candidates(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist() == [1, 3, 2]
 
 
 def test_a_score_counts_by_its_deviation_from_the_mean() -> None:

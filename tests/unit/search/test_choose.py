@@ -13,7 +13,7 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.options import ExcerptOptions, SegmentOptions
 from spanwise.search.evidence import Evidence
-from spanwise.search.excerpt_selection import Chooser, Pick
+from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 
 MODEL = RelevanceModel(
     features=(),
@@ -37,7 +37,7 @@ class Tens:
     def chunks(self, handle: int) -> int:
         return self._chunks[handle]
 
-    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
         return sum(10 * (end - start) for start, end in runs)
 
     def fits_whole(self, handle: int) -> bool:
@@ -67,7 +67,7 @@ def chosen(
     flat = np.array([share for row in shares for share in row])
     evidence = OneQuery(
         questions=(Question.__new__(Question),),
-        weighed=(None,),
+        scored=(None,),
         positions=(np.arange(len(flat)),),
         ranges=tuple(PassageRange(at, 0, size) for at, size in enumerate(lengths)),
         starts=np.cumsum([0, *lengths[:-1]]),
@@ -84,7 +84,9 @@ def chosen(
         segments=SegmentOptions(irrelevant_chunk_penalty=0.01, segment_charge=charge),
     )
     scales = Tens(lengths, whole)
-    picks: list[Pick] = Chooser(evidence, model=MODEL, options=options, scales=scales).choose()
+    picks: list[ExcerptEvidence] = ExcerptSelector(
+        evidence, model=MODEL, options=options, scales=scales
+    ).choose()
     return [(pick.handle, pick.runs) for pick in picks]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.abstention import SIGNALS
-from spanwise.search.abstention import judge, shipped_abstention
+from spanwise.search.abstention import assess_evidence, load_abstention_model
 from spanwise.search.chunk_weights import shipped_model
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
@@ -29,7 +29,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 
 def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
-    model = shipped_abstention()
+    model = load_abstention_model()
     for logistic in (model.with_vectors, model.keywords_alone):
         assert len(logistic.weights) == len(SIGNALS)
         assert 0 < logistic.missing < logistic.weak < 0.5
@@ -38,7 +38,7 @@ def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
 
 
 def test_nothing_to_search_is_nothing_found() -> None:
-    judged = judge(None, model=shipped_model(), embedder=None)
+    judged = assess_evidence(None, model=shipped_model(), embedder=None)
     assert (judged.evidence, judged.is_weak, judged.is_missing) == (0.0, True, True)
 
 

@@ -11,7 +11,7 @@ import pytest
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.scoring import Scope, search_queries
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.entries import SETTINGS, make_entry
@@ -77,7 +77,7 @@ def test_a_search_asks_the_store_for_the_share_of_its_model(store: Store, share:
     """The hits are ranked as the passages are, also after tuning."""
     with store.snapshot() as snapshot:
         recording = _Recording(snapshot)
-        search_all(
+        search_queries(
             [read_question("lease margin")],
             snapshot=recording,  # type: ignore[arg-type]
             embedder=None,

@@ -16,7 +16,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, ScoredChunks, weigh
+from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
 from spanwise.search.shipped_packs import default_record
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.entries import make_entry
@@ -35,7 +35,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 def weighed(base: KnowledgeBase, question: str) -> ScoredChunks:
     with base._store.snapshot() as snapshot:
-        found = weigh(
+        found = score_chunks(
             read_question(question),
             snapshot=snapshot,
             embedder=None,
@@ -158,7 +158,7 @@ def test_chunks_of_a_caller_are_lifted_as_those_of_a_store(base: KnowledgeBase) 
         signals = chunk_signals(entry.chunks, packs=packs)
         store.put_document(replace(entry, signals=signals, packs=packs))
     with store.snapshot() as snapshot:
-        expected = weigh(
+        expected = score_chunks(
             read_question(QUESTION, languages=["en"]),
             snapshot=snapshot,
             embedder=None,

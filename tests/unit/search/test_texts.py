@@ -13,7 +13,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import OptionError, QueryError
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, weigh
+from spanwise.search.scoring import Scope, score_chunks
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Section
@@ -69,7 +69,7 @@ def test_they_are_weighed_as_a_store_would(*, embedded: bool) -> None:
     for number, (texts, title) in enumerate(zip(TEXTS, TITLES, strict=True)):
         store.put_document(entry(number, texts, title=title, embedded=embedded))
     with store.snapshot() as snapshot:
-        expected = weigh(
+        expected = score_chunks(
             read_question(QUESTION),
             snapshot=snapshot,
             embedder=Letters() if embedded else None,

@@ -57,7 +57,7 @@ _ALONE_FIRST, _ALONE_LAST, _ALONE_BYTES = 0xE3, 0xE9, 3
 _ALONE_SIGNS = 0x80  # second byte of those under the first of these bytes that are punctuation
 
 
-def word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
+def group_term_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
     """Return the weighted counts of the words of consecutive runs of a text.
 
     Args:
@@ -223,7 +223,7 @@ def gap_differences(
         last = min(first + _BATCH_ATOMS, gaps)
         before = min(first, _WINDOW_ATOMS - 1)
         batch = bounds[first - before : last + _WINDOW_ATOMS + 1]
-        vectors = word_counts(text, batch) if embed is None else _embedded(text, batch, embed)
+        vectors = group_term_counts(text, batch) if embed is None else _embedded(text, batch, embed)
         differences[first:last] = _differences(vectors)[before : before + last - first]
     spread = float(differences.std()) if gaps else 0.0
     return (differences - differences.mean()) / spread if spread > 1e-9 else differences * 0.0

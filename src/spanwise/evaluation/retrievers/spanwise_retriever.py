@@ -19,7 +19,7 @@ from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.scoring import Scope, search_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +179,7 @@ class BestChunks:
         )
         with searcher.store.snapshot() as snapshot:
             asked = read_question(question, languages=snapshot.languages())
-            searched = search_all(
+            searched = search_queries(
                 [asked],
                 snapshot=snapshot,
                 embedder=embedder,
@@ -190,7 +190,7 @@ class BestChunks:
                 searched, snapshot=snapshot, model=searcher.model, reranking=self.reranking
             )
             (best,) = reranked.found
-            weighed = best.weighed
+            weighed = best.scored
             found = () if weighed is None else tuple(self._fill(weighed, snapshot, budget_tokens))
         return Retrieval(
             found=found,

@@ -9,7 +9,7 @@ from spanwise.search.explanation.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
-    worded,
+    decision_text,
 )
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "DocumentExplanation",
     "Explanation",
     "QueryScores",
-    "worded",
+    "decision_text",
 ]

@@ -54,7 +54,7 @@ def said(number: float) -> str:
     return f"{number:.3g}"
 
 
-def worded(decision: Decision, **gaps: object) -> str:
+def decision_text(decision: Decision, **gaps: object) -> str:
     """Return the sentence of a decision with its gaps filled; numbers as `said`."""
     filled = {name: said(gap) if isinstance(gap, float) else gap for name, gap in gaps.items()}
     return DECISIONS[decision].format_map(filled)
@@ -88,7 +88,7 @@ class QueryScores(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateExplanation(PlainForm):
-    """A chunk that was weighed, or that stands in a segment, and what became of it."""
+    """A chunk that was scored, or that stands in a segment, and what became of it."""
 
     document_id: str
     chunk: int
@@ -100,7 +100,7 @@ class CandidateExplanation(PlainForm):
     terms: tuple[str, ...]
     """Words of the question, as searched for, that it holds."""
     scores: tuple[QueryScores, ...]
-    """By query; of those that weighed it, none for a chunk that only bridges a gap."""
+    """By query; of those that scored it, none for a chunk that only bridges a gap."""
     relevance: float
     """Chance that it holds evidence for any query, in [0, 1]."""
     share: float
@@ -124,7 +124,7 @@ class ChunkRun(PlainForm):
     start: int
     tokens: tuple[int, ...]
     shares: tuple[float, ...]
-    """0 for a chunk that was not weighed."""
+    """0 for a chunk that was not scored."""
     relevances: tuple[float, ...]
 
 
@@ -191,7 +191,7 @@ class Explanation(PlainForm):
         """Return what sets a candidate apart from the mean one, as words and score, highest first.
 
         Of the query that gives it the greatest share, features in groups; empty for a chunk that
-        no query weighed.
+        no query scored.
         """
         if not candidate.scores:
             return []
@@ -221,7 +221,7 @@ class Explanation(PlainForm):
         """Return a figure of the relevance along the best documents; needs `spanwise[plot]`.
 
         Raises:
-            OptionError: If matplotlib is not installed, nothing was weighed, or `documents` is
+            OptionError: If matplotlib is not installed, nothing was scored, or `documents` is
                 below 1.
         """
         from spanwise.search.explanation.plot import plot_explanation

@@ -32,7 +32,7 @@ def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
         documents: How many rows at most, at least 1.
 
     Raises:
-        OptionError: If matplotlib is not installed, nothing was weighed, or `documents` is below 1.
+        OptionError: If matplotlib is not installed, nothing was scored, or `documents` is below 1.
     """
     if documents < 1:
         raise OptionError(f"documents is {documents!r}; it must be at least 1")

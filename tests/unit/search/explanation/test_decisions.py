@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from spanwise.search.explanation import DECISIONS, Decision, worded
+from spanwise.search.explanation import DECISIONS, Decision, decision_text
 
 
 def test_each_decision_has_a_sentence() -> None:
@@ -12,7 +12,7 @@ def test_each_decision_has_a_sentence() -> None:
 
 
 def test_numbers_are_said_with_three_digits_that_tell() -> None:
-    said = worded("charge", value=0.0123456, charge=0.0175)
+    said = decision_text("charge", value=0.0123456, charge=0.0175)
     assert said == "not worth a segment of its own: value 0.0123 at a charge of 0.0175"
 
 
@@ -28,4 +28,4 @@ def test_numbers_are_said_with_three_digits_that_tell() -> None:
 )
 def test_tiny_numbers_are_said_in_words(number: float, words: str) -> None:
     expected = f"worth less than its 80 tokens must earn: relevance {words} at a penalty of 0.002"
-    assert worded("penalty", tokens=80, relevance=number, penalty=0.002) == expected
+    assert decision_text("penalty", tokens=80, relevance=number, penalty=0.002) == expected
