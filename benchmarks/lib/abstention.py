@@ -23,8 +23,7 @@ from spanwise.core.ranking.abstention import SIGNALS, LogisticModel, is_assessab
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.search.abstention import query_signals
-from spanwise.search.pipeline import Searcher
+from spanwise.search.pipeline import Searcher, query_signals
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""From chosen runs to segments with text, header, location and citation."""
+"""Rendering of chosen runs as segments with text, header, location and citation."""
 
 from __future__ import annotations
 
@@ -23,36 +23,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
-    """A run of chunks with its place and weight, before its text is read."""
+    """A run of chunks with its position and value, before its text is read."""
 
     handle: int
+    """Handle of the document."""
     start: int
-    """First chunk inside its document."""
+    """First chunk in the document."""
     end: int
+    """Index after the last chunk."""
     best: int
-    """Its most relevant chunk: the segment is headed and cited by the section of that one."""
+    """Most relevant chunk, whose section is used for header and citation."""
     value: float
+    """Value of the run."""
     share: float
     """Sum of the shares of its chunks."""
     relevances: tuple[float, ...]
-    """Of its chunks."""
+    """Relevance of each chunk."""
     tokens: int
-    """Of its text."""
+    """Tokens of the text."""
     queries: tuple[int, ...]
-    """Those it holds evidence for."""
+    """Queries that the run contains evidence for."""
     copies: tuple[int, ...]
     """Handles of documents with nearly the same text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRenderer:
-    """Turns runs into segments; reads each record, section and list of pages once."""
+    """Renders runs as segments; each record, section and list of pages is read once."""
 
     snapshot: Snapshot
+    """Snapshot to read from."""
     token_counter: TokenCounter
+    """Token counts for the reader."""
     headers: bool
+    """Whether segments have headers."""
     trimmer: Trimmer | None = None
-    """Cuts segments to sentences; None for whole chunks."""
+    """Trims segments to sentences; None for whole chunks."""
     _records: dict[int, DocumentRecord] = field(default_factory=dict)
     _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
@@ -60,14 +66,14 @@ class SegmentRenderer:
     def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
         """Return the segments of some runs in reading order.
 
-        Documents stand by their best segment, segments inside a document by position.
+        Documents are ordered by their best segment, segments inside a document by position.
         """
         by_value = sorted(runs, key=lambda run: (-run.value, run.handle, run.start))
-        rank = {(run.handle, run.start): place for place, run in enumerate(by_value)}
-        first: dict[int, int] = {}
-        for place, run in enumerate(by_value):
-            first.setdefault(run.handle, place)
-        ordered = sorted(runs, key=lambda run: (first[run.handle], run.start))
+        rank = {(run.handle, run.start): position for position, run in enumerate(by_value)}
+        first_rank: dict[int, int] = {}
+        for position, run in enumerate(by_value):
+            first_rank.setdefault(run.handle, position)
+        ordered = sorted(runs, key=lambda run: (first_rank[run.handle], run.start))
         segments = [
             self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
             for run in ordered
@@ -79,7 +85,7 @@ class SegmentRenderer:
         return segments
 
     def overhead(self, run: SegmentRange) -> int:
-        """Return how many tokens the segment of a run costs besides its text."""
+        """Return the tokens of the segment of a run besides its text."""
         return self._segment(run, rank=0, trimmer=None).tokens - run.tokens
 
     def context(self, segments: Sequence[Segment]) -> str:
@@ -130,11 +136,13 @@ class SegmentRenderer:
     def _text(
         self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | None
     ) -> tuple[int, str, int]:
-        """Return the first character of a segment, its text, and the tokens of that."""
+        """Return the offset, the text and the tokens of a segment."""
         texts = [chunk.text for chunk in chunks]
         text = "".join(texts)
         if trimmer is not None:
-            start, end = trimmer.kept(run, text, language=self.record(run.handle).language)
+            start, end = trimmer.sentence_range(
+                run, text, language=self.record(run.handle).language
+            )
             if end - start < len(text):
                 text = text[start:end]
                 return chunks[0].start + start, text, min(run.tokens, self.token_counter.text(text))
@@ -151,7 +159,7 @@ class SegmentRenderer:
         )
 
     def record(self, handle: int) -> DocumentRecord:
-        """Return what is known of a document."""
+        """Return the record of a document."""
         if handle not in self._records:
             self._records[handle] = self.snapshot.record(handle)
         return self._records[handle]

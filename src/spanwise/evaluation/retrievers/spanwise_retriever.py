@@ -189,7 +189,7 @@ class BestChunks:
             reranked = rerank(
                 searched, snapshot=snapshot, model=searcher.model, reranking=self.reranking
             )
-            (best,) = reranked.found
+            (best,) = reranked.hits
             weighed = best.scored
             found = () if weighed is None else tuple(self._fill(weighed, snapshot, budget_tokens))
         return Retrieval(

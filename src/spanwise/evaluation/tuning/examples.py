@@ -150,7 +150,7 @@ class _Collector:
             scope=Scope(documents=question.scope),
         )
         reranked = rerank(found, snapshot=snapshot, model=model, reranking=self.reranking)
-        weighed = reranked.found[0].scored
+        weighed = reranked.hits[0].scored
         if weighed is None:
             return None
         rows = self._rows(weighed, ranges, snapshot)

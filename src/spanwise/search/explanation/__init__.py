@@ -1,4 +1,4 @@
-"""Why a search chose what it chose: as data, and as a page that draws it anew."""
+"""Explanation of a search: as data, and as an interactive page."""
 
 from spanwise.search.explanation.explanation import (
     DECISIONS,

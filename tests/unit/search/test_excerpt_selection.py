@@ -85,8 +85,8 @@ def chosen(
     )
     scales = Tens(lengths, whole)
     picks: list[ExcerptEvidence] = ExcerptSelector(
-        evidence, model=MODEL, options=options, scales=scales
-    ).choose()
+        evidence, model=MODEL, options=options, sizes=scales
+    ).select()
     return [(pick.handle, pick.runs) for pick in picks]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.abstention import SIGNALS
-from spanwise.search.abstention import assess_evidence, load_abstention_model
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import assess_evidence, load_abstention_model
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.
