@@ -232,8 +232,8 @@ def merge_evidence(
     token_counter: TokenCounter,
 ) -> Evidence | None:
     """Return the merged evidence of all queries, or None if nothing in scope could contain any."""
-    questions = tuple(one.question for one in hits)
-    scored = tuple(one.scored for one in hits)
+    questions = tuple(query_hits.question for query_hits in hits)
+    scored = tuple(query_hits.scored for query_hits in hits)
     if all(query is None for query in scored):
         return None
     ranges = _merged_ranges(
@@ -266,7 +266,7 @@ def merge_evidence(
         relevances=relevances,
         relevance=relevance,
         shares=deduplicate_shares(
-            shares, copy_of, starts=starts, kept=_best_rows(scored, positions)
+            shares, copy_of, starts=starts, protected=_best_rows(scored, positions)
         ),
         copy_of=copy_of,
     )

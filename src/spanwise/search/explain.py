@@ -123,25 +123,25 @@ class _QueryView:
         """Return the scores of a merged row; None if the query did not score it."""
         if row not in self.rows:
             return None
-        at, own = self.rows[row], int(self.place[row])
+        at, query_row = self.rows[row], int(self.place[row])
         similarities = self.scored.passages.similarities
         return QueryScores(
             query=self.number,
-            keyword=float(self.keyword[own]),
-            cosine=float(similarities[0, own]) if len(similarities) else 0.0,
+            keyword=float(self.keyword[query_row]),
+            cosine=float(similarities[0, query_row]) if len(similarities) else 0.0,
             contributions=dict(zip(self.names, self.contributions[at].tolist(), strict=True)),
             score=float(self.scores[at]),
             spread=float(self.spread[at]),
-            share=float(self.scored.shares[own]),
+            share=float(self.scored.shares[query_row]),
             relevance=float(self.relevance[row]),
         )
 
     def words_in(self, row: int) -> list[str]:
         """Return the words of the question in a row."""
-        own = int(self.place[row])
-        if own < 0:
+        query_row = int(self.place[row])
+        if query_row < 0:
             return []
-        contained = np.flatnonzero(self.scored.passages.impacts[:, own] > 0).tolist()
+        contained = np.flatnonzero(self.scored.passages.impacts[:, query_row] > 0).tolist()
         words = list(self.words.values())
         return [words[term] for term in contained]
 
@@ -349,8 +349,8 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
 
 def _lift_names(extractor: Extractor) -> tuple[str, ...]:
     """Return the names of the lifts over all queries."""
-    found = (scored for scored in extractor.evidence.scored if scored is not None)
-    return tuple(dict.fromkeys(name for scored in found for name in scored.lifts))
+    all_scored = (scored for scored in extractor.evidence.scored if scored is not None)
+    return tuple(dict.fromkeys(name for scored in all_scored for name in scored.lifts))
 
 
 def _words(question: Question) -> dict[str, str]:

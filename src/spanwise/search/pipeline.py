@@ -110,11 +110,11 @@ def assess_evidence(
         return NO_EVIDENCE
     logistic = load_abstention_model().for_embedder(embedder.name if embedder is not None else None)
     assessments = [
-        logistic.assess(query_signals(question, found, model=model))
+        logistic.assess(query_signals(question, scored, model=model))
         if is_assessable(question)
         else UNASSESSED
-        for question, found in zip(evidence.questions, evidence.scored, strict=True)
-        if found is not None
+        for question, scored in zip(evidence.questions, evidence.scored, strict=True)
+        if scored is not None
     ]
     return max(assessments, key=lambda assessment: assessment.evidence)
 

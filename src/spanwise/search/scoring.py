@@ -87,12 +87,14 @@ def _known_lift(
     if expansion is None:
         return {}
     holders, chunks = snapshot.term_counts(tuple(expansion.shares))
-    terms, worth = expansion.best(np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0))
+    terms, weights = expansion.best(
+        np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    )
     if not terms:
         return {}
     lift = answer_lift(
         snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
-        worth=worth,
+        worth=weights,
         rows=rows,
         weight=model.lift_weights.answers * expansion.similarity,
     )

@@ -96,8 +96,9 @@ class Tuning:
         if not self.measured.is_shown:
             return f"defaults; {questions} showed no improvement"
         parts = [
-            f"{one.before * 100:.1f} -> {one.after * 100:.1f} at {one.budget_tokens:,} tokens"
-            for one in self.measured.figures
+            f"{figure.before * 100:.1f} -> {figure.after * 100:.1f} "
+            f"at {figure.budget_tokens:,} tokens"
+            for figure in self.measured.figures
         ]
         with_reranker = "".join(f", reranked by {name}" for name in sorted(self.model.rerankers))
         return f"recall {', '.join(parts)} on {questions}{self._known}{with_reranker}"

@@ -82,7 +82,7 @@ def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
     starts = np.array([0, 1])
     gone = deduplicate_shares(shares, copy_of, starts=starts)
     assert gone.tolist() == pytest.approx([0.9, 0, 0, 0])
-    kept = deduplicate_shares(shares, copy_of, starts=starts, kept=[2])
+    kept = deduplicate_shares(shares, copy_of, starts=starts, protected=[2])
     assert kept.tolist() == pytest.approx([0.9, 0, 0.4, 0.3])
 
 

@@ -89,7 +89,7 @@ def _in_mixed_case(name: str, text: str) -> str:
     letters = [re.escape(letter) for letter in name if not letter.isspace()]
     spaced = r"\s{0,2}".join(letters)
     pattern = re.compile(rf"\b{spaced}\b", re.IGNORECASE)
-    spellings = Counter(" ".join(found.split()) for found in pattern.findall(text[:_READ_CHARS]))
+    spellings = Counter(" ".join(match.split()) for match in pattern.findall(text[:_READ_CHARS]))
     sure = [
         spelling
         for spelling in spellings

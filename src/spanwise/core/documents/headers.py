@@ -86,9 +86,9 @@ def _shorten_summary(summary: str, max_chars: int) -> str:
 def _shorten_path(path: Sequence[str], max_chars: int) -> str:
     """Return the path in one line, with titles omitted from its middle until it fits."""
     route = _STEP.join(path)
-    kept = len(path) - 1
-    while len(route) > max_chars and kept >= 2:
-        left = kept // 2
-        route = _STEP.join([*path[:left], _GAP, *path[left - kept :]])
-        kept -= 1
+    shown = len(path) - 1
+    while len(route) > max_chars and shown >= 2:
+        left = shown // 2
+        route = _STEP.join([*path[:left], _GAP, *path[left - shown :]])
+        shown -= 1
     return route

@@ -270,15 +270,17 @@ def find_stretches(
     sums = [0, *accumulate(tokens)]
     parts = frozenset(lines.parts)
     stretches = []
-    for (before, after), (ended, begun) in zip(pairwise(windows), pairwise(found), strict=True):
+    for (before, after), (starts_before, starts_after) in zip(
+        pairwise(windows), pairwise(found), strict=True
+    ):
         seam = after.start
-        if ended is None or begun is None or seam in parts:
+        if starts_before is None or starts_after is None or seam in parts:
             continue
-        first = max(*ended, bisect_left(sums, (sums[before.start] + sums[seam]) / 2))
+        first = max(*starts_before, bisect_left(sums, (sums[before.start] + sums[seam]) / 2))
         middle = bisect_right(sums, (sums[seam] + sums[after.stop]) / 2) - 1
         ends = [
             line
-            for line in sorted(begun)
+            for line in sorted(starts_after)
             if lines.chars(seam, line) >= min_chars or (line in parts and line > seam)
         ]
         last = min([middle, *ends])

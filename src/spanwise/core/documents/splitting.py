@@ -99,7 +99,7 @@ def _keep_blocks(
     """Return pieces in which each block that fits is one piece, and the ends of these."""
     ends: list[int] = []
     lengths: list[int] = []
-    kept = set()
+    whole = set()
     done = 0
     for block in blocks:
         first = max(done, bisect_left(pieces.ends, first_end(block.start + 1)))
@@ -116,11 +116,11 @@ def _keep_blocks(
             lengths += pieces.lengths[done:first]
             ends.append(pieces.ends[last])
             lengths.append(length)
-            kept.add(pieces.ends[last])
+            whole.add(pieces.ends[last])
             done = last + 1
     ends += pieces.ends[done:]
     lengths += pieces.lengths[done:]
-    return Pieces(ends, lengths), frozenset(kept)
+    return Pieces(ends, lengths), frozenset(whole)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,14 +49,14 @@ def document_title(document: Document) -> str:
         heading at the start of the text; else the file name without separators and suffix (with the
         folder if the file name is generic, such as "index.md"); else the id.
     """
-    found = (
+    title = (
         document.title.strip()
         or ("" if "form" in document.given_fields else cover_title(document.metadata))
         or _first_heading(document)
         or _opening_heading(document)
     )
-    if found:
-        return clip(found, max_chars=_TITLE_CHARS)
+    if title:
+        return clip(title, max_chars=_TITLE_CHARS)
     parts = _path_parts(document.id) or _path_parts(document.source) or [document.id]
     name = _spaced(parts[-1])
     if len(parts) > 1 and (name.lower() in _NO_NAMES or name.isdigit()):

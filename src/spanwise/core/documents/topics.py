@@ -112,10 +112,10 @@ def _first_bytes(
     every = np.ndarray((len(padded) - _KEY_BYTES + 1,), dtype="<u8", buffer=padded, strides=(1,))
     keys = every[starts] & _MASKS[np.minimum(lengths, _KEY_BYTES)]
     is_ascii = (keys & _NOT_ASCII) == 0
-    found: NDArray[np.uint64] = np.where(
+    result: NDArray[np.uint64] = np.where(
         is_ascii, (keys | _SMALL_LETTERS) & _MASKS[_ASCII_KEY_BYTES], keys
     )
-    return found
+    return result
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

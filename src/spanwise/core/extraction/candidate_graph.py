@@ -67,13 +67,13 @@ def _arc_values(chain: Chain, problem: Problem, *, price: int, potentials: Poten
     closed_before = np.array(potentials.closed_before, dtype=np.int64)
     open_before = np.array(potentials.open_before, dtype=np.int64)
     closed_after = np.array(potentials.closed_after, dtype=np.int64)
-    held = chain.reduced_values(price, shift=problem.shift)
-    held += np.array(potentials.open_after[1:], dtype=np.int64)
-    through = np.full((len(held) + 1, 4), -INFINITY, dtype=np.int64)
-    hold = open_before[:-1] + crossings_at(chain, price, shift=problem.shift) + held
+    with_item = chain.reduced_values(price, shift=problem.shift)
+    with_item += np.array(potentials.open_after[1:], dtype=np.int64)
+    through = np.full((len(with_item) + 1, 4), -INFINITY, dtype=np.int64)
+    hold = open_before[:-1] + crossings_at(chain, price, shift=problem.shift) + with_item
     through[:-1, _HOLD] = np.where(chain.blocked, -INFINITY, hold)
     through[1:, _CLOSE] = open_before[1:] + closed_after[1:]
-    through[:-1, _OPEN] = closed_before[:-1] + held - problem.opening_cost(price)
+    through[:-1, _OPEN] = closed_before[:-1] + with_item - problem.opening_cost(price)
     through[:-1, _SKIP] = closed_before[:-1] + closed_after[1:]
     return through
 
@@ -118,17 +118,17 @@ def candidate_runs(chain: Chain, problem: Problem, *, least: int) -> CandidateRu
     """
     enumerator = _RunEnumerator(chain, problem, least)
     starts = np.arange(len(chain.positions))
-    found = [(starts[:0], starts[:0])]
+    blocks = [(starts[:0], starts[:0])]
     top = np.full(len(starts), -INFINITY, dtype=np.int64)
     cut = np.full(len(starts), INFINITY, dtype=np.int64)
     offset = 0
     while len(starts):
         firsts, lasts, alive, top, cut = enumerator.extend(starts, offset, top, cut)
-        found.append((firsts, lasts))
+        blocks.append((firsts, lasts))
         starts, top, cut = starts[alive], top[alive], cut[alive]
         offset += _COLUMNS
-    firsts = np.concatenate([first for first, _ in found])
-    lasts = np.concatenate([last for _, last in found])
+    firsts = np.concatenate([first for first, _ in blocks])
+    lasts = np.concatenate([last for _, last in blocks])
     order = np.lexsort((-lasts, firsts))
     firsts, lasts = firsts[order], lasts[order]
     return CandidateRuns(

@@ -159,7 +159,7 @@ def _stops(window: Window, start: int, end: int) -> list[int]:
     """Return the offsets inside a range where a sentence, paragraph, row or section ends."""
     base = window.start
     ends = text_ends(window.text, start=start - base, stop=end - base)
-    places = {base + place_of(found) for found in ends if grade_of(found) in _STOPS}
+    places = {base + place_of(end_point) for end_point in ends if grade_of(end_point) in _STOPS}
     places.update(place for place in window.section_starts if start < place < end)
     return sorted(places)
 
@@ -334,8 +334,8 @@ def _cuts(window: Window, piece: Part) -> Iterator[list[int]]:
         return
     for find in (clause_ends, word_ends):
         yield [
-            window.start + place_of(found)
-            for found in find(window.text, start=start, stop=stop, step=0)
+            window.start + place_of(end_point)
+            for end_point in find(window.text, start=start, stop=stop, step=0)
         ]
     yield _cuts_without_spaces(window, start, stop)
 

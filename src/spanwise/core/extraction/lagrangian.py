@@ -261,18 +261,18 @@ def potentials_at(chain: Chain, problem: Problem, price: int) -> Potentials:
     closed_before, open_before = [closed], [opened]
     for reduced_value, crossing in zip(reduced, crossings, strict=True):
         opened += crossing
-        begun = closed - opening_cost
-        opened = reduced_value + (opened if opened > begun else begun)
+        begin = closed - opening_cost
+        opened = reduced_value + (opened if opened > begin else begin)
         closed = opened if opened > closed else closed
         closed_before.append(closed)
         open_before.append(opened)
     closed, opened = 0, 0
     closed_after, open_after = [closed], [opened]
     for reduced_value, crossing in zip(reversed(reduced), reversed(crossings), strict=True):
-        held = reduced_value + opened
-        begun = held - opening_cost
-        closed = begun if begun > closed else closed
-        opened = held + crossing
+        with_item = reduced_value + opened
+        begin = with_item - opening_cost
+        closed = begin if begin > closed else closed
+        opened = with_item + crossing
         opened = opened if opened > closed else closed
         closed_after.append(closed)
         open_after.append(opened)

@@ -160,7 +160,7 @@ def chunk_values(
     return share_array - penalty_share * lengths / reference_length_tokens
 
 
-# One argument for each term of the problem: a class for them would only repeat them.
+# One argument per parameter of the problem; an options class would only repeat them.
 def extract_segments(  # noqa: PLR0913
     values: NumbersByDocument,
     lengths_tokens: NumbersByDocument,
@@ -350,8 +350,14 @@ class _ChunkArrays:
         document = self.documents[first]
         start = first - self.firsts[document]
         runs = [
-            Run(document=number, start=begin, end=begin + chunks, value=worth / _UNITS, tokens=size)
-            for number, begin, chunks, worth, size in zip(
+            Run(
+                document=number,
+                start=begin,
+                end=begin + chunks,
+                value=run_value / _UNITS,
+                tokens=size,
+            )
+            for number, begin, chunks, run_value, size in zip(
                 document.tolist(),
                 start.tolist(),
                 (last + 1 - first).tolist(),
@@ -398,7 +404,7 @@ class _Solver:
         self._limited = capped or least > problem.charge
 
     def solve(self) -> _Solution:
-        """Return the best runs."""
+        """Return the optimal runs, or the incumbent if the proof exceeds the work limit."""
         chain, problem = self._chain, self._problem
         # Step 1: Lagrangian relaxation. The least dual bound over all prices, and an incumbent.
         dual = minimize_dual(
@@ -519,8 +525,8 @@ class _Solver:
         )
         chain = keep_items(self._chain, keep, longest=problem.longest)
         runs = candidate_runs(chain, problem, least=self._least)
-        worth = dual.bound - price * problem.budget
-        losses = worth - values_through_runs(chain, problem, price, runs=runs)
+        best_value = dual.bound - price * problem.budget
+        losses = best_value - values_through_runs(chain, problem, price, runs=runs)
         keep = losses <= limit
         return runs.where(keep), losses[keep]
 

@@ -218,11 +218,11 @@ def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
     return np.where([term in requests for term in question.terms], _REQUEST_WORD * weights, weights)
 
 
-def _near(held: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
+def _near(contained: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
     """Return which terms each row or a neighbour in its range contains, (T, n)."""
-    near = held.copy()
-    joined = np.ones(held.shape[1] - 1, dtype=bool)
+    near = contained.copy()
+    joined = np.ones(contained.shape[1] - 1, dtype=bool)
     joined[rows.starts[1:] - 1] = False
-    near[:, 1:] |= held[:, :-1] & joined
-    near[:, :-1] |= held[:, 1:] & joined
+    near[:, 1:] |= contained[:, :-1] & joined
+    near[:, :-1] |= contained[:, 1:] & joined
     return near

@@ -50,8 +50,8 @@ def inverse_frequencies(holders: ArrayLike, total: ArrayLike) -> NDArray[np.floa
         holders: Number of chunks (or documents) that contain the term, from 0 to `total`.
         total: Number of chunks (or documents); broadcast against `holders`.
     """
-    held = np.asarray(holders, dtype=np.float64)
-    return np.log1p((np.asarray(total, dtype=np.float64) - held + 0.5) / (held + 0.5))
+    holding = np.asarray(holders, dtype=np.float64)
+    return np.log1p((np.asarray(total, dtype=np.float64) - holding + 0.5) / (holding + 0.5))
 
 
 def document_scores(

@@ -168,7 +168,7 @@ def deduplicate_shares(
     copy_of: NDArray[np.int64],
     *,
     starts: NDArray[np.int64],
-    kept: Sequence[int] = (),
+    protected: Sequence[int] = (),
 ) -> NDArray[np.float64]:
     """Return shares in which each text counts once, (n,): its representative has the sum.
 
@@ -176,12 +176,12 @@ def deduplicate_shares(
         shares: Share of each row, (n,).
         copy_of: Representative of each row, (n,).
         starts: First row of each range, ascending, (r,).
-        kept: Rows that never lose their share as a neighbour of a duplicate.
+        protected: Rows that never lose their share as a neighbour of a duplicate.
     """
     deduplicated = np.bincount(copy_of, shares, minlength=len(shares)).astype(np.float64)
     ends = np.append(starts[1:], len(shares))
     copies = np.flatnonzero(copy_of != np.arange(len(shares)))
-    is_kept = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *kept])
+    is_kept = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *protected])
     range_indexes = np.searchsorted(starts, copies, side="right") - 1
     for row, at in zip(copies.tolist(), range_indexes.tolist(), strict=True):
         left = range(row - 1, max(int(starts[at]), row - _SLOPE) - 1, -1)

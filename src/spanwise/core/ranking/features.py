@@ -186,9 +186,11 @@ def feature_matrix(
     text = _text_scores(scan, rows, passages, weights, titles)
     if len(passages.similarities):
         whole = passages.similarities[0].astype(np.float64)
-        own = passages.similarities[residual[rows.documents], np.arange(len(whole))]
+        residual_cosine = passages.similarities[residual[rows.documents], np.arange(len(whole))]
         cosine = (
-            z_scores(own.astype(np.float64), scan.vector) if scan.vector else np.zeros(len(whole))
+            z_scores(residual_cosine.astype(np.float64), scan.vector)
+            if scan.vector
+            else np.zeros(len(whole))
         )
     else:
         whole = cosine = np.zeros(len(rows.chunks))

@@ -74,11 +74,11 @@ class ExpansionTerms:
             rarities: Inverse frequency of each term in the knowledge base, in order; 0 for a term
                 that no chunk contains.
         """
-        worth = np.fromiter(self.shares.values(), dtype=np.float64) * rarities
-        order = np.argsort(-worth, kind="stable")[:_MAX_EXPANSION]
-        chosen = np.sort(order[worth[order] > 0])
+        weights = np.fromiter(self.shares.values(), dtype=np.float64) * rarities
+        order = np.argsort(-weights, kind="stable")[:_MAX_EXPANSION]
+        chosen = np.sort(order[weights[order] > 0])
         words = tuple(self.shares)
-        return tuple(words[at] for at in chosen.tolist()), worth[chosen]
+        return tuple(words[at] for at in chosen.tolist()), weights[chosen]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +96,12 @@ class KnownAnswers:
         Args:
             terms: Terms of the question, in all their forms.
         """
-        own = frozenset(terms)
+        question_terms = frozenset(terms)
         weights = term_rarities([kind.terms for kind in self.kinds])
         shares: defaultdict[str, float] = defaultdict(float)
         similarity = total = 0.0
         for kind in self.kinds:
-            coverage = _coverage(kind.terms, own, weights)
+            coverage = _coverage(kind.terms, question_terms, weights)
             if coverage <= _MIN_SIMILARITY:
                 continue
             closeness = (coverage - _MIN_SIMILARITY) / (1 - _MIN_SIMILARITY)
@@ -109,7 +109,7 @@ class KnownAnswers:
             total += closeness * kind.questions
             for term, share in kind.answers.items():
                 shares[term] += closeness * kind.questions * share
-        expansion = {term: shares[term] / total for term in sorted(shares.keys() - own)}
+        expansion = {term: shares[term] / total for term in sorted(shares.keys() - question_terms)}
         return ExpansionTerms(shares=expansion, similarity=similarity) if expansion else None
 
 
@@ -275,12 +275,12 @@ def _kind(group: Sequence[AnsweredQuestion], rarities: Mapping[str, float]) -> Q
             for term in piece.terms:
                 shares[term] += piece.chars / chars / len(group)
                 documents[term].add(piece.document_id)
-    worth = {
+    term_values = {
         term: round(min(share, 1.0), _DIGITS) * rarities[term]
         for term, share in shares.items()
         if len(documents[term]) >= _LEAST_DOCUMENTS and round(share, _DIGITS) > 0
     }
-    best = sorted(worth, key=lambda term: (-worth[term], term))[:MOST_WORDS]
+    best = sorted(term_values, key=lambda term: (-term_values[term], term))[:MOST_WORDS]
     return QuestionKind(
         terms=tuple(sorted(term for term, count in term_counts.items() if 2 * count >= len(group)))
         or tuple(sorted(group[0].terms)),

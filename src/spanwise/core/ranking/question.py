@@ -151,9 +151,9 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     uses: Counter[str] = Counter()
     stems: list[str | None] = []
     for word in word_list:
-        own = _terms(word, stemmers, term_of) if word in content else []
-        uses.update(own)
-        stems.append(own[0] if own else None)
+        word_forms = _terms(word, stemmers, term_of) if word in content else []
+        uses.update(word_forms)
+        stems.append(word_forms[0] if word_forms else None)
     terms = tuple(uses)
     # Function words that are also forms of a content word count as further uses of its term.
     others = (word for word in word_list if word not in content)

@@ -94,9 +94,9 @@ def question_fields(
     for name in sorted(values):
         mentioned = next(
             (
-                one
+                field
                 for question_mentions in mentions
-                if (one := question_mentions.field(name, values[name]))
+                if (match := question_mentions.field(name, values[name]))
             ),
             None,
         )
@@ -141,20 +141,20 @@ class _Mentions:
         years = [int(day[1]) for day in days if day is not None]
         if len(years) == len(texts):
             return self._of_numbers(name, years, kind="day")
-        said = _texts_with_prefix(texts, self._names)
-        if not said or said != _texts_with_prefix(texts, self._runs):
+        mentioned = _texts_with_prefix(texts, self._names)
+        if not mentioned or mentioned != _texts_with_prefix(texts, self._runs):
             return None
-        return QuestionField(name=name, kind="text", said=tuple(said[:_MAX_VALUES]))
+        return QuestionField(name=name, kind="text", said=tuple(mentioned[:_MAX_VALUES]))
 
     def _of_numbers(
         self, name: str, values: Sequence[int | float], *, kind: Literal["number", "day"]
     ) -> QuestionField | None:
         least, most = min(values), max(values)
-        said = [number for number in self._numbers if least <= number <= most]
-        if not said or max(-least, most) > _MOST:
+        mentioned = [number for number in self._numbers if least <= number <= most]
+        if not mentioned or max(-least, most) > _MOST:
             return None
         return QuestionField(
-            name=name, kind=kind, said=tuple(said[:_MAX_VALUES]), between=(least, most)
+            name=name, kind=kind, said=tuple(mentioned[:_MAX_VALUES]), between=(least, most)
         )
 
 

@@ -75,11 +75,11 @@ def keyword_weights(scan: Scan) -> NDArray[np.float64]:
 
 
 def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
-    """Return how well each document of a scan matches the question.
+    """Return the scores of each document of a scan.
 
     Args:
-        scan: What the searches saw.
-        keyword_share: Weight of keywords where they are fused with the cosine, in [0, 1].
+        scan: Result of the search.
+        keyword_share: Weight of the keyword score where it is fused with the cosine, in [0, 1].
     """
     count = len(scan.handles)
     alone = scan.documents <= 1
@@ -103,10 +103,10 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
     )
 
 
-def _weighted(held: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weighted(contained: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weight of the terms that each document contains, (documents,)."""
-    total = np.zeros(len(held))
-    for column, weight in zip(held.T, weights, strict=True):
+    total = np.zeros(len(contained))
+    for column, weight in zip(contained.T, weights, strict=True):
         total += weight * column
     return total
 

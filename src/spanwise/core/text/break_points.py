@@ -106,24 +106,24 @@ def _without_rows(
 ) -> list[int]:
     """Return the sentence ends that are not in a table row."""
     bounds = [start, *map(place_of, lines), stop]
-    kept = []
+    outside = []
     for place in places:
         line = bisect_left(bounds, place)
         first = max(bounds[line - 1], place - _CELL_LOOK_CHARS)
         if CELLS.search(text, first, min(bounds[line], place + _CELL_LOOK_CHARS)) is None:
-            kept.append(place)
-    return kept
+            outside.append(place)
+    return outside
 
 
 def _without_block_sentences(places: Sequence[int], blocks: Sequence[Block]) -> list[int]:
     """Return the sentence ends that are not in a block."""
     starts = [block.start for block in blocks]
-    kept = []
+    outside = []
     for place in places:
         before = bisect_left(starts, place) - 1
         if before < 0 or place >= blocks[before].end:
-            kept.append(place)
-    return kept
+            outside.append(place)
+    return outside
 
 
 def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ()) -> list[int]:

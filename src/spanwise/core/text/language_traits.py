@@ -177,7 +177,7 @@ _WORDS = {
 }
 
 FUNCTION_WORDS = {language: frozenset(text.split()) for language, text in _WORDS.items()}
-"""Function words by language (ISO 639-1), in small letters, composed (NFC)."""
+"""Function words by language (ISO 639-1), in lower case, composed (NFC)."""
 
 LETTERS = {
     "af": "êëôöûïé", "ar": "", "az": "əğçşıöü", "bg": "ъ", "ca": "àçèéíïòóúü",

@@ -70,11 +70,11 @@ _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "eng": "en"
 """Other codes of languages that are known by two letters."""
 
 
-def _owners(held: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+def _owners(by_language: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Return the languages that have each word or letter."""
     owners: dict[str, list[str]] = defaultdict(list)
-    for language in sorted(held):
-        for item in dict.fromkeys(held[language]):
+    for language in sorted(by_language):
+        for item in dict.fromkeys(by_language[language]):
             owners[item].append(language)
     return {item: tuple(languages) for item, languages in owners.items()}
 
@@ -89,10 +89,10 @@ def _weight(owners: Sequence[str]) -> float:
 
 def read_language(tag: str) -> str:
     """Return the code of a language tag such as "de", "de-DE" or "deu"; "" for an invalid tag."""
-    found = _TAG.fullmatch(tag.strip())
-    if found is None:
+    match = _TAG.fullmatch(tag.strip())
+    if match is None:
         return ""
-    code = found.group(1).lower()
+    code = match.group(1).lower()
     return _SAME.get(code, code)
 
 
@@ -118,8 +118,8 @@ def document_language(text: str, *, metadata: Mapping[str, Scalar]) -> str:
         text: Text of the document, or parts of it.
         metadata: Metadata fields; `language` overrides detection, as "de" or "de-DE".
     """
-    given = metadata.get("language")
-    return (read_language(given) if isinstance(given, str) else "") or detect_language(text)
+    tag = metadata.get("language")
+    return (read_language(tag) if isinstance(tag, str) else "") or detect_language(text)
 
 
 def _sample(text: str) -> str:
@@ -141,11 +141,11 @@ def _main_script(sample: str) -> str:
 class _Scores:
     """Score of each language for a list of words."""
 
-    def __init__(self, found: Sequence[str], languages: Collection[str]) -> None:
+    def __init__(self, text_words: Sequence[str], languages: Collection[str]) -> None:
         self.capped: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.whole: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.distinct: Counter[str] = Counter()
-        for word, count in Counter(found).items():
+        for word, count in Counter(text_words).items():
             owners = _WORD_OWNERS.get(word, ())
             self._add(owners, count, _weight(owners) if owners else 0.0)
             self.distinct.update(owners)

@@ -186,12 +186,12 @@ def _composed(word: str) -> str:
 def _spaced_terms(word: str, language: str) -> tuple[str, ...]:
     if word[0].isdigit() and not word.isalnum() and _NUMBER.fullmatch(word):
         return (word,)
-    found = [word]
+    forms = [word]
     if not (word.islower() or word.isdigit() or (word.istitle() and word.isalpha())):
         parts = [] if _CAPITALS.fullmatch(word) else _PARTS.findall(word)
         if len(parts) > 1:
-            found += parts
-    return tuple(stem(found, language=language))
+            forms += parts
+    return tuple(stem(forms, language=language))
 
 
 def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:

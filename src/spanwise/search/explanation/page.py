@@ -292,18 +292,22 @@ class _PageData:
             "also_in": len(segment.also_in),
         }
 
-    def _candidate(self, one: CandidateExplanation, *, path: int) -> dict[str, Plain]:
-        text = one.text if len(one.text) <= self.chars else one.text[: self.chars].rstrip() + " …"
+    def _candidate(self, candidate: CandidateExplanation, *, path: int) -> dict[str, Plain]:
+        text = (
+            candidate.text
+            if len(candidate.text) <= self.chars
+            else candidate.text[: self.chars].rstrip() + " …"
+        )
         return {
-            "row": self._row(one.document_id, one.chunk),
-            "start": one.start,
-            "end": one.end,
+            "row": self._row(candidate.document_id, candidate.chunk),
+            "start": candidate.start,
+            "end": candidate.end,
             "path": path,
             "text": text,
-            "terms": list(one.terms),
-            "decision": one.decision,
-            "copy": None if one.copy_of is None else list(one.copy_of),
-            "scores": [_scores(scores) for scores in one.scores],
+            "terms": list(candidate.terms),
+            "decision": candidate.decision,
+            "copy": None if candidate.copy_of is None else list(candidate.copy_of),
+            "scores": [_scores(scores) for scores in candidate.scores],
         }
 
 
