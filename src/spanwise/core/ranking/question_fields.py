@@ -94,7 +94,7 @@ def question_fields(
     for name in sorted(values):
         mentioned = next(
             (
-                field
+                match
                 for question_mentions in mentions
                 if (match := question_mentions.field(name, values[name]))
             ),
