@@ -1,4 +1,4 @@
-"""Laws of filling, on texts and evidence of every shape."""
+"""Laws of context expansion, on texts and evidence of every shape."""
 
 from __future__ import annotations
 

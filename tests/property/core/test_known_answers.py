@@ -66,7 +66,7 @@ def test_words_of_answers_stood_in_two_documents(answered: list[AnsweredQuestion
 
 
 def _documents(answered: list[AnsweredQuestion], word: str) -> set[str]:
-    """Return the documents with evidence that holds a word."""
+    """Return the documents with evidence that contains a word."""
     pieces = (piece for one in answered for piece in one.evidence)
     return {piece.document_id for piece in pieces if word in piece.terms}
 
@@ -111,7 +111,7 @@ def test_a_question_never_looks_for_its_own_words(
 
 
 @given(answered_questions(), st.frozensets(st.sampled_from("xyz"), max_size=3))
-def test_a_question_with_no_word_of_a_kind_looks_for_nothing(
+def test_a_question_without_a_word_of_a_kind_is_not_expanded(
     answered: list[AnsweredQuestion], own: frozenset[str]
 ) -> None:
     known = KnownAnswers(kinds=learn_kinds(answered, rarities=RARITIES))

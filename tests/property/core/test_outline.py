@@ -38,7 +38,7 @@ def test_sentence_ends_lie_inside_their_range(text: str, data: st.DataObject) ->
 
 @given(TEXTS, st.integers(1, 60))
 def test_clipped_text_is_one_short_line(text: str, max_chars: int) -> None:
-    """The result is at most as long as asked for, and whole where it fits."""
+    """The result is within the limit, and unchanged if it fits."""
     clipped = clip(text, max_chars=max_chars)
     line = " ".join(text.split())
     assert len(clipped) <= max_chars

@@ -1,4 +1,4 @@
-"""Laws of cutting a chunk to its sentences."""
+"""Laws of trimming a chunk to sentences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_sentences_partition_the_text_and_end_with_a_stop(text: str) -> None:
 
 
 @given(sentences=_SENTENCES, share=_SHARES, cost=_SHARES)
-def test_something_is_kept_and_nothing_in_a_row_is_worth_more(
+def test_the_kept_range_is_not_empty_and_optimal(
     sentences: list[tuple[int, float]], share: float, cost: float
 ) -> None:
     lengths = [length for length, _ in sentences]

@@ -1,4 +1,4 @@
-"""How an excerpt is filled, measured in characters."""
+"""Context expansion of an excerpt, measured in characters."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_gap_is_closed_before_text_around_is_taken() -> None:
     ]
 
 
-def test_closing_a_gap_counts_the_line_that_goes() -> None:
-    """With the line about the gap the evidence is over the budget, with its text it is not."""
+def test_closing_a_gap_saves_its_gap_line() -> None:
+    """The gap line puts the evidence over the budget; the text of the gap does not."""
     evidence = [place("Alpha two is here. "), place("Beta two is here. ")]
     assert len(filled(evidence, 63)) == 1
 
@@ -132,7 +132,7 @@ def test_data_without_spaces_is_cut_anywhere() -> None:
     assert 475 <= len(part) <= 500
 
 
-def test_nothing_outside_of_the_windows_is_shown() -> None:
+def test_only_text_of_the_windows_is_shown() -> None:
     window = place("Alpha two is here. Beta one is long and here. ")
     assert filled([place("Beta one")], 500, windows=[window]) == [TEXT[slice(*window)]]
 
@@ -149,7 +149,7 @@ def test_parts_that_touch_are_one() -> None:
     assert merge_parts([(5, 9), (0, 2), (2, 5), (20, 30)]) == [(0, 9), (20, 30)]
 
 
-def test_what_is_taken_is_left_out() -> None:
+def test_taken_ranges_are_subtracted() -> None:
     assert subtract_parts([(0, 10), (20, 30)], [(3, 5), (8, 22), (40, 50)]) == [
         (0, 3),
         (5, 8),

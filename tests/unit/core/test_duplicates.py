@@ -1,4 +1,4 @@
-"""Which texts say the same, and which of them stands for all."""
+"""Near-duplicate texts and their representatives."""
 
 import numpy as np
 import pytest
@@ -29,17 +29,19 @@ CLAUSE = (
         (CLAUSE[:100], False),
     ],
 )
-def test_copies_have_the_same_numbers_and_nearly_the_same_words(other: str, expected: bool) -> None:
+def test_near_duplicates_have_the_same_numbers_and_similar_words(
+    other: str, expected: bool
+) -> None:
     assert are_near_duplicates(TextFingerprint.of(CLAUSE), TextFingerprint.of(other)) is expected
 
 
-def test_headings_and_phrases_are_no_copies() -> None:
+def test_headings_and_phrases_are_no_duplicates() -> None:
     assert not are_near_duplicates(
         TextFingerprint.of("Item 7. Risk factors"), TextFingerprint.of("Item 7. Risk factors")
     )
 
 
-def test_the_document_with_the_most_shares_stands_for_all() -> None:
+def test_the_document_with_the_most_shares_represents_duplicates() -> None:
     shares = np.array([0.1, 0.1, 0.2, 0.5, 0.1])
     documents = np.array([0, 1, 1, 2, 2])
     assert find_representatives([(0, 1)], shares=shares, documents=documents).tolist() == [
@@ -63,7 +65,7 @@ def test_the_order_of_pairs_does_not_matter() -> None:
     )
 
 
-def test_what_stands_around_a_copy_goes_with_it_as_far_as_shares_fall() -> None:
+def test_neighbours_of_a_duplicate_lose_decreasing_shares() -> None:
     shares = np.array([0.05, 0.2, 0.1, 0.3, 0.01, 0.05, 0.15, 0.1, 0.04])
     copy_of = np.arange(9)
     copy_of[6] = 1
@@ -77,7 +79,7 @@ def test_what_stands_around_a_copy_goes_with_it_as_far_as_shares_fall() -> None:
     assert risen.tolist() == pytest.approx([0.25, 0.1, 0.3, 0, 0.4])
 
 
-def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
+def test_the_best_chunk_of_a_query_keeps_its_share() -> None:
     shares, copy_of = np.array([0.5, 0.4, 0.4, 0.3]), np.array([0, 0, 2, 3])
     starts = np.array([0, 1])
     gone = deduplicate_shares(shares, copy_of, starts=starts)
@@ -95,6 +97,6 @@ def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
         "開示してはならない。",
     ],
 )
-def test_copies_are_known_where_words_have_no_spaces(text: str) -> None:
+def test_near_duplicates_are_detected_without_spaces(text: str) -> None:
     assert are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(f"{text}\n"))
     assert not are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(text[::-1]))

@@ -1,4 +1,4 @@
-"""The features, against sums that are written out."""
+"""Features, compared with explicit sums."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_best_values_are_those_of_a_loop(ranges: list[list[tuple[int, bool]]], r
     assert rows.best_of_sections(values, openings).tolist() == sections
 
 
-def test_rows_say_which_chunk_of_which_document_they_are() -> None:
+def test_rows_identify_document_and_chunk() -> None:
     rows = build_rows([(3, PassageRange(1, 5, 7)), (4, PassageRange(2, 0, 1))])
     assert rows.documents.tolist() == [3, 3, 4]
     assert rows.chunks.tolist() == [5, 6, 0]
@@ -79,7 +79,7 @@ def test_there_is_a_column_for_each_feature() -> None:
     assert matrix("margin").shape == (6, len(FEATURES))
 
 
-def test_the_chunk_that_holds_the_term_is_best_and_its_neighbours_follow() -> None:
+def test_the_chunk_that_contains_the_term_is_best_and_its_neighbours_follow() -> None:
     words = matrix("margin")[:, list(FEATURES).index("words")]
     assert np.argmax(words) == 1
     assert words[0] == words[2] > words[3]

@@ -1,4 +1,4 @@
-"""What known answers make of a question and of the chunks that were read."""
+"""Query expansion by known answers, and its score changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_question_of_a_kind_looks_for_the_words_of_its_answers() -> None:
     assert sought.similarity == 1.0
 
 
-def test_a_question_like_no_kind_looks_for_nothing() -> None:
+def test_a_question_similar_to_no_kind_is_not_expanded() -> None:
     known = KnownAnswers(kinds=(LAW, CAP))
     assert known.expansion(["weather"]) is None
     assert known.expansion(["law"]) is None  # both kinds hold it: less than half of either
@@ -39,7 +39,7 @@ def test_a_question_like_no_kind_looks_for_nothing() -> None:
     assert KnownAnswers().expansion(["law", "govern"]) is None
 
 
-def test_where_its_own_words_are_all_that_is_known_it_looks_for_nothing() -> None:
+def test_a_question_with_all_known_words_is_not_expanded() -> None:
     known = KnownAnswers(kinds=(kind("govern", "law", law=0.5),))
     assert known.expansion(["law", "govern"]) is None
 
@@ -52,7 +52,7 @@ def test_kinds_weigh_by_their_questions() -> None:
     assert sought.shares["damage"] == pytest.approx((0.8 + 3 * 0.4) / 4)
 
 
-def test_what_is_partly_like_a_kind_is_told_so() -> None:
+def test_partial_similarity_to_a_kind_is_reported() -> None:
     known = KnownAnswers(kinds=(kind("annual", "fee", "limit", "raise", amount=0.5),))
     sought = known.expansion(["annual", "fee", "limit"])
     assert sought is not None
@@ -78,7 +78,7 @@ def two_documents() -> Rows:
     return build_rows([(0, PassageRange(1, 0, 3)), (1, PassageRange(2, 0, 2))])
 
 
-def test_a_chunk_loses_by_what_the_best_of_its_document_holds_more() -> None:
+def test_a_chunk_is_compared_with_the_best_of_its_document() -> None:
     impacts = np.array([[2.0, 0.0, 0.0, 1.0, 0.0]], dtype=np.float32)
     lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=0.5)
     score = np.array([2.0, 0.6, 0.0, 1.0, 0.3])  # with three tenths of the neighbours
@@ -86,8 +86,8 @@ def test_a_chunk_loses_by_what_the_best_of_its_document_holds_more() -> None:
     assert lift == pytest.approx(-0.5 * (best - score) / score.std())
 
 
-def test_documents_are_not_told_apart() -> None:
-    """One that holds none of the words is as good as one that holds them all."""
+def test_documents_are_not_ranked_against_each_other() -> None:
+    """A document without any of the words ranks like one with all of them."""
     impacts = np.array([[2.0, 0.0, 0.0, 0.0, 0.0]], dtype=np.float32)
     lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0)
     assert lift[0] == 0
@@ -95,6 +95,6 @@ def test_documents_are_not_told_apart() -> None:
     assert (lift[1:3] < 0).all()
 
 
-def test_words_that_stand_everywhere_say_nothing() -> None:
+def test_words_in_every_chunk_have_no_effect() -> None:
     impacts = np.zeros((1, 5), dtype=np.float32)
     assert not answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0).any()

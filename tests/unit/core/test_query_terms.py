@@ -1,4 +1,4 @@
-"""What is known of terms, told of the words they stand for."""
+"""Term counts, grouped by word."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ NONE = Moments(0.0, 1.0)
 
 
 def make_scan() -> Scan:
-    """Return a scan of three terms, the first and the last of which stand for one word."""
+    """Return a scan of three terms, the first and last of which are forms of one word."""
     return Scan(
         chunks=5,
         documents=2,
@@ -62,6 +62,6 @@ def test_passages_of_terms_become_those_of_words() -> None:
     assert group_passage_terms(passages, (0, 1, 0)).impacts.tolist() == [[1.25, 1.0], [0.5, 2.0]]
 
 
-def test_where_each_term_is_a_word_nothing_changes() -> None:
+def test_terms_without_other_forms_are_unchanged() -> None:
     scan = make_scan()
     assert group_scan_terms(scan, ()) is scan

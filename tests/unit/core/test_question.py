@@ -1,4 +1,4 @@
-"""Reading a question once."""
+"""Analysis of a question."""
 
 import unicodedata
 
@@ -17,16 +17,16 @@ def test_a_question_without_words_has_no_terms() -> None:
     assert read_question("?!").terms == ()
 
 
-def test_words_that_a_title_holds_are_left_out() -> None:
+def test_words_that_a_title_contains_are_omitted() -> None:
     question = read_question("What was the revenue of Acme in 2020?")
     assert question.without(frozenset({"acm"})) == "What was the revenue of in 2020"
 
 
-def test_a_title_that_holds_nothing_of_the_question_changes_nothing() -> None:
+def test_a_title_without_a_word_of_the_question_changes_nothing() -> None:
     assert read_question("What was the revenue?").without(frozenset({"acm"})) is None
 
 
-def test_a_title_that_holds_the_whole_question_leaves_it_whole() -> None:
+def test_a_title_with_all_words_of_the_question_leaves_it_whole() -> None:
     assert read_question("Acme revenue").without(frozenset({"acm", "revenu"})) is None
 
 
@@ -46,11 +46,11 @@ def test_questions_that_compare_documents_are_known(question: str) -> None:
 @pytest.mark.parametrize(
     "question", ["What drove the change in gross margin?", "Who may terminate the agreement?"]
 )
-def test_other_questions_compare_nothing(question: str) -> None:
+def test_other_questions_are_no_comparisons(question: str) -> None:
     assert not read_question(question).compares
 
 
-def test_the_most_telling_terms_are_rare_or_repeated() -> None:
+def test_the_most_informative_terms_are_rare_or_repeated() -> None:
     question = read_question("common rare common unknown often often often often")
     assert question.terms == ("common", "rare", "unknown", "often")
     chosen = informative_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
@@ -90,7 +90,7 @@ def test_a_question_is_read_in_its_own_language() -> None:
     assert question.asks_number
 
 
-def test_words_that_are_left_out_count_where_they_are_repeated() -> None:
+def test_words_that_are_omitted_count_where_they_are_repeated() -> None:
     assert read_question("owned by its own").uses["own"] == 2
 
 

@@ -1,4 +1,4 @@
-"""Which documents a question is about, and what of them is read."""
+"""Choice of documents, and of their chunks to read."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from spanwise.core.ranking.routing import fuse_z_scores, route, select_ranges, z
 from spanwise.core.ranking.scan import Moments, PassageRange
 
 
-def test_z_is_zero_where_nothing_deviates() -> None:
+def test_z_scores_are_zero_without_deviation() -> None:
     assert z_scores(np.array([3.0, 4.0]), Moments(3.0, 0.0)).tolist() == [0.0, 0.0]
 
 
@@ -36,7 +36,7 @@ def test_documents_are_read_whole_while_there_is_room() -> None:
     assert chosen == [(0, PassageRange(10, 0, 30)), (1, PassageRange(11, 0, 30))]
 
 
-def test_of_a_document_too_long_what_stands_around_its_hits_is_read() -> None:
+def test_of_a_long_document_only_the_chunks_around_hits_are_read() -> None:
     scan = scan_of([1000], hits=[(0, 5, 1.0), (0, 500, 3.0), (0, 505, 2.0)])
     chosen = select_ranges(scan, route(scan), max_chunks=60)
     assert chosen == [(0, PassageRange(10, 0, 18)), (0, PassageRange(10, 488, 518))]

@@ -1,4 +1,4 @@
-"""The beginning of a text, as long as a number of tokens allows."""
+"""Truncation of a text to a number of tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_longer_one_ends_at_white_space() -> None:
     assert truncate("one\ntwo three", max_tokens=4, count_tokens=letters) == "one"
 
 
-def test_what_has_no_white_space_ends_anywhere() -> None:
+def test_text_without_white_space_is_cut_anywhere() -> None:
     assert truncate("abcdefghij", max_tokens=4, count_tokens=letters) == "abcd"
 
 

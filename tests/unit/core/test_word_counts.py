@@ -23,7 +23,7 @@ def same(first: str, second: str) -> bool:
     return bool((np.flatnonzero(counts[0]) == np.flatnonzero(counts[1])).all())
 
 
-def test_short_words_tell_nothing() -> None:
+def test_short_words_are_ignored() -> None:
     """Words of fewer than four bytes are not counted."""
     assert counts_of("the cat sat. ", "grain ") == [[], [float(np.float32(np.log(2)))]]
 

@@ -1,4 +1,4 @@
-"""The judgement of a search: the query with the most evidence counts."""
+"""Assessment of a search: the query with the most evidence counts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
     assert model.keywords_alone.weights[-1] == 0
 
 
-def test_nothing_to_search_is_nothing_found() -> None:
+def test_an_empty_knowledge_base_has_no_evidence() -> None:
     judged = assess_evidence(None, model=shipped_model(), embedder=None)
     assert (judged.evidence, judged.is_weak, judged.is_missing) == (0.0, True, True)
 
@@ -55,7 +55,7 @@ def test_a_question_of_another_topic_is_not_found_with_a_guess_apart(base: Knowl
 @pytest.mark.parametrize(
     "question", ["What causes tides?", "When is the range smallest?", "What is this text about?"]
 )
-def test_what_stands_there_is_found(base: KnowledgeBase, question: str) -> None:
+def test_matching_text_is_evidence(base: KnowledgeBase, question: str) -> None:
     result = base.search(question)
     assert not result.not_found
     assert not result.weak_evidence
@@ -81,7 +81,7 @@ def test_a_question_about_a_single_sentence_is_found() -> None:
         assert base.search(FOREIGN).not_found
 
 
-def test_who_does_not_want_it_gets_segments_and_is_told(base: KnowledgeBase) -> None:
+def test_without_abstention_weak_segments_are_marked(base: KnowledgeBase) -> None:
     refused, told = base.search(FOREIGN), base.search(FOREIGN, abstain=False)
     assert not told.not_found
     assert told.best_guess is None

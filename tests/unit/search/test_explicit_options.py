@@ -1,4 +1,4 @@
-"""Tuned segment options replace the balanced preset, and no options of the caller."""
+"""Tuned segment options replace the balanced preset, but never options of the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tuned weight of keywords reaches every ranking of a search."""
+"""The tuned keyword share is used in every ranking of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths in tokens, stored and counted."""
+"""Token counts, stored and computed."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_another_reader_counts_for_itself() -> None:
     assert token_counter.header(SECTION, lambda: ["12345", "1"]) == 3
 
 
-def test_an_unknown_reader_is_refused_by_name() -> None:
+def test_an_unknown_reader_is_rejected_by_name() -> None:
     with pytest.raises(OptionError, match="tokenizer is 'abacus'"):
         make_token_counter("abacus", "o200k_base")
 
@@ -41,7 +41,7 @@ def test_an_unknown_reader_is_refused_by_name() -> None:
         ["One sentence. ", "Another one.\n\n", "A third."],
     ],
 )
-def test_a_whole_takes_at_most_what_its_parts_and_seams_take(name: str, texts: list[str]) -> None:
+def test_joined_text_has_at_most_the_tokens_of_parts_and_seams(name: str, texts: list[str]) -> None:
     tokenizer = make_tokenizer(name)
     whole = tokenizer.count(["".join(texts)])[0]
     assert whole <= sum(tokenizer.count(texts)) + make_token_counter(name, "chars:4").seams(texts)
