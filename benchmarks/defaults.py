@@ -32,7 +32,7 @@ from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
 from spanwise.search.pipeline import Searcher
-from spanwise.search.rendering import SegmentRenderer
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
 from spanwise.search.scoring import Scope, search_queries
 from spanwise.search.token_counter import make_token_counter
 from spanwise.stores.port import Snapshot
@@ -110,7 +110,7 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
     )
     if evidence is None:
         return [[] for _ in product(SETTINGS, BUDGETS)]
-    renderer = SegmentRenderer(snapshot, token_counter, headers=False)
+    renderer = SegmentRenderer(DocumentCache(snapshot), token_counter, headers=False)
     extractor = Extractor(
         evidence=evidence,
         model=searcher.model,

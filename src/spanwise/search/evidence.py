@@ -1,4 +1,7 @@
-"""Evidence of a question: the scored chunks of all its queries, merged, without near-duplicates."""
+"""Evidence of a question: the scored chunks of all its queries, merged, without near-duplicates.
+
+Each query reads its own ranges of chunks. The merged rows are the union of these ranges.
+"""
 
 from __future__ import annotations
 

@@ -159,7 +159,6 @@ class _Explainer:
     queries: tuple[_QueryView, ...]
     choice: Literal["exact", "greedy", "whole"]
     _chunks: dict[int, tuple[Chunk, ...]] = field(default_factory=dict)
-    _paths: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: SearchResult, extractor: Extractor) -> _Explainer:
@@ -207,11 +206,11 @@ class _Explainer:
     def _candidate(self, row: int, decision: Decision) -> CandidateExplanation:
         evidence = self.extractor.evidence
         at, position = evidence.place(row)
+        documents = self.extractor.renderer.documents
         shown = int(evidence.copy_of[row])
         if at not in self._chunks:
             span = evidence.ranges[at]
-            snapshot = self.extractor.renderer.snapshot
-            self._chunks[at] = snapshot.chunks(span.handle, span.start, span.end)
+            self._chunks[at] = documents.snapshot.chunks(span.handle, span.start, span.end)
         chunk = self._chunks[at][position]
         words = dict.fromkeys(word for view in self.queries for word in view.words_in(row))
         scores = [view.scores_of(row) for view in self.queries]
@@ -220,7 +219,7 @@ class _Explainer:
             chunk=chunk.index,
             start=chunk.start,
             end=chunk.end,
-            section_path=self._path(evidence.ranges[at].handle, chunk.section),
+            section_path=documents.section(evidence.ranges[at].handle, chunk.section).path,
             text=chunk.text,
             terms=tuple(words),
             scores=tuple(
@@ -258,15 +257,7 @@ class _Explainer:
         """Return document id and chunk of a row."""
         at, position = self.extractor.evidence.place(row)
         span = self.extractor.evidence.ranges[at]
-        return self.extractor.renderer.record(span.handle).id, span.start + position
-
-    def _path(self, handle: int, section: int) -> tuple[str, ...]:
-        key = (handle, section)
-        if key not in self._paths:
-            snapshot = self.extractor.renderer.snapshot
-            (read,) = snapshot.sections(handle, section, section + 1)
-            self._paths[key] = read.path
-        return self._paths[key]
+        return self.extractor.renderer.documents.record(span.handle).id, span.start + position
 
     def _documents(self, rows: Integers) -> tuple[DocumentExplanation, ...]:
         """Return the documents with a candidate, by best segment, then by best relevance."""
@@ -292,7 +283,7 @@ class _Explainer:
             best[span.handle] = (min(rank, previous[0]), min(-max(run.relevances), previous[1]))
         order = sorted(runs, key=lambda handle: (best[handle], handle))
         positions = {handle: position for position, handle in enumerate(sorted(runs))}
-        record = self.extractor.renderer.record
+        record = self.extractor.renderer.documents.record
         return tuple(
             DocumentExplanation(
                 document_id=record(handle).id,
@@ -310,7 +301,7 @@ def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
     evidence = extractor.evidence
     inside = np.full(len(evidence.shares), -1, dtype=np.int64)
     for span, first in zip(evidence.ranges, evidence.starts.tolist(), strict=True):
-        document_id = extractor.renderer.record(span.handle).id
+        document_id = extractor.renderer.documents.record(span.handle).id
         for segment in result.segments:
             is_here = segment.document_id == document_id and (
                 span.start <= segment.first_chunk < span.end

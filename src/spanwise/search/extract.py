@@ -71,7 +71,7 @@ class Extractor:
         limit = self.options.budget_tokens if longest is None else longest
         if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
             return []
-        if self.renderer.record(span.handle).chunks != span.end:
+        if self.renderer.documents.record(span.handle).chunks != span.end:
             return []
         value = float(values.sum())
         run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)

@@ -32,7 +32,7 @@ from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor
 from spanwise.search.greedy import extract_greedy
-from spanwise.search.rendering import SegmentRenderer
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_queries
 from spanwise.search.token_counter import make_token_counter
@@ -332,7 +332,9 @@ class Searcher:
                 evidence=evidence,
                 model=self.model,
                 options=options,
-                renderer=SegmentRenderer(snapshot, token_counter, options.headers, trimmer),
+                renderer=SegmentRenderer(
+                    DocumentCache(snapshot), token_counter, options.headers, trimmer
+                ),
                 is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
             )
             if options.published is not None:

@@ -48,20 +48,58 @@ class SegmentRange:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentRenderer:
-    """Renders runs as segments; each record, section and list of pages is read once."""
+class DocumentCache:
+    """Records, sections and pages of a snapshot; each is read once."""
 
     snapshot: Snapshot
     """Snapshot to read from."""
+    _records: dict[int, DocumentRecord] = field(default_factory=dict)
+    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
+    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return the record of a document."""
+        if handle not in self._records:
+            self._records[handle] = self.snapshot.record(handle)
+        return self._records[handle]
+
+    def section(self, handle: int, index: int) -> Section:
+        """Return one section of a document."""
+        if (handle, index) not in self._sections:
+            (section,) = self.snapshot.sections(handle, index, index + 1)
+            self._sections[handle, index] = section
+        return self._sections[handle, index]
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return the pages of a document."""
+        if handle not in self._pages:
+            self._pages[handle] = self.snapshot.pages(handle)
+        return self._pages[handle]
+
+    def header(self, handle: int, section: Section) -> str:
+        """Return the header of the chunks of a section."""
+        record = self.record(handle)
+        return chunk_header(
+            record.title,
+            summary=record.summary,
+            section_path=section.path,
+            section_summary=section.summary,
+            options=HeaderOptions(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRenderer:
+    """Renders runs of chunks as segments."""
+
+    documents: DocumentCache
+    """Records, sections and pages of the snapshot."""
     token_counter: TokenCounter
     """Token counts for the reader."""
     headers: bool
     """Whether segments have headers."""
     trimmer: Trimmer | None = None
     """Trims segments to sentences; None for whole chunks."""
-    _records: dict[int, DocumentRecord] = field(default_factory=dict)
-    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
-    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
 
     def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
         """Return the segments of some runs in reading order.
@@ -100,17 +138,17 @@ class SegmentRenderer:
         )
 
     def _segment(self, run: SegmentRange, *, rank: int, trimmer: Trimmer | None) -> Segment:
-        chunks = self.snapshot.chunks(run.handle, run.start, run.end)
-        section = self._section(run.handle, chunks[run.best - run.start].section)
+        chunks = self.documents.snapshot.chunks(run.handle, run.start, run.end)
+        section = self.documents.section(run.handle, chunks[run.best - run.start].section)
         start, text, tokens = self._text(run, chunks, trimmer)
         citation = cite(
-            self.record(run.handle),
+            self.documents.record(run.handle),
             (start, start + len(text)),
-            pages=self._page_list(run.handle),
+            pages=self.documents.pages(run.handle),
             section_path=section.path,
             text=text,
         )
-        header = self._header(run.handle, section) if self.headers else ""
+        header = self.documents.header(run.handle, section) if self.headers else ""
         extra = self.token_counter.separator_tokens
         if self.headers:
             extra = self.token_counter.header(section, lambda: segment_frame(citation, header))
@@ -130,7 +168,7 @@ class SegmentRenderer:
             citation=citation,
             relevances=run.relevances,
             queries=run.queries,
-            also_in=tuple(sorted(self.record(copy).id for copy in run.copies)),
+            also_in=tuple(sorted(self.documents.record(copy).id for copy in run.copies)),
         )
 
     def _text(
@@ -141,39 +179,12 @@ class SegmentRenderer:
         text = "".join(texts)
         if trimmer is not None:
             start, end = trimmer.sentence_range(
-                run, text, language=self.record(run.handle).language
+                run, text, language=self.documents.record(run.handle).language
             )
             if end - start < len(text):
                 text = text[start:end]
                 return chunks[0].start + start, text, min(run.tokens, self.token_counter.text(text))
         return chunks[0].start, text, run.tokens + self.token_counter.seams(texts)
-
-    def _header(self, handle: int, section: Section) -> str:
-        record = self.record(handle)
-        return chunk_header(
-            record.title,
-            summary=record.summary,
-            section_path=section.path,
-            section_summary=section.summary,
-            options=HeaderOptions(),
-        )
-
-    def record(self, handle: int) -> DocumentRecord:
-        """Return the record of a document."""
-        if handle not in self._records:
-            self._records[handle] = self.snapshot.record(handle)
-        return self._records[handle]
-
-    def _section(self, handle: int, section: int) -> Section:
-        if (handle, section) not in self._sections:
-            (read,) = self.snapshot.sections(handle, section, section + 1)
-            self._sections[handle, section] = read
-        return self._sections[handle, section]
-
-    def _page_list(self, handle: int) -> tuple[Page, ...]:
-        if handle not in self._pages:
-            self._pages[handle] = self.snapshot.pages(handle)
-        return self._pages[handle]
 
 
 def _fence(segments: Sequence[Segment]) -> str:

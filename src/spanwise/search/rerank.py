@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.headers import chunk_header, headed_text
+from spanwise.core.documents.headers import headed_text
 from spanwise.core.documents.table_heads import searched_text
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.threads import map_bounded
-from spanwise.options import HeaderOptions
+from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
 from spanwise.types import Usage
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spanwise.options import RerankOptions
     from spanwise.search.scoring import QueryHits
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, DocumentRecord, Section
+    from spanwise.types import Chunk
 
 _MOST = 5.0  # standard deviations; larger ones are clipped
 _SAME = 1e-9  # relative deviation of scores that are equal except for rounding
@@ -144,7 +144,7 @@ def rerank(
     name, options = reranking.caller.reranker.name, reranking.options
     trained = model.rerankers.get(name) if options.weight is None else options.weight
     weight = DEFAULT_WEIGHT if trained is None else trained
-    reader = _InputReader(snapshot)
+    reader = _InputReader(DocumentCache(snapshot))
     inputs = [reader.read(query, options.chunks) for query in hits]
     replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     counts = not all(isinstance(reply, ModelError) for reply in replies)
@@ -200,11 +200,9 @@ class _RerankInput:
 
 @dataclass(frozen=True, slots=True)
 class _InputReader:
-    """Reads chunks under their headers; each record and section is read once."""
+    """Reads chunks under their headers."""
 
-    snapshot: Snapshot
-    _records: dict[int, DocumentRecord] = field(default_factory=dict)
-    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
+    documents: DocumentCache
 
     def read(self, query: QueryHits, count: int) -> _RerankInput:
         """Return the best candidates of a query as text."""
@@ -227,29 +225,11 @@ class _InputReader:
         for _, run in runs:
             inside = [place for _, place in run]
             handle, first = inside[0]
-            for chunk in self.snapshot.chunks(handle, first, inside[-1][1] + 1):
+            for chunk in self.documents.snapshot.chunks(handle, first, inside[-1][1] + 1):
                 texts[handle, chunk.index] = self._text(handle, chunk)
         return texts
 
     def _text(self, handle: int, chunk: Chunk) -> str:
-        record, section = self._record(handle), self._section(handle, chunk.section)
-        header = chunk_header(
-            record.title,
-            summary=record.summary,
-            section_path=section.path,
-            section_summary=section.summary,
-            options=HeaderOptions(),
-        )
+        header = self.documents.header(handle, self.documents.section(handle, chunk.section))
         text = searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
         return headed_text(text, header=header)
-
-    def _record(self, handle: int) -> DocumentRecord:
-        if handle not in self._records:
-            self._records[handle] = self.snapshot.record(handle)
-        return self._records[handle]
-
-    def _section(self, handle: int, section: int) -> Section:
-        if (handle, section) not in self._sections:
-            (read,) = self.snapshot.sections(handle, section, section + 1)
-            self._sections[handle, section] = read
-        return self._sections[handle, section]
