@@ -29,11 +29,11 @@ from benchmarks.quality import BUDGETS, chunk_ranges, model_without
 from spanwise.core.ranking.question import read_question
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.search.evidence import gather
+from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
 from spanwise.search.pipeline import Searcher
-from spanwise.search.rendering import Presenter
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.scoring import Scope, search_queries
 from spanwise.search.token_counter import make_token_counter
 from spanwise.stores.port import Snapshot
 
@@ -97,23 +97,25 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
 
     The question is weighed once; settings and budgets are the fast part.
     """
-    meter = make_token_counter(_METER, searcher.tokenizer)
-    searched = search_all(
+    token_counter = make_token_counter(_METER, searcher.tokenizer)
+    searched = search_queries(
         [read_question(query.text, languages=snapshot.languages())],
         snapshot=snapshot,
         embedder=searcher.embedder,
         model=searcher.model,
         scope=Scope(documents=query.scope),
     )
-    evidence = gather(searched, snapshot=snapshot, model=searcher.model, meter=meter)
+    evidence = merge_evidence(
+        searched, snapshot=snapshot, model=searcher.model, token_counter=token_counter
+    )
     if evidence is None:
         return [[] for _ in product(SETTINGS, BUDGETS)]
-    presenter = Presenter(snapshot, meter, headers=False)
+    renderer = SegmentRenderer(DocumentCache(snapshot), token_counter, headers=False)
     extractor = Extractor(
         evidence=evidence,
         model=searcher.model,
         options=SearchOptions(headers=False, tokenizer=_METER),
-        presenter=presenter,
+        renderer=renderer,
         is_one_document=len(set(query.scope or ())) == 1,
     )
     found = []

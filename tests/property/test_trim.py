@@ -1,4 +1,4 @@
-"""Laws of segments that are cut to sentences, on documents of every shape."""
+"""Laws of trimmed segments, on documents of every shape."""
 
 from __future__ import annotations
 

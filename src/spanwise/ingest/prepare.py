@@ -17,7 +17,7 @@ from spanwise.core.documents.sections import split_sections
 from spanwise.core.documents.summary import summarise
 from spanwise.core.documents.table_heads import searched_text, table_heads
 from spanwise.core.documents.titles import document_title, title_words
-from spanwise.core.extraction.render import frame
+from spanwise.core.extraction.render import segment_frame
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.core.text.languages import document_language
 from spanwise.errors import ParseError
@@ -222,7 +222,7 @@ class Preparer:
         length, pages = len(document.text), len(document.pages)
         labels = self._widest_labels(document.pages)
         frames = [
-            frame(
+            segment_frame(
                 Citation(
                     document_id=document.id,
                     title=outline.title,

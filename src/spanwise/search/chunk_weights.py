@@ -1,7 +1,4 @@
-"""The relevance model that comes with the package.
-
-Weigh chunks that a caller holds: for people with a store of their own.
-"""
+"""Scoring of chunks that a caller holds, without a store; and the shipped relevance model."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
 from spanwise.packs.landmarks import document_signals, range_signals
 from spanwise.search.question_limits import read_questions
-from spanwise.search.scoring import Scope, search_terms, weigh
+from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 from spanwise.search.shipped_packs import default_record, shipped_packs
 from spanwise.types import Chunk
 
@@ -38,31 +35,31 @@ if TYPE_CHECKING:
 
 @cache
 def shipped_model() -> RelevanceModel:
-    """Return the model, which was trained with the default embedder."""
+    """Return the relevance model that comes with the package, trained with the default embedder."""
     text = resources.files("spanwise.core.ranking").joinpath("relevance.json").read_text("utf-8")
     return RelevanceModel.from_json(text, features=tuple(FEATURES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChunkWeights:
-    """What some chunks are expected to hold of the evidence for a question."""
+    """Expected shares of the evidence for a question in given chunks."""
 
     shares: tuple[NDArray[np.float64], ...]
-    """Part of the evidence in each chunk of each document; all shares together sum to 1."""
+    """Share of the evidence in each chunk of each document; all shares sum to 1."""
     relevances: tuple[NDArray[np.float64], ...]
-    """Chance that each chunk holds evidence, in [0, 1]."""
+    """Probability that each chunk contains evidence, in [0, 1]."""
     candidates: tuple[tuple[int, int], ...]
-    """Document and chunk of those that were weighed, ascending, (c,); the others have share 0."""
+    """Document and chunk of the scored chunks, ascending, (c,); the others have share 0."""
     features: NDArray[np.float64]
-    """Features of the candidates, in the order of `core.features.FEATURES`, (c, features)."""
+    """Features of the candidates, (c, features), as in `core.ranking.features.FEATURES`."""
     model: RelevanceModel = field(repr=False)
-    """What made shares of them."""
+    """Relevance model that computed the shares."""
 
     def share_at(self, relevance: float) -> float:
-        """Return the smallest share with this relevance: what a penalty in relevance costs.
+        """Return the smallest share with this relevance, for the penalty of `chunk_values`.
 
         Raises:
-            OptionError: If no share stands for so high a relevance.
+            OptionError: If the relevance is above the maximum of the model.
         """
         return self.model.share_at(relevance)
 
@@ -76,57 +73,57 @@ def weigh_chunks(
     sections: NumbersByDocument | None = None,
     model: RelevanceModel | None = None,
 ) -> ChunkWeights:
-    """Return what chunks are expected to hold of the evidence for a question.
+    """Return the expected shares of the evidence for a question in given chunks.
 
-    The chunks are searched and weighed as those of a knowledge base are, all of them for every
-    call: take this for what a store of your own has found, or for some thousand chunks. The
-    language of each document is told from its chunks.
+    The chunks are searched and scored like those of a knowledge base, all of them in every call.
+    Use it for the results of your own store, or for some thousand chunks. The language of each
+    document is detected from its chunks.
 
     Args:
-        question: What is asked, in any words.
-        chunks: Texts of the chunks of each document, in order, so that neighbours count; or of one
-            document in a flat list. Chunks of some 400 characters are what the model was made for.
-        titles: Title of each document, with the words of file name and path where they say
-            something; none when empty.
-        similarities: Cosine of each chunk to the question under an embedder of your own, in the
-            form of `chunks`; None for words alone.
-        sections: Index of the section of each chunk, in the form of `chunks`; None where each
-            document is one section.
-        model: In place of the one that is shipped.
+        question: Text of the question.
+        chunks: Texts of the chunks of each document, in order, because neighbours count; or of one
+            document in a flat list. The model was trained on chunks of about 400 characters.
+        titles: Title of each document, with the words of file name and path if they are meaningful;
+            empty for no titles.
+        similarities: Cosine of each chunk to the question under your own embedder, in the form of
+            `chunks`; None for a keyword search.
+        sections: Index of the section of each chunk, in the form of `chunks`; None if each document
+            is one section.
+        model: Relevance model to use in place of the shipped one.
 
     Returns:
-        Shares and relevances of all chunks. At most 4,000 chunks of the 256 documents that match
-        best are weighed; the others, and all where no chunk holds a word of the question and there
-        are no similarities, have share 0.
+        Shares and relevances of all chunks. At most 4,000 chunks of the 256 best matching documents
+        are scored. The others have share 0, as do all chunks if none contains a word of the
+        question and there are no similarities.
 
     Raises:
         QueryError: If the question has no word, or is too long.
-        OptionError: If titles, similarities or sections do not match the chunks, or are no
-            cosines and whole numbers.
+        OptionError: If titles, similarities or sections do not match the chunks, or have invalid
+            values.
     """
     documents = _documents(chunks)
     _check_titles(titles, len(documents))
     languages = [detect_language("\n".join(texts)) for texts in documents]
     model = model or shipped_model()
-    searchable = _GivenChunks(
+    searchable = _CallerChunks(
         documents,
         _collection(documents, titles, languages, _sections(sections, documents)),
         _cosine(similarities, documents),
         languages,
     )
-    (asked,) = read_questions([question], searchable)
-    weighed = weigh(
-        replace(asked, terms=search_terms(asked, searchable)),
+    (query,) = read_questions([question], searchable)
+    scored = score_chunks(
+        replace(query, terms=select_search_terms(query, searchable)),
         snapshot=searchable,
-        embedder=None if searchable.cosine is None else _GivenSimilarities(),
+        embedder=None if searchable.cosine is None else _ConstantEmbedder(),
         model=model,
         scope=Scope(),
     )
-    return _weights(weighed, documents, model)
+    return _weights(scored, documents, model)
 
 
-class _GivenChunks:
-    """Chunks of a caller; implements `ports.Searchable` with the similarities that were given."""
+class _CallerChunks:
+    """Chunks of a caller; implements `stores.port.Searchable` with given similarities."""
 
     def __init__(
         self,
@@ -138,7 +135,7 @@ class _GivenChunks:
         self._texts = texts
         self._collection = collection
         self.cosine = cosine
-        """Of all chunks, one document after the other; None for words alone."""
+        """Cosine of all chunks, one document after the other; None for a keyword search."""
         self._languages = tuple(sorted(set(languages)))
         self._starts = np.cumsum([0, *map(len, collection.documents)])
 
@@ -147,7 +144,7 @@ class _GivenChunks:
         return self._languages
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return how many chunks hold each term, (T,), and how many there are."""
+        """Return the number of chunks that contain each term, (T,), and the number of chunks."""
         return self._collection.term_counts(terms)
 
     def scan(
@@ -159,7 +156,11 @@ class _GivenChunks:
     ) -> Scan:
         """Search all chunks."""
         return self._collection.scan(
-            query.terms, words=query.words, cosine=self.cosine, hits=query.hits
+            query.terms,
+            words=query.words,
+            cosine=self.cosine,
+            hits=query.hits,
+            keyword_share=query.keyword_share,
         )
 
     def passages(
@@ -169,7 +170,7 @@ class _GivenChunks:
         terms: Sequence[str],
         vectors: NDArray[np.float32],
     ) -> Passages:
-        """Return the raw material of some ranges; what was given is the cosine to any vector."""
+        """Return the features of some ranges; the given similarities are used for every vector."""
         places = [np.arange(span.start, span.end) + self._starts[span.handle] for span in ranges]
         similarities = np.zeros((len(vectors), sum(map(len, places))), dtype=np.float32)
         if self.cosine is not None:
@@ -190,38 +191,38 @@ class _GivenChunks:
     ) -> NDArray[np.float32]:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
         packs = [named.pack for named in shipped_packs()]
-        wanted = {span.handle for span in ranges}
-        signals = {handle: document_signals(packs, self._texts[handle]) for handle in wanted}
+        handles = {span.handle for span in ranges}
+        signals = {handle: document_signals(packs, self._texts[handle]) for handle in handles}
         return range_signals(ranges, landmarks, signals)
 
 
-class _GivenSimilarities:
-    """Stands where an embedder does: similarities are known, and no vector is looked at."""
+class _ConstantEmbedder:
+    """Placeholder embedder: the similarities are given, and its vectors are ignored."""
 
     name = "given"
     version = ""
     dimension = 1
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a vector a text."""
+        """Return one constant vector per text."""
         return np.ones((len(texts), 1), dtype=np.float32)
 
 
 def _weights(
-    weighed: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
+    scored: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
 ) -> ChunkWeights:
-    """Return what was weighed by document; handles are positions."""
+    """Return the scores by document; handles are document indexes."""
     starts = np.cumsum([0, *map(len, documents)])
     shares = np.zeros(int(starts[-1]))
     candidates: list[tuple[int, int]] = []
     features = np.zeros((0, len(model.features)))
-    if weighed is not None:
-        rows = weighed.rows
-        handles = np.repeat([span.handle for span in weighed.ranges], rows.lengths)
-        shares[starts[handles] + rows.chunks] = weighed.shares
-        best = weighed.candidates
+    if scored is not None:
+        rows = scored.rows
+        handles = np.repeat([span.handle for span in scored.ranges], rows.lengths)
+        shares[starts[handles] + rows.chunks] = scored.shares
+        best = scored.candidates
         candidates += zip(handles[best].tolist(), rows.chunks[best].tolist(), strict=True)
-        features = weighed.features
+        features = scored.features
     return ChunkWeights(
         shares=_by_document(shares, starts),
         relevances=_by_document(model.relevance(shares), starts),
@@ -260,7 +261,7 @@ def _check_titles(titles: Sequence[str], documents: int) -> None:
 
 
 def _document_chunks(texts: Sequence[str], sections: Sequence[int]) -> list[Chunk]:
-    """Return the chunks of a document; their tokens are not looked at."""
+    """Return the chunks of a document; their token counts are not used."""
     ends = accumulate(map(len, texts))
     return [
         Chunk(index=index, start=end - len(text), end=end, section=section, tokens=1, text=text)
@@ -274,7 +275,7 @@ def _collection(
     languages: Sequence[str],
     sections: Sequence[Sequence[int]],
 ) -> Collection:
-    """Return the documents, counted; a usual chunk is as long as they are on average."""
+    """Return the collection of the documents; its reference length is their mean chunk length."""
     counted = tuple(
         count_document(
             _document_chunks(texts, within), title_words=title, handle=handle, language=language
@@ -295,9 +296,9 @@ def _sections(
         return [[0] * len(texts) for texts in documents]
     rows = _matching(sections, documents, "sections")
     numbers = np.concatenate([np.zeros(0), *rows])
-    strange = numbers[~np.isfinite(numbers) | (np.floor(numbers) != numbers)]
-    if len(strange):
-        raise OptionError(f"a section is {strange[0]}; give its index, a whole number")
+    invalid = numbers[~np.isfinite(numbers) | (np.floor(numbers) != numbers)]
+    if len(invalid):
+        raise OptionError(f"a section is {invalid[0]}; give its index, a whole number")
     return [row.astype(np.int64).tolist() for row in rows]
 
 
@@ -316,10 +317,10 @@ def _cosine(
 def _matching(
     numbers: NumbersByDocument, documents: Sequence[Sequence[str]], name: str
 ) -> list[NDArray[np.float64]]:
-    """Return the numbers of each document, one for each of its chunks.
+    """Return the numbers of each document, one per chunk.
 
     Raises:
-        OptionError: If there are more or fewer, or something else than numbers.
+        OptionError: If there are more or fewer, or they are not numbers.
     """
     rows = by_document(numbers)
     for row in rows:

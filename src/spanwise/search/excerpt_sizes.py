@@ -1,7 +1,4 @@
-"""Read one document of a snapshot piece by piece, each piece once.
-
-What excerpts of one question look like once they are rendered, and what that costs.
-"""
+"""Rendering of excerpts, their token counts, and reading of documents on demand."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.answers.citations import cite
 from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.context_expansion import Part, Window, merge_parts, subtract_parts
 from spanwise.core.extraction.render import SEPARATOR, ExcerptPart, render_parts, render_segment
-from spanwise.core.extraction.text_filling import Part, Window, joined, without
 from spanwise.options import HeaderOptions
 from spanwise.types import Citation
 
@@ -26,11 +23,11 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Snapshot
     from spanwise.types import Chunk, DocumentRecord, Page, Section
 
-_FIRST_STEP = 8  # chunks read at once; each further step reads twice as many
+_FIRST_STEP = 8  # chunks read in the first step; each further step doubles it
 
 
 class DocumentReader:
-    """A document as excerpts need it: text by chunk and by place, sections, pages."""
+    """Text, sections and pages of one document, read from a snapshot on demand."""
 
     def __init__(self, snapshot: Snapshot, handle: int, count_tokens: CountTokens) -> None:
         self._snapshot = snapshot
@@ -42,12 +39,12 @@ class DocumentReader:
 
     @cached_property
     def record(self) -> DocumentRecord:
-        """Return what is known of it."""
+        """Record of the document."""
         return self._snapshot.record(self._handle)
 
     @cached_property
     def pages(self) -> tuple[Page, ...]:
-        """Return its pages."""
+        """Pages of the document."""
         return self._snapshot.pages(self._handle)
 
     def section(self, position: int) -> Section:
@@ -59,7 +56,7 @@ class DocumentReader:
         return self._sections[position]
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
-        """Return its chunks `[start, end)`, those that exist."""
+        """Return its chunks in `[start, end)` that exist."""
         low, high = max(0, start), min(end, self.record.chunks)
         missing = [index for index in range(low, high) if index not in self._chunks]
         if missing:
@@ -69,23 +66,23 @@ class DocumentReader:
         return [self._chunks[index] for index in range(low, high)]
 
     def part(self, start: int, end: int) -> Part:
-        """Return the characters of its chunks `[start, end)`."""
+        """Return the character range of its chunks `[start, end)`."""
         chunks = self.chunks(start, end)
         return chunks[0].start, chunks[-1].end
 
     def chunk_at(self, place: int) -> Chunk:
-        """Return the chunk that holds a character; it was read before."""
+        """Return the chunk that contains a character; it must have been read."""
         at = bisect_right(self._order, place, key=lambda index: self._chunks[index].start) - 1
         return self._chunks[self._order[at]]
 
     def overlapping(self, start: int, end: int) -> list[Chunk]:
-        """Return the chunks that hold some characters."""
+        """Return the chunks that overlap a character range."""
         first = self.chunk_at(start).index
         last = self.chunk_at(end - 1).index
         return self.chunks(first, last + 1)
 
     def text(self, start: int, end: int) -> str:
-        """Return some characters."""
+        """Return the text of a character range."""
         chunks = self.overlapping(start, end)
         base = chunks[0].start
         return "".join(chunk.text for chunk in chunks)[start - base : end - base]
@@ -93,15 +90,15 @@ class DocumentReader:
     def windows(
         self, parts: Sequence[Part], *, room_tokens: int, taken: Sequence[Part]
     ) -> list[Window]:
-        """Return the text around some characters, without what is taken.
+        """Return the text around some ranges, without the ranges already taken.
 
         Args:
-            parts: The characters, in order; they were read before.
-            room_tokens: Tokens wanted on either side of each part, where there are so many.
-            taken: Characters that are shown elsewhere.
+            parts: Character ranges, in order; they must have been read.
+            room_tokens: Tokens of text to read on either side of each range.
+            taken: Ranges that other excerpts show.
         """
         runs = [self.overlapping(*part) for part in parts]
-        spans = joined(
+        spans = merge_parts(
             [
                 (
                     self._back(chunks[0].index, room_tokens),
@@ -110,18 +107,18 @@ class DocumentReader:
                 for chunks in runs
             ]
         )
-        found: list[Window] = []
+        windows: list[Window] = []
         for first, last in spans:
             chunks = self.chunks(first, last)
             starts = [b.start for a, b in pairwise(chunks) if a.section != b.section]
-            for start, end in without([(chunks[0].start, chunks[-1].end)], taken):
+            for start, end in subtract_parts([(chunks[0].start, chunks[-1].end)], taken):
                 inside = tuple(place for place in starts if start < place < end)
                 text = self.text(start, end)
-                found.append(Window(start=start, text=text, section_starts=inside))
-        return found
+                windows.append(Window(start=start, text=text, section_starts=inside))
+        return windows
 
     def _back(self, start: int, room_tokens: int) -> int:
-        """Return the chunk from which on there are so many tokens before a chunk."""
+        """Return the first chunk so that enough tokens precede a chunk."""
         step = _FIRST_STEP
         while start > 0 and room_tokens > 0:
             first = max(0, start - step)
@@ -130,7 +127,7 @@ class DocumentReader:
         return start
 
     def _forth(self, end: int, room_tokens: int) -> int:
-        """Return the chunk up to which there are so many tokens after a chunk."""
+        """Return the end chunk so that enough tokens follow a chunk."""
         step = _FIRST_STEP
         while end < self.record.chunks and room_tokens > 0:
             last = min(self.record.chunks, end + step)
@@ -142,14 +139,14 @@ class DocumentReader:
         return sum(self._count_tokens([chunk.text for chunk in self.chunks(start, end)]))
 
 
-_WHOLE_RATIO = 2  # a document of more stored tokens than this times the room is not tried whole
+_WHOLE_RATIO = 2  # a document with more stored tokens, relative to the budget, is not tried whole
 
 
-class Readers(dict[int, DocumentReader]):
-    """A reader for each document that is asked for, by handle."""
+class DocumentReaders(dict[int, DocumentReader]):
+    """Readers of documents by handle, created on first use."""
 
     def __init__(self, snapshot: Snapshot, tokenizer: Tokenizer) -> None:
-        """Read from a snapshot."""
+        """Store the snapshot and the tokenizer."""
         super().__init__()
         self.snapshot = snapshot
         self.tokenizer = tokenizer
@@ -160,14 +157,17 @@ class Readers(dict[int, DocumentReader]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedScales:
+class ExcerptRenderer:
     """Renders excerpts inside one fence and counts their tokens."""
 
-    readers: Readers
+    readers: DocumentReaders
+    """Readers of the documents."""
     options: ExcerptOptions
+    """Options of the excerpts."""
     tag: str
+    """Tag of the fence."""
     budget_tokens: int
-    """Of an excerpt."""
+    """Maximum tokens of an excerpt."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
         """Return the tokens of an excerpt besides its runs, and of a run besides its text."""
@@ -179,11 +179,11 @@ class RenderedScales:
         return self.count(frame), self.count(render_parts(ends))
 
     def chunks(self, handle: int) -> int:
-        """Return how many chunks a document has."""
+        """Return the number of chunks of a document."""
         return self.readers[handle].record.chunks
 
-    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
-        """Return the tokens of an excerpt that shows these runs of chunks alone."""
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
+        """Return the tokens of an excerpt with only these runs of chunks."""
         return self.measure(handle)(self.characters(handle, runs))
 
     def fits_whole(self, handle: int) -> bool:
@@ -196,11 +196,11 @@ class RenderedScales:
         return self.measure(handle)([(0, record.chars)]) <= self.budget_tokens
 
     def characters(self, handle: int, runs: Sequence[Part]) -> list[Part]:
-        """Return the characters of some runs of chunks."""
-        return joined([self.readers[handle].part(start, end) for start, end in runs])
+        """Return the character ranges of some runs of chunks."""
+        return merge_parts([self.readers[handle].part(start, end) for start, end in runs])
 
     def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
-        """Return what counts the tokens of an excerpt of a document, its separator included."""
+        """Return a function that counts the tokens of an excerpt, separator included."""
 
         def measured(parts: Sequence[Part]) -> int:
             span = (parts[0][0], parts[-1][1])
@@ -209,36 +209,36 @@ class RenderedScales:
         return measured
 
     def text(self, handle: int, parts: Sequence[Part]) -> str:
-        """Return the parts of an excerpt as they are shown; a section is named once.
+        """Return the text of an excerpt; each section path is printed once.
 
-        Where the document begins, its own first lines say so.
+        The path is omitted at the start of the document, whose first lines contain the title.
         """
         reader = self.readers[handle]
         shown: list[ExcerptPart] = []
-        named = ""
+        printed_place = ""
         for start, end in parts:
             place = self._place(handle, reader.chunk_at(start).section)
             text = reader.text(start, end)
-            is_known = start == 0 or place == named
+            is_known = start == 0 or place == printed_place
             shown.append(ExcerptPart(start=start, text=text, place="" if is_known else place))
-            named = self._place(handle, reader.chunk_at(end - 1).section)
+            printed_place = self._place(handle, reader.chunk_at(end - 1).section)
         return render_parts(shown)
 
     def header(self, handle: int) -> str:
-        """Return what stands over an excerpt."""
+        """Return the header of an excerpt."""
         if not self.options.headers:
             return ""
         record = self.readers[handle].record
         return chunk_header(record.title, summary=record.summary, options=HeaderOptions())
 
     def rendered(self, citation: Citation, header: str, text: str, number: int) -> str:
-        """Return an excerpt as a reader is shown it."""
+        """Return an excerpt as the reader sees it."""
         if not self.options.headers:
             return text.strip()
         return render_segment(self.tag, number=number, citation=citation, header=header, text=text)
 
     def citation(self, handle: int, span: Part, path: tuple[str, ...]) -> Citation:
-        """Return the pointer to a range of a document."""
+        """Return the citation of a range of a document."""
         reader = self.readers[handle]
         return cite(
             reader.record,
@@ -253,7 +253,7 @@ class RenderedScales:
         return self.readers.tokenizer.count([text])[0]
 
     def _place(self, handle: int, section: int) -> str:
-        """Return the line over a part: the path of the section it begins in."""
+        """Return the section path at the start of a part, as one line."""
         if not self.options.headers:
             return ""
         reader = self.readers[handle]
@@ -263,7 +263,7 @@ class RenderedScales:
         return chunk_header("", section_path=path, options=HeaderOptions())
 
     def _widest(self, handle: int, span: Part, text: str) -> str:
-        """Return an excerpt with the longest number that it may have."""
+        """Return an excerpt with the widest possible number."""
         reader = self.readers[handle]
         citation = cite(reader.record, span, pages=reader.pages, section_path=(), text=None)
         return self.rendered(citation, self.header(handle), text, self.options.excerpts)

@@ -1,7 +1,7 @@
-"""From weighed chunks to excerpts: choose the evidence, fill in the text around it, present.
+"""Excerpts: choose the evidence, fill in the text around it, render.
 
-Where several excerpts of one document touch, evidence may pass from one to the one before it, as
-far as that has tokens left and no other text beside it.
+If several excerpts of one document touch, evidence may move from one to the one before it, as far
+as that one has tokens left and no other text next to it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.extraction.render import render_context
-from spanwise.core.extraction.text_filling import (
+from spanwise.core.extraction.context_expansion import (
     USED,
     Part,
     Window,
     fill_excerpt,
     first_stop,
-    without,
+    subtract_parts,
 )
+from spanwise.core.extraction.render import render_context
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
-from spanwise.search.excerpt_selection import Chooser, Pick
-from spanwise.search.excerpt_sizes import Readers, RenderedScales
+from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
+from spanwise.search.excerpt_sizes import DocumentReaders, ExcerptRenderer
 from spanwise.types import Excerpt, ExcerptSpan
 
 if TYPE_CHECKING:
@@ -39,23 +39,28 @@ if TYPE_CHECKING:
 
 
 _TAG = "excerpt"
-_KEPT = 8  # an excerpt lends all of its evidence but such a part
-_ROOM_RATIO = 2  # text read around evidence: closing gaps frees more than is left at first
+_RESERVED_PART = 8  # an excerpt keeps one eighth of its evidence when another borrows
+_ROOM_RATIO = 2  # tokens of text read around evidence, relative to the tokens left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpts:
-    """What an excerpter made."""
+class ExcerptSet:
+    """Excerpts of one question."""
 
     excerpts: tuple[Excerpt, ...] = ()
+    """Excerpts in reading order."""
     best_guess: Excerpt | None = None
+    """Excerpt around the best chunk if nothing was found."""
     context: str = ""
+    """Rendered excerpts."""
     tokens: int = 0
+    """Tokens of the context."""
     warnings: tuple[str, ...] = ()
+    """Warnings about documents without room for their evidence."""
 
 
-class Excerpter:
-    """Makes the excerpts of one question."""
+class ExcerptBuilder:
+    """Builds the excerpts of one question."""
 
     def __init__(
         self,
@@ -66,63 +71,71 @@ class Excerpter:
         snapshot: Snapshot,
         tokenizer: Tokenizer,
     ) -> None:
-        """Take what was found and where the texts stand."""
+        """Store the evidence and the sources of text."""
         self._evidence = evidence
         self._model = model
         self._options = options
-        self._scales = RenderedScales(
-            readers=Readers(snapshot, tokenizer),
+        self._renderer = ExcerptRenderer(
+            readers=DocumentReaders(snapshot, tokenizer),
             options=options,
             tag=_TAG,
             budget_tokens=options.excerpt_tokens,
         )
-        self._said: list[str] = []
+        self._fenced_texts: list[str] = []
 
-    def make(self) -> Excerpts:
+    def build(self) -> ExcerptSet:
         """Return the excerpts, or none and the text around the best chunk as a guess.
 
         Raises:
-            OptionError: If no excerpt has room for a relevant chunk under its header.
+            OptionError: If no relevant chunk with its header fits into an excerpt.
         """
         while True:
-            chooser = self._chooser()
-            picks = chooser.choose()
+            selector = self._selector()
+            picks = selector.select()
             if not picks:
-                return self._nothing(chooser)
-            excerpts = self._filled(picks)
+                return self._nothing(selector)
+            excerpts = self._fill_all(picks)
             if self._fence_holds(excerpts):
                 context = self._context(excerpts)
-                tokens = self._scales.count(context)
+                tokens = self._renderer.count(context)
                 if tokens <= self._options.excerpt_tokens * len(excerpts):
                     break
-                # A vocabulary may read on over the blank line between two excerpts.
-                self._scales = replace(self._scales, budget_tokens=self._scales.budget_tokens - 1)
-        return Excerpts(
+                # A tokenizer may merge over the blank line between two excerpts.
+                self._renderer = replace(
+                    self._renderer, budget_tokens=self._renderer.budget_tokens - 1
+                )
+        return ExcerptSet(
             excerpts=excerpts,
             context=context,
             tokens=tokens,
-            warnings=self._warnings(chooser.tokens_needed),
+            warnings=self._warnings(selector.tokens_needed),
         )
 
-    def guess(self) -> Excerpts:
+    def guess(self) -> ExcerptSet:
         """Return no excerpts, and the text around the best chunk as a guess."""
-        return Excerpts(best_guess=self._filled([self._chooser().guess()])[0])
+        return ExcerptSet(best_guess=self._fill_all([self._selector().guess()])[0])
 
-    def _nothing(self, chooser: Chooser) -> Excerpts:
-        """Return a guess where nothing is worth its tokens; raise where nothing found room."""
-        if chooser.tokens_needed:
+    def _nothing(self, selector: ExcerptSelector) -> ExcerptSet:
+        """Return a guess if nothing is worth its tokens; raise if nothing has room."""
+        if selector.tokens_needed:
             raise OptionError(
                 f"excerpt_tokens is {self._options.excerpt_tokens}; the best chunk of a document "
-                f"with its header needs {min(chooser.tokens_needed.values())}"
+                f"with its header needs {min(selector.tokens_needed.values())}"
             )
         return self.guess()
 
-    def _chooser(self) -> Chooser:
-        options = replace(self._options, excerpt_tokens=self._scales.budget_tokens)
-        return Chooser(self._evidence, model=self._model, options=options, scales=self._scales)
+    def _selector(self) -> ExcerptSelector:
+        options = replace(self._options, excerpt_tokens=self._renderer.budget_tokens)
+        return ExcerptSelector(
+            self._evidence, model=self._model, options=options, sizes=self._renderer
+        )
 
     def _warnings(self, needed: Mapping[int, int]) -> tuple[str, ...]:
-        """Return what is said of documents whose best finds no room, given the tokens it needs."""
+        """Return a warning about documents without room for their best chunk.
+
+        Args:
+            needed: Tokens that the best chunk of each document needs, by handle.
+        """
         if not needed:
             return ()
         return (
@@ -131,26 +144,26 @@ class Excerpter:
         )
 
     def _fence_holds(self, excerpts: Sequence[Excerpt]) -> bool:
-        """Return whether nothing in the excerpts closes the fence; take another one if it does."""
-        self._said += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
-        tag = fence_tag(self._said, name=_TAG)
-        if tag == self._scales.tag:
+        """Return whether nothing in the excerpts closes the fence; if it does, change the fence."""
+        self._fenced_texts += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
+        tag = fence_tag(self._fenced_texts, name=_TAG)
+        if tag == self._renderer.tag:
             return True
-        self._scales = replace(self._scales, tag=tag)
+        self._renderer = replace(self._renderer, tag=tag)
         return False
 
-    def _filled(self, picks: Sequence[Pick]) -> tuple[Excerpt, ...]:
-        """Return the excerpts of picks in the order in which they are read."""
+    def _fill_all(self, picks: Sequence[ExcerptEvidence]) -> tuple[Excerpt, ...]:
+        """Return the excerpts in reading order."""
         excerpts = []
         for handle in {pick.handle: None for pick in picks}:
-            mine = [pick for pick in picks if pick.handle == handle]
-            mine.sort(key=lambda pick: pick.runs)
-            evidence = [self._scales.characters(handle, pick.runs) for pick in mine]
-            filled = self._filled_document(handle, evidence)
+            document_picks = [pick for pick in picks if pick.handle == handle]
+            document_picks.sort(key=lambda pick: pick.runs)
+            evidence = [self._renderer.characters(handle, pick.runs) for pick in document_picks]
+            filled = self._fill_document(handle, evidence)
             everything = [part for parts in evidence for part in parts]
             excerpts += [
                 self._excerpt(pick, parts, everything)
-                for pick, parts in zip(mine, filled, strict=True)
+                for pick, parts in zip(document_picks, filled, strict=True)
             ]
         return tuple(
             sorted(
@@ -158,25 +171,25 @@ class Excerpter:
             )
         )
 
-    def _filled_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
-        """Return what each excerpt of a document shows: filled onwards, backwards, or both."""
-        reader = self._scales.readers[handle]
-        if len(evidence) == 1 and self._scales.fits_whole(handle):
+    def _fill_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
+        """Return the parts of each excerpt of a document: filled forwards, backwards, or both."""
+        reader = self._renderer.readers[handle]
+        if len(evidence) == 1 and self._renderer.fits_whole(handle):
             return [[(0, reader.record.chars)]]
-        onwards = self._filled_in_turn(handle, evidence, step=1)
+        onwards = self._fill_in_turn(handle, evidence, step=1)
         if len(evidence) == 1 or all(self._is_used(handle, parts) for parts in onwards):
             return onwards
-        backwards = self._filled_in_turn(handle, evidence, step=-1)
-        both_ways = self._filled_in_turn(handle, onwards, step=-1)
-        found = [part for parts in evidence for part in parts]
-        if any(without(parts, found) == parts for parts in both_ways):
-            both_ways = onwards  # one has lent all of its evidence
+        backwards = self._fill_in_turn(handle, evidence, step=-1)
+        both_ways = self._fill_in_turn(handle, onwards, step=-1)
+        all_evidence = [part for parts in evidence for part in parts]
+        if any(subtract_parts(parts, all_evidence) == parts for parts in both_ways):
+            both_ways = onwards  # an excerpt lost all of its evidence
         return max(onwards, backwards, both_ways, key=_chars)
 
-    def _filled_in_turn(
+    def _fill_in_turn(
         self, handle: int, evidence: Sequence[list[Part]], *, step: int
     ) -> list[list[Part]]:
-        """Return what each excerpt shows, filled in this order; each may borrow from the next."""
+        """Return the parts of each excerpt, filled in this order; each may borrow from the next."""
         shown = list(evidence)
         for at in range(len(shown))[::step]:
             own, following = shown[at], at + step
@@ -184,19 +197,21 @@ class Excerpter:
             shown[at] = self._fill(handle, own, others)
             if not 0 <= following < len(shown) or self._is_used(handle, shown[at]):
                 continue
-            kept = self._kept(handle, shown[following], step=step)
-            shown[at] = self._fill(handle, own, [*without(others, shown[following]), *kept])
-            shown[following] = without(shown[following], shown[at])
+            reserved = self._reserved(handle, shown[following], step=step)
+            shown[at] = self._fill(
+                handle, own, [*subtract_parts(others, shown[following]), *reserved]
+            )
+            shown[following] = subtract_parts(shown[following], shown[at])
         return shown
 
     def _is_used(self, handle: int, parts: Sequence[Part]) -> bool:
-        return self._scales.measure(handle)(parts) >= USED * self._scales.budget_tokens
+        return self._renderer.measure(handle)(parts) >= USED * self._renderer.budget_tokens
 
-    def _kept(self, handle: int, parts: Sequence[Part], *, step: int) -> list[Part]:
-        """Return the far end of some text, which an excerpt before it must leave."""
-        reader = self._scales.readers[handle]
-        kept = _chars([parts]) // _KEPT
-        left = _chars([parts]) - kept if step > 0 else kept
+    def _reserved(self, handle: int, parts: Sequence[Part], *, step: int) -> list[Part]:
+        """Return the far end of a text, which the excerpt before must leave."""
+        reader = self._renderer.readers[handle]
+        reserved = _chars([parts]) // _RESERVED_PART
+        left = _chars([parts]) - reserved if step > 0 else reserved
         for start, end in parts:
             if left < end - start:
                 break
@@ -204,33 +219,35 @@ class Excerpter:
         window = Window(start=start, text=reader.text(start, end))
         place = first_stop(window, (start, end), least=start + max(left, 1))
         near = (0, place) if step > 0 else (place, reader.record.chars)
-        return without(parts, [near]) or list(parts)
+        return subtract_parts(parts, [near]) or list(parts)
 
     def _fill(self, handle: int, evidence: Sequence[Part], taken: Sequence[Part]) -> list[Part]:
-        """Return the text that an excerpt shows."""
-        reader = self._scales.readers[handle]
-        measure = self._scales.measure(handle)
-        left = max(0, self._scales.budget_tokens - measure(evidence))
+        """Return the parts of one excerpt."""
+        reader = self._renderer.readers[handle]
+        measure = self._renderer.measure(handle)
+        left = max(0, self._renderer.budget_tokens - measure(evidence))
         return fill_excerpt(
             evidence,
             reader.windows(evidence, room_tokens=_ROOM_RATIO * left, taken=taken),
-            budget_tokens=self._scales.budget_tokens,
+            budget_tokens=self._renderer.budget_tokens,
             measure=measure,
-            count_tokens=self._scales.readers.tokenizer.count,
+            count_tokens=self._renderer.readers.tokenizer.count,
         )
 
     def _context(self, excerpts: Sequence[Excerpt]) -> str:
         return render_context(
             [
-                self._scales.rendered(excerpt.citation, excerpt.header, excerpt.text, number)
+                self._renderer.rendered(excerpt.citation, excerpt.header, excerpt.text, number)
                 for number, excerpt in enumerate(excerpts, start=1)
             ]
         )
 
-    def _excerpt(self, pick: Pick, parts: Sequence[Part], evidence: Sequence[Part]) -> Excerpt:
+    def _excerpt(
+        self, pick: ExcerptEvidence, parts: Sequence[Part], evidence: Sequence[Part]
+    ) -> Excerpt:
         """Return a filled excerpt, given all evidence of its document."""
-        handle, scales = pick.handle, self._scales
-        reader = scales.readers[handle]
+        handle, renderer = pick.handle, self._renderer
+        reader = renderer.readers[handle]
         spans = tuple(
             self._span(handle, span, evidence) for part in parts for span in _split(part, evidence)
         )
@@ -243,19 +260,19 @@ class Excerpter:
             document_id=reader.record.id,
             title=reader.record.title,
             spans=spans,
-            text=scales.text(handle, parts),
-            header=scales.header(handle),
-            tokens=scales.measure(handle)(parts),
+            text=renderer.text(handle, parts),
+            header=renderer.header(handle),
+            tokens=renderer.measure(handle)(parts),
             relevance=mass / chars,
             value=pick.value,
             is_whole=chars == reader.record.chars,
-            citation=scales.citation(handle, (parts[0][0], parts[-1][1]), path),
-            queries=self._evidence.served(pick.rows, least=least),
-            also_in=tuple(sorted(scales.readers[copy].record.id for copy in copies)),
+            citation=renderer.citation(handle, (parts[0][0], parts[-1][1]), path),
+            queries=self._evidence.served_queries(pick.rows, least=least),
+            also_in=tuple(sorted(renderer.readers[copy].record.id for copy in copies)),
         )
 
     def _span(self, handle: int, span: Part, evidence: Sequence[Part]) -> ExcerptSpan:
-        reader = self._scales.readers[handle]
+        reader = self._renderer.readers[handle]
         path = reader.section(reader.chunk_at(span[0]).section).path
         return ExcerptSpan(
             start=span[0],
@@ -263,20 +280,20 @@ class Excerpter:
             text=reader.text(*span),
             is_evidence=any(start <= span[0] and span[1] <= end for start, end in evidence),
             relevance=self._relevance(handle, span),
-            citation=self._scales.citation(handle, span, path),
+            citation=self._renderer.citation(handle, span, path),
         )
 
-    def _best_chunk(self, pick: Pick) -> Chunk:
+    def _best_chunk(self, pick: ExcerptEvidence) -> Chunk:
         rows = pick.rows
         best = int(rows[np.argmax(self._evidence.relevance[rows])])
         at, position = self._evidence.place(best)
         first = self._evidence.ranges[at].start + position
-        return self._scales.readers[pick.handle].chunks(first, first + 1)[0]
+        return self._renderer.readers[pick.handle].chunks(first, first + 1)[0]
 
     def _relevance(self, handle: int, span: Part) -> float:
-        """Return the mean relevance over some characters; what was not weighed counts 0."""
+        """Return the mean relevance of a range; text that was not scored counts as 0."""
         mass = 0.0
-        for chunk in self._scales.readers[handle].overlapping(*span):
+        for chunk in self._renderer.readers[handle].overlapping(*span):
             shown = min(span[1], chunk.end) - max(span[0], chunk.start)
             mass += shown * self._relevance_of(handle, chunk.index)
         return mass / (span[1] - span[0])
@@ -295,7 +312,7 @@ def _chars(shown: Sequence[Sequence[Part]]) -> int:
 
 
 def _split(part: Part, evidence: Sequence[Part]) -> list[Part]:
-    """Return the evidence inside a part and what stands between and around it, in order."""
+    """Return the evidence inside a part and the text between and around it, in order."""
     places = {part[0], part[1]}
     places.update(place for span in evidence for place in span if part[0] < place < part[1])
     return list(pairwise(sorted(places)))

@@ -1,4 +1,4 @@
-"""Why a search chose what it chose, read off what the search knew."""
+"""Explanation of a search from its intermediate results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise.search.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
-    worded,
+    decision_text,
 )
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ _MOST_TOKENS = 10_000_000
 def explain_search(
     result: SearchResult, *, extractor: Extractor | None, options: SearchOptions
 ) -> Explanation:
-    """Return the explanation of a search, inside the snapshot that it saw.
+    """Return the explanation of a search, from the snapshot of the search.
 
     Args:
-        result: What it returned.
-        extractor: What chose the segments; None where nothing in scope could hold evidence.
-        options: What was asked for.
+        result: Result of the search.
+        extractor: Extractor that chose the segments; None if nothing could contain evidence.
+        options: Options of the search.
     """
     if extractor is None:
         return Explanation(
@@ -89,23 +89,30 @@ def _terms(
 
 @dataclass(frozen=True, slots=True)
 class _QueryView:
-    """What one query knew of the rows of the union."""
+    """Scores of one query for the merged rows."""
 
     number: int
-    weighed: ScoredChunks
+    """Index of the query."""
+    scored: ScoredChunks
+    """Scored chunks of the query."""
     words: dict[str, str]
     """Word of the question for each term."""
     rows: dict[int, int]
-    """Position among the candidates, by row of the union."""
+    """Position among the candidates, by merged row."""
     place: Integers
-    """Row of the query of each row of the union, -1 where it was not read, (n,)."""
+    """Row of the query for each merged row, -1 if it was not read, (n,)."""
     keyword: Floats
+    """Keyword score of each row of the query."""
     names: tuple[str, ...]
-    """Of what adds to a score: features, and lifts of packs."""
+    """Names of the contributions: features, and lifts of packs."""
     contributions: Floats
+    """Contributions to the score of each candidate."""
     scores: Floats
+    """Score of each candidate."""
     spread: Floats
+    """Reduction of each score by better chunks of the same document."""
     relevance: Floats
+    """Relevance of each merged row for the query."""
 
     def typical(self) -> dict[str, float]:
         """Return the mean contribution of each feature."""
@@ -113,50 +120,49 @@ class _QueryView:
         return dict(zip(self.names, means, strict=True))
 
     def scores_of(self, row: int) -> QueryScores | None:
-        """Return what the query says of a row of the union; None where it did not weigh it."""
+        """Return the scores of a merged row; None if the query did not score it."""
         if row not in self.rows:
             return None
-        at, own = self.rows[row], int(self.place[row])
-        similarities = self.weighed.passages.similarities
+        at, query_row = self.rows[row], int(self.place[row])
+        similarities = self.scored.passages.similarities
         return QueryScores(
             query=self.number,
-            keyword=float(self.keyword[own]),
-            cosine=float(similarities[0, own]) if len(similarities) else 0.0,
+            keyword=float(self.keyword[query_row]),
+            cosine=float(similarities[0, query_row]) if len(similarities) else 0.0,
             contributions=dict(zip(self.names, self.contributions[at].tolist(), strict=True)),
             score=float(self.scores[at]),
             spread=float(self.spread[at]),
-            share=float(self.weighed.shares[own]),
+            share=float(self.scored.shares[query_row]),
             relevance=float(self.relevance[row]),
         )
 
     def words_in(self, row: int) -> list[str]:
-        """Return the words of the question that a row holds."""
-        own = int(self.place[row])
-        if own < 0:
+        """Return the words of the question in a row."""
+        query_row = int(self.place[row])
+        if query_row < 0:
             return []
-        held = np.flatnonzero(self.weighed.passages.impacts[:, own] > 0).tolist()
+        contained = np.flatnonzero(self.scored.passages.impacts[:, query_row] > 0).tolist()
         words = list(self.words.values())
-        return [words[term] for term in held]
+        return [words[term] for term in contained]
 
 
 @dataclass(frozen=True, slots=True)
 class _Explainer:
-    """Reads what a search knew: rows are those of its evidence."""
+    """Builds the explanation; rows are those of the evidence."""
 
     result: SearchResult
     extractor: Extractor
     header_tokens: int
     values: Floats
     inside: Integers
-    """Rank of the segment that each row is in, -1 for none, (n,)."""
+    """Rank of the segment that contains each row, -1 for none, (n,)."""
     queries: tuple[_QueryView, ...]
     choice: Literal["exact", "greedy", "whole"]
     _chunks: dict[int, tuple[Chunk, ...]] = field(default_factory=dict)
-    _paths: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: SearchResult, extractor: Extractor) -> _Explainer:
-        """Return what explains a result."""
+        """Return the explainer of a result."""
         inside = _ranks(result, extractor)
         is_whole = extractor.is_one_document and bool((inside == 0).all())
         is_greedy = extractor.options.published is not None
@@ -178,11 +184,11 @@ class _Explainer:
         bridges = sorted(set(np.flatnonzero(self.inside >= 0).tolist()) - set(order))
         decisions = _Decisions.of(self)
         required = dict.fromkeys(evidence.best_rows())
-        lifted = _lifted(self.extractor)
+        lift_names = _lift_names(self.extractor)
         return Explanation(
             result=self.result,
-            features={**FEATURES, **{name: name for name in lifted}},
-            groups={**FEATURE_GROUPS, **{name: (name,) for name in lifted}},
+            features={**FEATURES, **{name: name for name in lift_names}},
+            groups={**FEATURE_GROUPS, **{name: (name,) for name in lift_names}},
             typical={view.number: view.typical() for view in self.queries},
             terms=_terms(
                 self.extractor.options,
@@ -200,11 +206,11 @@ class _Explainer:
     def _candidate(self, row: int, decision: Decision) -> CandidateExplanation:
         evidence = self.extractor.evidence
         at, position = evidence.place(row)
+        documents = self.extractor.renderer.documents
         shown = int(evidence.copy_of[row])
         if at not in self._chunks:
             span = evidence.ranges[at]
-            snapshot = self.extractor.presenter.snapshot
-            self._chunks[at] = snapshot.chunks(span.handle, span.start, span.end)
+            self._chunks[at] = documents.snapshot.chunks(span.handle, span.start, span.end)
         chunk = self._chunks[at][position]
         words = dict.fromkeys(word for view in self.queries for word in view.words_in(row))
         scores = [view.scores_of(row) for view in self.queries]
@@ -213,10 +219,12 @@ class _Explainer:
             chunk=chunk.index,
             start=chunk.start,
             end=chunk.end,
-            section_path=self._path(evidence.ranges[at].handle, chunk.section),
+            section_path=documents.section(evidence.ranges[at].handle, chunk.section).path,
             text=chunk.text,
             terms=tuple(words),
-            scores=tuple(one for one in scores if one is not None),
+            scores=tuple(
+                scores_of_query for scores_of_query in scores if scores_of_query is not None
+            ),
             relevance=float(evidence.relevance[row]),
             share=float(evidence.shares[row]),
             tokens=int(evidence.lengths[row]),
@@ -230,7 +238,7 @@ class _Explainer:
     def _reason(self, row: int, decision: Decision) -> str:
         evidence, options = self.extractor.evidence, self.extractor.options
         document, chunk = self._name(int(evidence.copy_of[row]))
-        return worded(
+        return decision_text(
             decision,
             segment=int(self.inside[row]) + 1,
             other_document=document,
@@ -249,15 +257,7 @@ class _Explainer:
         """Return document id and chunk of a row."""
         at, position = self.extractor.evidence.place(row)
         span = self.extractor.evidence.ranges[at]
-        return self.extractor.presenter.record(span.handle).id, span.start + position
-
-    def _path(self, handle: int, section: int) -> tuple[str, ...]:
-        key = (handle, section)
-        if key not in self._paths:
-            snapshot = self.extractor.presenter.snapshot
-            (read,) = snapshot.sections(handle, section, section + 1)
-            self._paths[key] = read.path
-        return self._paths[key]
+        return self.extractor.renderer.documents.record(span.handle).id, span.start + position
 
     def _documents(self, rows: Integers) -> tuple[DocumentExplanation, ...]:
         """Return the documents with a candidate, by best segment, then by best relevance."""
@@ -279,11 +279,11 @@ class _Explainer:
             runs.setdefault(span.handle, []).append(run)
             ranks = self.inside[part]
             rank = int(ranks[ranks >= 0].min(initial=len(self.result.segments)))
-            known = best.get(span.handle, (rank, 0.0))
-            best[span.handle] = (min(rank, known[0]), min(-max(run.relevances), known[1]))
+            previous = best.get(span.handle, (rank, 0.0))
+            best[span.handle] = (min(rank, previous[0]), min(-max(run.relevances), previous[1]))
         order = sorted(runs, key=lambda handle: (best[handle], handle))
         positions = {handle: position for position, handle in enumerate(sorted(runs))}
-        record = self.extractor.presenter.record
+        record = self.extractor.renderer.documents.record
         return tuple(
             DocumentExplanation(
                 document_id=record(handle).id,
@@ -297,11 +297,11 @@ class _Explainer:
 
 
 def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
-    """Return the rank of the segment that each row is in, -1 for none, (n,)."""
+    """Return the rank of the segment that contains each row, -1 for none, (n,)."""
     evidence = extractor.evidence
     inside = np.full(len(evidence.shares), -1, dtype=np.int64)
     for span, first in zip(evidence.ranges, evidence.starts.tolist(), strict=True):
-        document_id = extractor.presenter.record(span.handle).id
+        document_id = extractor.renderer.documents.record(span.handle).id
         for segment in result.segments:
             is_here = segment.document_id == document_id and (
                 span.start <= segment.first_chunk < span.end
@@ -313,41 +313,39 @@ def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
 
 
 def _views(extractor: Extractor) -> Iterator[_QueryView]:
-    """Yield what each query knew, those that found something."""
+    """Yield the view of each query with evidence."""
     evidence = extractor.evidence
-    lifted = _lifted(extractor)
-    parts = zip(evidence.questions, evidence.weighed, evidence.positions, strict=True)
-    for number, (question, weighed, positions) in enumerate(parts):
-        if weighed is None:
+    lift_names = _lift_names(extractor)
+    parts = zip(evidence.questions, evidence.scored, evidence.positions, strict=True)
+    for number, (question, scored, positions) in enumerate(parts):
+        if scored is None:
             continue
         place = np.full(len(evidence.shares), -1, dtype=np.int64)
         place[positions] = np.arange(len(positions))
-        lifts = [weighed.lifts.get(name, np.zeros(len(weighed.candidates))) for name in lifted]
+        lifts = [scored.lifts.get(name, np.zeros(len(scored.candidates))) for name in lift_names]
         yield _QueryView(
             number=number,
-            weighed=weighed,
+            scored=scored,
             words=_words(question),
-            rows={row: at for at, row in enumerate(positions[weighed.candidates].tolist())},
+            rows={row: at for at, row in enumerate(positions[scored.candidates].tolist())},
             place=place,
-            keyword=keyword_scores(weighed.scan, weighed.rows, weighed.passages),
-            names=(*FEATURES, *lifted),
-            contributions=np.column_stack(
-                [extractor.model.contributions(weighed.features), *lifts]
-            ),
-            scores=weighed.scores,
-            spread=_spread(weighed.scores, weighed.shares[weighed.candidates]),
+            keyword=keyword_scores(scored.scan, scored.rows, scored.passages),
+            names=(*FEATURES, *lift_names),
+            contributions=np.column_stack([extractor.model.contributions(scored.features), *lifts]),
+            scores=scored.scores,
+            spread=_spread(scored.scores, scored.shares[scored.candidates]),
             relevance=evidence.relevances[number],
         )
 
 
-def _lifted(extractor: Extractor) -> tuple[str, ...]:
-    """Return what packs add to scores, over all queries, by name."""
-    found = (weighed for weighed in extractor.evidence.weighed if weighed is not None)
-    return tuple(dict.fromkeys(name for weighed in found for name in weighed.lifts))
+def _lift_names(extractor: Extractor) -> tuple[str, ...]:
+    """Return the names of the lifts over all queries."""
+    all_scored = (scored for scored in extractor.evidence.scored if scored is not None)
+    return tuple(dict.fromkeys(name for scored in all_scored for name in scored.lifts))
 
 
 def _words(question: Question) -> dict[str, str]:
-    """Return the first word of the question for each of its terms; the term where it is a part."""
+    """Return the first word of the question for each of its terms, or the term itself."""
     words = dict.fromkeys(question.terms, "")
     for word, stem in zip(question.words, question.stems, strict=True):
         if stem in words and not words[stem]:
@@ -356,10 +354,10 @@ def _words(question: Question) -> dict[str, str]:
 
 
 def _spread(scores: Floats, shares: Floats) -> Floats:
-    """Return what each score lost before it became a share, <= 0.
+    """Return the reduction of each score before it became a share, <= 0.
 
-    A share is the exponential of what is left of the score, over a constant; the best chunk of a
-    document loses nothing.
+    A share is the exponential of the reduced score times a constant. The best chunk of a document
+    is not reduced.
     """
     left = np.log(np.maximum(shares, np.finfo(np.float64).tiny)) - scores
     return np.asarray(left - left.max())
@@ -367,24 +365,26 @@ def _spread(scores: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Decisions:
-    """Tells why a chunk is in or out; what is out is looked for under looser limits."""
+    """Decides why each chunk is in or out, by choosing again under looser limits."""
 
     explainer: _Explainer
     refused: Bools
-    """Rows that would be taken if the evidence were not too weak for an answer, (n,)."""
+    """Rows that would be taken if the evidence were not too weak, (n,)."""
     by_budget: Bools
     """Rows that a larger budget would take, (n,)."""
     by_length: Bools
+    """Rows that would also be taken without a maximum segment length, (n,)."""
     by_minimum: Bools
+    """Rows that would also be taken without a minimum segment value, (n,)."""
 
     @classmethod
     def of(cls, explainer: _Explainer) -> _Decisions:
-        """Choose again under looser limits."""
+        """Return the decisions, computed by choosing again under looser limits."""
         options, budget = explainer.extractor.options.segments, _MOST_TOKENS
-        asked = explainer.extractor.options.budget_tokens
+        original = explainer.extractor.options.budget_tokens
         refused = np.zeros(len(explainer.values), dtype=np.bool_)
         if explainer.result.not_found:
-            refused = _taken(explainer, options, budget=asked)
+            refused = _taken(explainer, options, budget=original)
         roomy = _taken(explainer, options, budget=budget)
         longer, smaller = roomy, roomy
         if options.max_segment_tokens is not None:
@@ -419,7 +419,7 @@ class _Decisions:
 
 
 def _taken(explainer: _Explainer, segments: SegmentOptions, *, budget: int) -> Bools:
-    """Return which rows the exact choice takes, (n,)."""
+    """Return the rows that the exact choice takes, (n,)."""
     extractor = explainer.extractor
     options = replace(extractor.options, segments=segments, budget_tokens=budget)
     taken = np.zeros(len(explainer.values), dtype=np.bool_)

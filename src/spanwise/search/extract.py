@@ -1,4 +1,4 @@
-"""Choose segments among weighed chunks, exactly, so that they fit with their headers."""
+"""Exact choice of segments among scored chunks, with their headers inside the budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.core.extraction.segments import Run, chunk_values, extract_segments
 from spanwise.errors import OptionError
-from spanwise.search.rendering import Presenter, SegmentRange
+from spanwise.search.rendering import SegmentRange, SegmentRenderer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,36 +22,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Chooses segments among the weighed chunks, so that they fit with their headers."""
+    """Chooses segments among the scored chunks so that they fit with their headers."""
 
     evidence: Evidence
+    """Evidence of the question."""
     model: RelevanceModel
+    """Relevance model."""
     options: SearchOptions
-    presenter: Presenter
+    """Options of the search."""
+    renderer: SegmentRenderer
+    """Renders runs as segments."""
     is_one_document: bool = False
-    """Whether one document alone was asked; it is given whole where it fits."""
+    """Whether the search was restricted to one document, which is returned whole if it fits."""
 
     def extract(self) -> tuple[list[Segment], Segment | None]:
-        """Return the segments in reading order, or none and the best chunk as a guess."""
+        """Return the segments in reading order; if there are none, the best chunk as a guess."""
         segments, header_tokens = self.fit()
         if segments:
             return segments, None
         self._check_limits(header_tokens)
-        return [], self.presenter.segments([self.guess()])[0]
+        return [], self.renderer.segments([self.guess()])[0]
 
     def fit(self) -> tuple[list[Segment], int]:
-        """Return the segments in reading order, and the tokens of a header with which they fit.
+        """Return the segments in reading order, and the header tokens with which they fit.
 
-        Headers differ from section to section, so that their length is known only when the
-        segments are chosen: they are chosen again with the mean of what was found until they fit.
+        Headers differ by section, so their length is known only for chosen segments. The choice is
+        repeated with the mean header length of the last one until the segments fit.
         """
-        header_tokens = self.presenter.overhead(self.guess())
+        header_tokens = self.renderer.overhead(self.guess())
         whole = self._whole()
         if whole:
             return whole, header_tokens
         while True:
-            runs = [self.located(run) for run in self.runs(header_tokens)]
-            segments = self.presenter.segments(runs)
+            runs = [self.locate(run) for run in self.runs(header_tokens)]
+            segments = self.renderer.segments(runs)
             total = sum(segment.tokens for segment in segments)
             if total <= self.options.budget_tokens:
                 return segments, header_tokens
@@ -59,7 +63,7 @@ class Extractor:
             header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
 
     def _whole(self) -> list[Segment]:
-        """Return the document that was asked as one segment, nothing where it does not fit."""
+        """Return the only document as one segment; empty if it does not fit."""
         evidence, longest = self.evidence, self.options.segments.max_segment_tokens
         tokens, values = int(evidence.lengths.sum()), self.values()
         span = evidence.ranges[0]
@@ -67,21 +71,21 @@ class Extractor:
         limit = self.options.budget_tokens if longest is None else longest
         if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
             return []
-        if self.presenter.record(span.handle).chunks != span.end:
+        if self.renderer.documents.record(span.handle).chunks != span.end:
             return []
         value = float(values.sum())
         run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)
-        segments = self.presenter.segments([self.located(run)])
+        segments = self.renderer.segments([self.locate(run)])
         return segments if segments[0].tokens <= self.options.budget_tokens else []
 
     def runs(self, header_tokens: int) -> tuple[Run, ...]:
-        """Return the runs worth most; each query that found evidence gets some of the budget."""
+        """Return the most valuable runs; each query with evidence gets some of the budget."""
         options = self.options.segments
         values = self.values()
-        edges = self.evidence.starts[1:]
+        splits = self.evidence.starts[1:]
         return extract_segments(
-            np.split(values, edges),
-            np.split(self.evidence.lengths, edges),
+            np.split(values, splits),
+            np.split(self.evidence.lengths, splits),
             budget_tokens=self.options.budget_tokens,
             segment_charge=options.segment_charge,
             min_segment_value=options.min_segment_value,
@@ -96,10 +100,10 @@ class Extractor:
 
     def guess(self) -> SegmentRange:
         """Return the best chunk."""
-        return self.located(self._run_of(int(np.argmax(self.evidence.shares))))
+        return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
 
     def values(self) -> NDArray[np.float64]:
-        """Return what each chunk adds to a segment, in share, (n,)."""
+        """Return the value of each chunk in a segment, in share, (n,)."""
         options = self.options.segments
         return chunk_values(
             self.evidence.shares,
@@ -118,8 +122,8 @@ class Extractor:
             tokens=int(self.evidence.lengths[row]),
         )
 
-    def located(self, run: Run) -> SegmentRange:
-        """Return where a run of a range stands in its document."""
+    def locate(self, run: Run) -> SegmentRange:
+        """Return the position in its document of a run of a range."""
         evidence = self.evidence
         span = evidence.ranges[run.document]
         first = int(evidence.starts[run.document])
@@ -134,17 +138,17 @@ class Extractor:
             share=float(evidence.shares[rows].sum()),
             relevances=tuple(relevance.tolist()),
             tokens=run.tokens,
-            queries=evidence.served(rows, least=self.options.segments.segment_charge),
+            queries=evidence.served_queries(rows, least=self.options.segments.segment_charge),
             copies=evidence.copies(rows),
         )
 
     def _check_limits(self, header_tokens: int) -> None:
-        """Raise if chunks are worth taking and none of them fits into the limits."""
+        """Raise if there are chunks worth taking and none of them fits into the limits."""
         options = self.options.segments
-        worth = self.values() > max(options.min_segment_value, 0.0)
-        if not worth.any():
+        is_worthy = self.values() > max(options.min_segment_value, 0.0)
+        if not is_worthy.any():
             return
-        shortest, longest = int(self.evidence.lengths[worth].min()), options.max_segment_tokens
+        shortest, longest = int(self.evidence.lengths[is_worthy].min()), options.max_segment_tokens
         if longest is not None and shortest > longest:
             raise OptionError(
                 f"max_segment_tokens is {longest}; the shortest relevant chunk has {shortest}"

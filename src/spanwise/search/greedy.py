@@ -1,4 +1,4 @@
-"""Choose segments by the published method, so that they fit with their headers."""
+"""Choice of segments by the published greedy method, with their headers inside the budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _RETRIEVED = 200
-"""Chunks that each query of the published method retrieves and ranks."""
+"""Number of chunks that each query of the published method ranks."""
 
 
 def extract_greedy(
@@ -32,15 +32,15 @@ def extract_greedy(
 ) -> tuple[list[Segment], Segment | None, tuple[str, ...]]:
     """Return the published segments of a question that fit into the token budget.
 
-    The candidates with the greatest shares are what each query retrieved. Their relevance, over
-    that of the best, stands for the reranker's: the presets were made for rerankers that give the
-    best chunk a score near 1, and with relevance as it is they find nothing for every second
-    question. A chunk with nearly the same text as another one is left out. Of a document
-    that was not read whole, each range that was is a document by itself.
+    The candidates with the greatest shares are the retrieved chunks of each query. Their relevance
+    relative to the best one takes the place of the reranker's score: the presets were made for
+    rerankers that score the best chunk near 1, and absolute relevance would give no segments for
+    every second question. Near-duplicates are excluded. Of a document that was not read whole, each
+    range counts as a document.
 
     Returns:
-        Segments in reading order, or none and the best chunk as a guess; and a warning for people
-        where some did not fit: of those that the method gives, the greatest values come first.
+        Segments in reading order, or none and the best chunk as a guess; and a warning if some did
+        not fit. The segments of greatest value are kept.
 
     Raises:
         OptionError: If none of the segments fits into the budget.
@@ -51,8 +51,8 @@ def extract_greedy(
         _lengths_chars(evidence),
         options=options,
     )
-    located = [
-        extractor.located(
+    ranges = [
+        extractor.locate(
             Run(
                 document=run.document,
                 start=run.start,
@@ -63,19 +63,19 @@ def extract_greedy(
         )
         for run in runs
     ]
-    if not located:
-        return [], extractor.presenter.segments([extractor.guess()])[0], ()
-    segments, left_out = _fitting(extractor, located)
+    if not ranges:
+        return [], extractor.renderer.segments([extractor.guess()])[0], ()
+    segments, left_out = _fitting(extractor, ranges)
     return segments, None, _warnings(left_out, extractor.options.budget_tokens)
 
 
 def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
     """Return the best chunks of a query, best first; ties go to the earlier row."""
-    found = evidence.weighed[query]
-    if found is None:
+    scored = evidence.scored[query]
+    if scored is None:
         return []
-    rows = evidence.positions[query][found.candidates]
-    shares = found.shares[found.candidates]
+    rows = evidence.positions[query][scored.candidates]
+    shares = scored.shares[scored.candidates]
     is_own = evidence.copy_of[rows] == rows
     rows, shares = rows[is_own], shares[is_own]
     best = rows[np.argsort(-shares, kind="stable")[:_RETRIEVED]]
@@ -91,9 +91,9 @@ def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
 def _lengths_chars(evidence: Evidence) -> list[NDArray[np.int64]]:
     """Return the length in characters of each chunk of each range."""
     chars = np.zeros(len(evidence.lengths), dtype=np.int64)
-    for found, place in zip(evidence.weighed, evidence.positions, strict=True):
-        if found is not None:
-            chars[place] = found.passages.chars
+    for scored, place in zip(evidence.scored, evidence.positions, strict=True):
+        if scored is not None:
+            chars[place] = scored.passages.chars
     return np.split(chars, evidence.starts[1:])
 
 
@@ -103,27 +103,27 @@ def _tokens(evidence: Evidence, document: int, start: int, end: int) -> int:
 
 
 def _fitting(
-    extractor: Extractor, located: Sequence[SegmentRange]
+    extractor: Extractor, ranges: Sequence[SegmentRange]
 ) -> tuple[list[Segment], list[Segment]]:
-    """Return the segments that fit, greatest values first, in reading order, and the others."""
+    """Return the segments that fit, chosen by value, in reading order, and the others."""
     budget = left = extractor.options.budget_tokens
-    # Shown together they cost as much as here, or less: the tag of the fence may be shorter.
-    offered = sorted(extractor.presenter.segments(located), key=lambda segment: segment.rank)
-    by_rank = sorted(located, key=lambda run: (-run.value, run.handle, run.start))
-    chosen: list[SegmentRange] = []
+    # Upper bound: rendered together, the tag of the fence may be shorter.
+    offered = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)
+    by_rank = sorted(ranges, key=lambda run: (-run.value, run.handle, run.start))
+    fitting: list[SegmentRange] = []
     left_out: list[Segment] = []
     for run, segment in zip(by_rank, offered, strict=True):
         if segment.tokens <= left:
-            chosen.append(run)
+            fitting.append(run)
             left -= segment.tokens
         else:
             left_out.append(segment)
-    if not chosen:
+    if not fitting:
         needed = min(segment.tokens for segment in offered)
         raise OptionError(
             f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
         )
-    return extractor.presenter.segments(chosen), left_out
+    return extractor.renderer.segments(fitting), left_out
 
 
 def _warnings(left_out: Sequence[Segment], budget_tokens: int) -> tuple[str, ...]:

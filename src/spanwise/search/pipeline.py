@@ -1,31 +1,40 @@
-"""The penalty of one question: how relevant a chunk must be to be worth its tokens.
+"""Search pipeline: from a question to segments or excerpts.
 
-From a question to segments, top to bottom.
+Steps: read the question, search and score with every query, rerank, merge the evidence of all
+queries, assess it, choose segments or fill excerpts, render.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.abstention import (
+    NO_EVIDENCE,
+    UNASSESSED,
+    AbstentionModel,
+    EvidenceAssessment,
+    abstention_signals,
+    is_assessable,
+)
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
-from spanwise.search.abstention import judge
-from spanwise.search.evidence import gather
-from spanwise.search.excerpts import Excerpter, Excerpts
+from spanwise.search.evidence import merge_evidence
+from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor
 from spanwise.search.greedy import extract_greedy
 from spanwise.search.question_limits import read_questions
-from spanwise.search.rendering import Presenter
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.scoring import Scope, search_queries
 from spanwise.search.token_counter import make_token_counter
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import repeated_read
@@ -34,7 +43,8 @@ from spanwise.types import ExcerptResult, SearchResult, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.core.ranking.abstention import Judgement
+    from numpy.typing import NDArray
+
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
@@ -43,6 +53,7 @@ if TYPE_CHECKING:
     from spanwise.search.evidence import Evidence
     from spanwise.search.explanation import Explanation
     from spanwise.search.rerank import Reranking
+    from spanwise.search.scoring import ScoredChunks
     from spanwise.search.token_counter import TokenCounter
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
@@ -52,10 +63,14 @@ if TYPE_CHECKING:
 _HIGHEST = 1 - 1e-9  # a penalty is below 1
 
 
-def with_penalty(
+def apply_relative_penalty(
     options: SegmentOptions, evidence: Evidence, model: RelevanceModel
 ) -> SegmentOptions:
-    """Return options whose penalty is the higher of their own and of the relative one."""
+    """Return options with the higher of the absolute and the relative penalty.
+
+    The penalty is the relevance below which a chunk is not worth its tokens. The relative one is a
+    part of the share of the best chunk.
+    """
     if not options.relative_penalty:
         return options
     share = options.relative_penalty * evidence.best_share(options.reference_length)
@@ -64,12 +79,53 @@ def with_penalty(
     return replace(options, irrelevant_chunk_penalty=penalty)
 
 
+@lru_cache(maxsize=1)
+def load_abstention_model() -> AbstentionModel:
+    """Return the abstention model that comes with the package."""
+    text = resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
+    return AbstentionModel.from_json(text)
+
+
+def query_signals(
+    question: Question, scored: ScoredChunks, *, model: RelevanceModel
+) -> NDArray[np.float64]:
+    """Return the abstention signals of one query, in the order of `SIGNALS`, (4,)."""
+    return abstention_signals(
+        question,
+        scan=scored.scan,
+        rows=scored.rows,
+        passages=scored.passages,
+        candidates=scored.candidates,
+        score=float(model.scores(scored.features).max()),
+    )
+
+
+def assess_evidence(
+    evidence: Evidence | None, *, model: RelevanceModel, embedder: Embedder | None
+) -> EvidenceAssessment:
+    """Return the best assessment over all queries.
+
+    A question that cannot be assessed has neither weak nor missing evidence.
+    """
+    if evidence is None:
+        return NO_EVIDENCE
+    logistic = load_abstention_model().for_embedder(embedder.name if embedder is not None else None)
+    assessments = [
+        logistic.assess(query_signals(question, scored, model=model))
+        if is_assessable(question)
+        else UNASSESSED
+        for question, scored in zip(evidence.questions, evidence.scored, strict=True)
+        if scored is not None
+    ]
+    return max(assessments, key=lambda assessment: assessment.evidence)
+
+
 COMPARISON_CHARGE = 1 / 3
-"""Of the segment charge, for a question that compares: it wants a place in each document."""
+"""Factor of the segment charge for a question that compares documents and needs a place in each."""
 
 
-class _Steps:
-    """Times the steps of one search and tells the listener."""
+class _StepTimer:
+    """Times the steps of one search and notifies the listener."""
 
     def __init__(self, listener: Listener | None) -> None:
         self._listener = listener
@@ -85,35 +141,45 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gathered:
-    """What all queries found, and what models took for it."""
+class _QueryOutcome:
+    """Evidence of all queries, and the models used to find it."""
 
     evidence: Evidence | None
+    """Merged evidence; None if nothing in scope could contain evidence."""
     embedder: Embedder | None
-    """What the search was made with; None for keywords alone."""
+    """Embedder that was used; None for a keyword search."""
     warnings: tuple[str, ...]
+    """Warnings about failed or uncalibrated models."""
     usage: Usage
+    """Model usage of the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searcher:
-    """What every search of one knowledge base shares."""
+    """Configuration shared by every search of one knowledge base."""
 
     store: Store
+    """Store of the knowledge base."""
     embedder: Embedder | None
+    """Embedder of the knowledge base; None for keyword search."""
     dimension: int
-    """Length of the vectors that are stored."""
+    """Dimension of the stored vectors."""
     tokenizer: str
     """Name of the tokenizer of the knowledge base."""
     model: RelevanceModel
+    """Relevance model."""
     listener: Listener | None = None
+    """Callbacks for the steps of a search."""
     balanced: SegmentOptions = SegmentOptions.BALANCED
-    """What stands for the preset of that name: something else where it was tuned."""
-    judging_model: RelevanceModel | None = None
-    """By whose scores it is judged whether anything was found; None for `model`. The judgement was
-    fitted to the scores of one model, and others have another scale."""
+    """Options for the "balanced" preset; replaced by the tuned options when a tuning is loaded."""
+    assessment_model: RelevanceModel | None = None
+    """Relevance model for the abstention score; None for `model`.
+
+    The abstention model was fitted to the scores of the shipped model; those of others have another
+    scale.
+    """
     falls_back: bool = True
-    """Whether a search goes on by keywords alone where its embedder fails, and says so."""
+    """Whether a search continues by keywords, with a warning, if its embedder fails."""
 
     @repeated_read
     def search(
@@ -130,14 +196,14 @@ class Searcher:
 
         Raises:
             QueryError: If the question or a query is empty or too long, or there are too many.
-            OptionError: If the budget, or a segment, holds no relevant chunk.
+            OptionError: If no relevant chunk fits into the budget or into a segment.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` names one that does not exist.
         """
         with self.store.snapshot() as snapshot:
-            asked = read_questions([text, *queries], snapshot)
-            return self._found(
-                asked,
+            questions = read_questions([text, *queries], snapshot)
+            return self._search_segments(
+                questions,
                 snapshot,
                 options=options,
                 scope=Scope(where=where, documents=documents),
@@ -155,15 +221,15 @@ class Searcher:
         documents: Sequence[str] | None = None,
         reranking: Reranking | None = None,
     ) -> Explanation:
-        """Return what `search` returns, and why, chunk by chunk.
+        """Return the result of `search` with an explanation of every chunk.
 
         Raises:
             SpanwiseError: As `search`.
         """
         with self.store.snapshot() as snapshot:
-            asked = read_questions([text, *queries], snapshot)
-            result, extractor = self._found(
-                asked,
+            questions = read_questions([text, *queries], snapshot)
+            result, extractor = self._search_segments(
+                questions,
                 snapshot,
                 options=options,
                 scope=Scope(where=where, documents=documents),
@@ -182,195 +248,211 @@ class Searcher:
         documents: Sequence[str] | None = None,
         reranking: Reranking | None = None,
     ) -> ExcerptResult:
-        """Return texts of a given size around what answers a question.
+        """Return excerpts of a fixed size around the evidence for a question.
 
         Raises:
-            OptionError: If no excerpt has room for a relevant chunk under its header.
+            OptionError: If no relevant chunk with its header fits into an excerpt.
             SpanwiseError: As `search`.
         """
-        steps = _Steps(self.listener)
+        steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
-        found = Excerpts()
+        excerpts = ExcerptSet()
         with self.store.snapshot() as snapshot:
-            asked = read_questions([text, *queries], snapshot)
-            gathered = self._gathered(
-                asked,
+            questions = read_questions([text, *queries], snapshot)
+            outcome = self._collect_evidence(
+                questions,
                 snapshot,
                 steps=steps,
-                meter=make_token_counter(options.tokenizer, self.tokenizer),
+                token_counter=make_token_counter(options.tokenizer, self.tokenizer),
                 scope=Scope(where=where, documents=documents),
                 reranking=reranking,
             )
-            evidence = gathered.evidence
-            judgement = self._judged(gathered)
+            evidence = outcome.evidence
+            assessment = self._assess(outcome)
             if evidence is not None:
-                segments = with_penalty(options.segments, evidence, self.model)
-                excerpter = Excerpter(
+                segments = apply_relative_penalty(options.segments, evidence, self.model)
+                builder = ExcerptBuilder(
                     evidence,
                     model=self.model,
                     options=replace(options, segments=segments),
                     snapshot=snapshot,
                     tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
                 )
-                refuses = judgement.is_missing and options.abstain
-                found = excerpter.guess() if refuses else excerpter.make()
-        steps.done("excerpts", excerpts=len(found.excerpts), tokens=found.tokens)
+                refuses = assessment.is_missing and options.abstain
+                excerpts = builder.guess() if refuses else builder.build()
+        steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
         return ExcerptResult(
-            question=asked[0].said,
-            queries=tuple(question.said for question in asked),
-            excerpts=found.excerpts,
-            context=found.context,
-            tokens=found.tokens,
+            question=questions[0].shown_text,
+            queries=tuple(question.shown_text for question in questions),
+            excerpts=excerpts.excerpts,
+            context=excerpts.context,
+            tokens=excerpts.tokens,
             excerpt_tokens=options.excerpt_tokens,
             candidates=0 if evidence is None else evidence.candidates,
-            evidence=judgement.evidence,
-            weak_evidence=judgement.is_weak,
-            best_guess=found.best_guess,
+            evidence=assessment.evidence,
+            weak_evidence=assessment.is_weak,
+            best_guess=excerpts.best_guess,
             warnings=(
-                *self._warnings(asked, evidence, where, documents),
-                *gathered.warnings,
-                *found.warnings,
+                *self._warnings(questions, evidence, where, documents),
+                *outcome.warnings,
+                *excerpts.warnings,
             ),
             seconds=steps.seconds,
-            usage=gathered.usage,
+            usage=outcome.usage,
             where=_where_text(where),
         )
 
-    def _found(
+    def _search_segments(
         self,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         snapshot: Snapshot,
         *,
         options: SearchOptions,
         scope: Scope,
         reranking: Reranking | None,
     ) -> tuple[SearchResult, Extractor | None]:
-        """Return the result of a search, and what chose it; None where there was nothing."""
-        steps = _Steps(self.listener)
+        """Return the result of a search, and its extractor; None without any evidence."""
+        steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
-        meter = make_token_counter(options.tokenizer, self.tokenizer)
+        token_counter = make_token_counter(options.tokenizer, self.tokenizer)
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
-        gathered = self._gathered(
-            asked, snapshot, steps=steps, meter=meter, scope=scope, reranking=reranking
+        outcome = self._collect_evidence(
+            questions,
+            snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            scope=scope,
+            reranking=reranking,
         )
-        evidence = gathered.evidence
-        judgement = self._judged(gathered)
+        evidence = outcome.evidence
+        assessment = self._assess(outcome)
         if evidence is not None:
-            options = _options_for(evidence, options, self.model)
+            options = _question_options(evidence, options, self.model)
             trimmer = Trimmer.of(evidence, options.segments, self.model)
             extractor = Extractor(
                 evidence=evidence,
                 model=self.model,
                 options=options,
-                presenter=Presenter(snapshot, meter, options.headers, trimmer),
+                renderer=SegmentRenderer(
+                    DocumentCache(snapshot), token_counter, options.headers, trimmer
+                ),
                 is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
             )
             if options.published is not None:
                 segments, guess, left_out = extract_greedy(extractor, options.published)
-            elif judgement.is_missing and options.abstain:
-                guess = extractor.presenter.segments([extractor.guess()])[0]
+            elif assessment.is_missing and options.abstain:
+                guess = extractor.renderer.segments([extractor.guess()])[0]
             else:
                 segments, guess = extractor.extract()
-            context = extractor.presenter.context(segments)
+            context = extractor.renderer.context(segments)
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
-            question=asked[0].said,
-            queries=tuple(question.said for question in asked),
+            question=questions[0].shown_text,
+            queries=tuple(question.shown_text for question in questions),
             segments=tuple(segments),
             context=context,
             tokens=tokens,
             budget_tokens=options.budget_tokens,
             candidates=0 if evidence is None else evidence.candidates,
-            evidence=judgement.evidence,
-            weak_evidence=judgement.is_weak,
+            evidence=assessment.evidence,
+            weak_evidence=assessment.is_weak,
             best_guess=guess,
             warnings=(
-                *self._warnings(asked, evidence, scope.where, scope.documents),
-                *gathered.warnings,
+                *self._warnings(questions, evidence, scope.where, scope.documents),
+                *outcome.warnings,
                 *left_out,
             ),
             seconds=steps.seconds,
-            usage=gathered.usage,
+            usage=outcome.usage,
             where=_where_text(scope.where),
         )
         return result, extractor
 
     def tuned(self, tuning: Tuning) -> Searcher:
-        """Return what searches with tuned settings."""
+        """Return a searcher with tuned settings."""
         return replace(
             self,
             model=tuning.model,
             balanced=tuning.segments,
-            judging_model=self.judging_model or self.model,
+            assessment_model=self.assessment_model or self.model,
         )
 
-    def _judged(self, gathered: _Gathered) -> Judgement:
-        return judge(
-            gathered.evidence,
-            model=self.judging_model or self.model,
-            embedder=gathered.embedder,
+    def _assess(self, outcome: _QueryOutcome) -> EvidenceAssessment:
+        return assess_evidence(
+            outcome.evidence,
+            model=self.assessment_model or self.model,
+            embedder=outcome.embedder,
         )
 
     def _segments(self, options: SegmentOptions) -> SegmentOptions:
-        return self.balanced if options == SegmentOptions.BALANCED else options
+        """Return the options to use: the preset "balanced" is replaced by the tuned options.
 
-    def _gathered(
+        The preset is recognised by identity. Options that a caller builds are never replaced, even
+        if they equal the preset.
+        """
+        return self.balanced if options is SegmentOptions.BALANCED else options
+
+    def _collect_evidence(
         self,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         snapshot: Snapshot,
         *,
-        steps: _Steps,
-        meter: TokenCounter,
+        steps: _StepTimer,
+        token_counter: TokenCounter,
         scope: Scope,
         reranking: Reranking | None,
-    ) -> _Gathered:
-        """Return what the queries found, weighed, reranked and united."""
+    ) -> _QueryOutcome:
+        """Return the evidence of all queries: searched, scored, reranked and merged."""
         warnings: list[str] = []
         embedder = one_side(
             self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
         )
-        search = partial(search_all, asked, snapshot=snapshot, model=self.model, scope=scope)
-        used = embedder
+        search = partial(
+            search_queries, questions, snapshot=snapshot, model=self.model, scope=scope
+        )
+        used_embedder = embedder
         try:
-            searched = search(embedder=embedder)
+            hits = search(embedder=embedder)
         except ModelKeyError:
             raise
         except ModelError as error:
             if not self.falls_back:
                 raise
-            warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
-            used = None
-            searched = search(embedder=None)
+            warnings.append(f"hits by keywords alone, as the embedder failed: {error}")
+            used_embedder = None
+            hits = search(embedder=None)
         if reranking is not None:
-            steps.done("weigh", queries=len(asked))
-        reranked = rerank(searched, snapshot=snapshot, model=self.model, reranking=reranking)
-        evidence = gather(reranked.found, snapshot=snapshot, model=self.model, meter=meter)
-        steps.done("weigh" if reranking is None else "rerank", queries=len(asked))
-        return _Gathered(
+            steps.done("weigh", queries=len(questions))
+        reranked = rerank(hits, snapshot=snapshot, model=self.model, reranking=reranking)
+        evidence = merge_evidence(
+            reranked.hits, snapshot=snapshot, model=self.model, token_counter=token_counter
+        )
+        steps.done("weigh" if reranking is None else "rerank", queries=len(questions))
+        return _QueryOutcome(
             evidence=evidence,
-            embedder=used,
+            embedder=used_embedder,
             warnings=(*warnings, *reranked.warnings),
             usage=reranked.usage + embedding_usage(embedder),
         )
 
     def _warnings(
         self,
-        asked: Sequence[Question],
+        questions: Sequence[Question],
         evidence: Evidence | None,
         where: Filter | None,
         documents: Sequence[str] | None,
     ) -> tuple[str, ...]:
-        """Return what a search did without, for people."""
+        """Return warnings about the limits of a search."""
         warnings: list[str] = []
         if evidence is not None:
             warnings += [
-                f"the question has {whole.asked_words or len(whole.terms)} different words; "
+                f"the question has {whole.original_words or len(whole.terms)} different words; "
                 f"it was searched by the {len(part.terms)} most telling ones"
-                for whole, part in zip(asked, evidence.questions, strict=True)
-                if whole.asked_words or len(part.terms) < len(whole.terms)
+                for whole, part in zip(questions, evidence.questions, strict=True)
+                if whole.original_words or len(part.terms) < len(whole.terms)
             ]
         elif where is not None:
             met = {record.id for record in self.store.list_records(where)}
@@ -393,11 +475,11 @@ def _where_text(where: Filter | None) -> str:
     return "" if where is None else str(where)
 
 
-def _options_for(
+def _question_options(
     evidence: Evidence, options: SearchOptions, model: RelevanceModel
 ) -> SearchOptions:
-    """Return the options of a question: one that compares wants a place in each document."""
-    segments = with_penalty(options.segments, evidence, model)
+    """Return the options for a question: relative penalty, and a lower charge for a comparison."""
+    segments = apply_relative_penalty(options.segments, evidence, model)
     if any(question.compares for question in evidence.questions):
         charge = segments.segment_charge * COMPARISON_CHARGE
         segments = replace(segments, segment_charge=charge)

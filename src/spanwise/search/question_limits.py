@@ -95,7 +95,9 @@ def _read(text: str, languages: Sequence[str], searchable: Searchable) -> Questi
         uses = Counter(word_pieces(text))
         kept = _telling_words(uses, languages, searchable)
         question = replace(
-            read_question(" ".join(kept), languages=languages), asked=text, asked_words=len(uses)
+            read_question(" ".join(kept), languages=languages),
+            original_text=text,
+            original_words=len(uses),
         )
     if not question.terms:
         raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")

@@ -1,14 +1,12 @@
-"""What a reranker adds to the scores of candidates.
-
-Let a reranker read the best candidates, and add what it says to their scores.
+"""Reranking: a reranker reads the best candidates, and its scores are added to theirs.
 
 Rules:
-    It reads each chunk as a reader of segments does, under its header.
-    Its scores count by their deviation from the mean of what it read of one query: scales differ
-    from reranker to reranker, and the order and the distances are what they tell.
-    What it did not read counts as the worst that it read: the candidates below stood lower to begin
-    with, and at the mean they would pass those that it found poor.
-    A reranker that fails leaves the scores as they are, and the result says so.
+    A reranker reads each chunk under its header.
+    Its scores are standardised over the candidates it read for one query, because rerankers have
+    different scales.
+    A candidate that was not read gets the lowest score of those read. It ranked lower before, and
+    with the mean it would overtake the ones that the reranker rejected.
+    If a reranker fails, the scores are unchanged and the result has a warning.
 """
 
 from __future__ import annotations
@@ -19,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.headers import chunk_header, headed_text
+from spanwise.core.documents.headers import headed_text
 from spanwise.core.documents.table_heads import searched_text
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.threads import map_bounded
-from spanwise.options import HeaderOptions
-from spanwise.search.scoring import lifted
+from spanwise.search.rendering import DocumentCache
+from spanwise.search.scoring import add_lift
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -38,13 +36,13 @@ if TYPE_CHECKING:
     from spanwise.options import RerankOptions
     from spanwise.search.scoring import QueryHits
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, DocumentRecord, Section
+    from spanwise.types import Chunk
 
-_MOST = 5.0  # deviations; what lies further out says no more
-_SAME = 1e-9  # deviation, against the greatest score, of scores that are equal but for rounding
+_MOST = 5.0  # standard deviations; larger ones are clipped
+_SAME = 1e-9  # relative deviation of scores that are equal except for rounding
 
 
-def best_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the positions of the greatest scores, greatest first; ties go to the earlier one."""
     return np.argsort(-scores, kind="stable")[:count]
 
@@ -52,16 +50,16 @@ def best_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64
 def rerank_lift(
     scores: NDArray[np.float64], *, at: NDArray[np.int64], count: int, weight: float
 ) -> NDArray[np.float64]:
-    """Return what a reranker adds to each candidate, (count,).
+    """Return the addition of a reranker to each candidate, (count,).
 
-    Each score counts by its deviation from their mean; where all are the same, nothing is added.
-    A candidate that was not read has the lowest of those that were.
+    Each score is standardised; if all are equal, nothing is added. A candidate that was not read
+    has the lowest score of those that were.
 
     Args:
-        scores: Of the candidates that were read, finite, (k,), k > 0.
-        at: Which candidates these are, (k,).
-        count: How many candidates there are, at least k.
-        weight: Of a deviation, >= 0.
+        scores: Scores of the candidates that were read, finite, (k,), k > 0.
+        at: Positions of these candidates, (k,).
+        count: Number of candidates, at least k.
+        weight: Weight per standard deviation, >= 0.
     """
     largest = float(np.abs(scores).max())
     scaled = scores / (
@@ -78,28 +76,30 @@ def rerank_lift(
 
 
 DEFAULT_WEIGHT = 1.0
-"""Of a deviation in the score, for a reranker that was not trained with."""
-_AT_ONCE = 8  # queries of one question that are reranked side by side
+"""Weight per standard deviation for a reranker without a trained weight."""
+_AT_ONCE = 8  # queries of one question that are reranked concurrently
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranking:
-    """Which reranker reads what."""
+    """Reranker and its options."""
 
     caller: RerankCaller
+    """Calls the reranker."""
     options: RerankOptions
+    """Number of candidates and weight."""
     falls_back: bool = True
-    """Whether a search goes on without a reranker that fails."""
+    """Whether a search continues without a reranker that fails."""
 
-    def ask(self, read: _Read) -> RerankReply | ModelError:
-        """Return what the reranker says of some texts, or how it failed.
+    def score(self, candidates: _RerankInput) -> RerankReply | ModelError:
+        """Return the reply of the reranker, or the error.
 
         Raises:
-            ModelKeyError: If the provider refuses the key: no search would be reranked.
-            ModelError: If it fails, and nothing falls back.
+            ModelKeyError: If the provider rejects the key: no search could be reranked.
+            ModelError: If it fails and `falls_back` is False.
         """
         try:
-            return self.caller.rerank(read.query, read.texts, read.documents)
+            return self.caller.rerank(candidates.query, candidates.texts, candidates.documents)
         except ModelKeyError:
             raise
         except ModelError as error:
@@ -109,53 +109,56 @@ class Reranking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reranked:
-    """What the queries found, with the reranker's scores."""
+class RerankResult:
+    """Hits of the queries with the reranker's scores."""
 
-    found: tuple[QueryHits, ...]
+    hits: tuple[QueryHits, ...]
+    """Hits of each query."""
     warnings: tuple[str, ...] = ()
+    """Warnings about failures and missing calibration."""
     usage: Usage = field(default_factory=Usage)
+    """Usage of the reranker."""
 
 
 def rerank(
-    found: Sequence[QueryHits],
+    hits: Sequence[QueryHits],
     *,
     snapshot: Snapshot,
     model: RelevanceModel,
     reranking: Reranking | None,
-) -> Reranked:
-    """Return what the queries of one question found, reranked query by query.
+) -> RerankResult:
+    """Return the hits of the queries of one question, reranked query by query.
 
     Args:
-        found: What each query found.
-        snapshot: That was searched.
-        model: Knows the weights of the rerankers that were trained with.
-        reranking: Which reranker reads what; None for none.
+        hits: Hits of each query.
+        snapshot: Snapshot that was searched.
+        model: Relevance model with the trained weights of rerankers.
+        reranking: Reranker and its options; None for no reranking.
 
     Raises:
-        ModelKeyError: If the provider refuses the key.
+        ModelKeyError: If the provider rejects the key.
         ModelError: If the reranker fails, and nothing falls back.
     """
     if reranking is None:
-        return Reranked(found=tuple(found))
+        return RerankResult(hits=tuple(hits))
     name, options = reranking.caller.reranker.name, reranking.options
     trained = model.rerankers.get(name) if options.weight is None else options.weight
     weight = DEFAULT_WEIGHT if trained is None else trained
-    reader = _Reader(snapshot)
-    read = [reader.read(one, options.chunks) for one in found]
-    replies = map_bounded(reranking.ask, read, limit=_AT_ONCE)
+    reader = _InputReader(DocumentCache(snapshot))
+    inputs = [reader.read(query, options.chunks) for query in hits]
+    replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     counts = not all(isinstance(reply, ModelError) for reply in replies)
     warnings = [_uncalibrated(name)] if counts and trained is None else []
     reranked, usage = [], Usage()
-    for one, shown, reply in zip(found, read, replies, strict=True):
+    for query, candidates, reply in zip(hits, inputs, replies, strict=True):
         if isinstance(reply, ModelError):
-            asked = shown.query[:80]
-            warnings.append(f"not reranked for {asked!r}, as the reranker failed: {reply}")
-            reranked.append(one)
+            query_text = candidates.query[:80]
+            warnings.append(f"not reranked for {query_text!r}, as the reranker failed: {reply}")
+            reranked.append(query)
         else:
             usage += reply.usage
-            reranked.append(_lifted(one, shown, reply, weight=weight, name=name))
-    return Reranked(found=tuple(reranked), warnings=tuple(warnings), usage=usage)
+            reranked.append(_with_scores(query, candidates, reply, weight=weight, name=name))
+    return RerankResult(hits=tuple(reranked), warnings=tuple(warnings), usage=usage)
 
 
 def _uncalibrated(name: str) -> str:
@@ -165,84 +168,68 @@ def _uncalibrated(name: str) -> str:
     )
 
 
-def _lifted(
-    one: QueryHits, shown: _Read, reply: RerankReply, *, weight: float, name: str
+def _with_scores(
+    query: QueryHits, candidates: _RerankInput, reply: RerankReply, *, weight: float, name: str
 ) -> QueryHits:
-    """Return what a query found with what the reranker adds."""
-    if one.weighed is None:
-        return one
+    """Return the hits of a query with the scores of the reranker."""
+    if query.scored is None:
+        return query
     lift = rerank_lift(
-        np.array(reply.scores), at=shown.candidates, count=len(one.weighed.scores), weight=weight
+        np.array(reply.scores),
+        at=candidates.candidates,
+        count=len(query.scored.scores),
+        weight=weight,
     )
-    weighed = lifted(one.weighed, lift, name=f"reranker {name}", compares=one.question.compares)
-    return replace(one, weighed=weighed)
+    scored = add_lift(query.scored, lift, name=f"reranker {name}", compares=query.question.compares)
+    return replace(query, scored=scored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Read:
-    """What the reranker is shown of one query."""
+class _RerankInput:
+    """Candidates of one query as the reranker reads them."""
 
     query: str
+    """Text of the query."""
     candidates: NDArray[np.int64]
     """Positions among the candidates, (k,)."""
     texts: tuple[str, ...]
-    """Of each, under its header, (k,)."""
+    """Text of each candidate under its header, (k,)."""
     documents: tuple[int, ...]
-    """Handle of the document of each, (k,)."""
+    """Handle of the document of each candidate, (k,)."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads chunks under their headers, each record and section once."""
+class _InputReader:
+    """Reads chunks under their headers."""
 
-    snapshot: Snapshot
-    _records: dict[int, DocumentRecord] = field(default_factory=dict)
-    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
+    documents: DocumentCache
 
-    def read(self, one: QueryHits, count: int) -> _Read:
-        """Return what a query found best, as text."""
-        weighed = one.weighed
-        if weighed is None:
-            return _Read(one.question.text, np.zeros(0, dtype=np.int64), (), ())
-        best = best_candidates(weighed.scores, count)
-        rows = weighed.candidates[best]
-        handles = weighed.scan.handles[weighed.rows.documents[rows]].tolist()
-        places = list(zip(handles, weighed.rows.chunks[rows].tolist(), strict=True))
+    def read(self, query: QueryHits, count: int) -> _RerankInput:
+        """Return the best candidates of a query as text."""
+        scored = query.scored
+        if scored is None:
+            return _RerankInput(query.question.text, np.zeros(0, dtype=np.int64), (), ())
+        best = top_candidates(scored.scores, count)
+        rows = scored.candidates[best]
+        handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
+        places = list(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
         texts = self._texts(places)
-        shown = tuple(texts[place] for place in places)
-        return _Read(one.question.text, best, shown, tuple(handles))
+        shown_texts = tuple(texts[place] for place in places)
+        return _RerankInput(query.question.text, best, shown_texts, tuple(handles))
 
     def _texts(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """Return the texts of chunks by handle and position; neighbours are read together."""
-        found: dict[tuple[int, int], str] = {}
+        texts: dict[tuple[int, int], str] = {}
         # In a run of neighbours, the position less the rank in order stays the same.
         runs = groupby(enumerate(sorted(places)), key=lambda at: (at[1][0], at[1][1] - at[0]))
         for _, run in runs:
             inside = [place for _, place in run]
             handle, first = inside[0]
-            for chunk in self.snapshot.chunks(handle, first, inside[-1][1] + 1):
-                found[handle, chunk.index] = self._text(handle, chunk)
-        return found
+            for chunk in self.documents.snapshot.chunks(handle, first, inside[-1][1] + 1):
+                texts[handle, chunk.index] = self._text(handle, chunk)
+        return texts
 
     def _text(self, handle: int, chunk: Chunk) -> str:
-        record, section = self._record(handle), self._section(handle, chunk.section)
-        header = chunk_header(
-            record.title,
-            summary=record.summary,
-            section_path=section.path,
-            section_summary=section.summary,
-            options=HeaderOptions(),
-        )
+        header = self.documents.header(handle, self.documents.section(handle, chunk.section))
         text = searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
         return headed_text(text, header=header)
-
-    def _record(self, handle: int) -> DocumentRecord:
-        if handle not in self._records:
-            self._records[handle] = self.snapshot.record(handle)
-        return self._records[handle]
-
-    def _section(self, handle: int, section: int) -> Section:
-        if (handle, section) not in self._sections:
-            (read,) = self.snapshot.sections(handle, section, section + 1)
-            self._sections[handle, section] = read
-        return self._sections[handle, section]

@@ -1,7 +1,4 @@
-"""What packs, and answers that are known, add to the chunks that were read for a question.
-
-Weigh the chunks of one snapshot for a question: from words and vectors to shares.
-"""
+"""Scoring of the chunks of one snapshot for a query: from words and vectors to shares."""
 
 from __future__ import annotations
 
@@ -11,12 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.features import candidate_rows, feature_matrix, lay_out
+from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
 from spanwise.core.ranking.known_answers import answer_lift
-from spanwise.core.ranking.query_terms import word_counts, word_passages, word_scan
-from spanwise.core.ranking.question import MAX_TERMS, telling_terms
-from spanwise.core.ranking.relevance import hedge, shares_of, spread_over_documents
-from spanwise.core.ranking.routing import chosen_ranges, route
+from spanwise.core.ranking.query_terms import (
+    group_passage_terms,
+    group_scan_terms,
+    group_term_counts,
+)
+from spanwise.core.ranking.question import MAX_TERMS, informative_terms
+from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
+from spanwise.core.ranking.routing import route, select_ranges
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.packs.intents import (
     Aim,
@@ -45,7 +46,7 @@ _KNOWN = "words that answered such questions"
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
-def find_lifts(
+def compute_lifts(
     question: Question,
     *,
     snapshot: Searchable,
@@ -53,25 +54,25 @@ def find_lifts(
     rows: Rows,
     model: RelevanceModel,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return what is added to the score of each chunk, by a name for people, (n,) each.
+    """Return the additions to each score by packs and known answers, by label, (n,) each.
 
-    Nothing where no pack knows the question's words, or none of its landmarks is in what was read,
-    and the question is like none whose answers are known.
+    Empty if no pack knows the question's words, or none of its landmarks is in the ranges, and the
+    question is similar to no kind with known answers.
 
     Args:
         question: The question.
-        snapshot: What is searched.
-        ranges: What was read of it.
-        rows: Where the chunks belong, n of them.
-        model: Has the weights of the parts of a lift, and the known answers.
+        snapshot: Snapshot to search.
+        ranges: Ranges of chunks that were read.
+        rows: Layout of these chunks, n rows.
+        model: Weights of the parts of a lift, and the known answers.
     """
     packs = [named.pack for named in recorded_packs(snapshot.packs())]
-    found: dict[str, NDArray[np.float64]] = {}
+    lifts: dict[str, NDArray[np.float64]] = {}
     for aim in read_aims(packs, question.text):
-        found |= _lifts_of(
+        lifts |= _lifts_of(
             aim, snapshot=snapshot, ranges=ranges, rows=rows, weights=model.lift_weights
         )
-    return found | _known_lift(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+    return lifts | _known_lift(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
 
 
 def _known_lift(
@@ -82,18 +83,20 @@ def _known_lift(
     rows: Rows,
     model: RelevanceModel,
 ) -> dict[str, NDArray[np.float64]]:
-    sought = model.known_answers.sought(question.forms()[0])
-    if sought is None:
+    expansion = model.known_answers.expansion(question.forms()[0])
+    if expansion is None:
         return {}
-    holders, chunks = snapshot.term_counts(tuple(sought.shares))
-    terms, worth = sought.best(np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0))
+    holders, chunks = snapshot.term_counts(tuple(expansion.shares))
+    terms, weights = expansion.best(
+        np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    )
     if not terms:
         return {}
     lift = answer_lift(
         snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
-        worth=worth,
+        worth=weights,
         rows=rows,
-        weight=model.lift_weights.answers * sought.likeness,
+        weight=model.lift_weights.answers * expansion.similarity,
     )
     return {_KNOWN: lift} if lift.any() else {}
 
@@ -108,70 +111,74 @@ def _lifts_of(
 ) -> dict[str, NDArray[np.float64]]:
     keys = [landmark.key for landmark in aim.pack.landmarks]
     signals = snapshot.signals(ranges, [aim.pack.signal(key) for key in keys])
-    # In a document that has a landmark its signal deviates; in one that has none, all are 0.
+    # The signals of a document without any landmark are all 0.
     known = np.logical_or.reduceat((signals != 0).any(axis=0), rows.starts)
     if not known.any():
         return {}
-    found: dict[str, NDArray[np.float64]] = {}
+    lifts: dict[str, NDArray[np.float64]] = {}
     if aim.landmarks:
-        wanted = [keys.index(landmark.key) for landmark in aim.landmarks]
-        found |= landmark_lifts(aim, signals[wanted], weights=weights)
+        rows_of_aim = [keys.index(landmark.key) for landmark in aim.landmarks]
+        lifts |= landmark_lifts(aim, signals[rows_of_aim], weights=weights)
     if aim.terms:
         holders, chunks = snapshot.term_counts(aim.terms)
-        found[f"{aim.pack.name}: words that say the same"] = glossary_lift(
+        lifts[f"{aim.pack.name}: words that say the same"] = glossary_lift(
             snapshot.passages(ranges, terms=aim.terms, vectors=_NO_VECTORS).impacts,
             terms=inverse_frequencies(holders, chunks),
             rows=rows,
             known=np.repeat(known, rows.lengths),
             weights=weights,
         )
-    return found
+    return lifts
 
 
-_MAX_VECTORS = 16  # beyond so many kinds of titles the whole question does
+_MAX_VECTORS = 16  # with more distinct titles, the whole question is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What is searched of a knowledge base."""
+    """Documents to search."""
 
     where: Filter | None = None
-    """None for no filter."""
+    """Metadata filter; None for no filter."""
     documents: Sequence[str] | None = None
-    """Ids; None for all."""
+    """Ids of documents; None for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredChunks:
-    """The chunks that were read for a question, n rows, and the candidates among them, c."""
+    """Chunks that were read for a query, n rows, and the c candidates among them."""
 
     scan: Scan
+    """Result of the store's search."""
     ranges: tuple[PassageRange, ...]
+    """Ranges of chunks that were read."""
     rows: Rows
+    """Layout of the chunks."""
     passages: Passages
+    """Inputs of the features."""
     candidates: NDArray[np.int64]
-    """Rows that were weighed, ascending, (c,)."""
+    """Rows that were scored, ascending, (c,)."""
     features: NDArray[np.float64]
-    """Of the candidates, (c, features)."""
+    """Features of the candidates, (c, features)."""
     lifts: Mapping[str, NDArray[np.float64]]
-    """What packs, known answers and a reranker add to the scores, by a name for people, (c,)."""
+    """Additions to the scores by packs, known answers and a reranker, by label, (c,)."""
     scores: NDArray[np.float64]
-    """Of the candidates: what the model makes of the features, and the lifts, (c,)."""
+    """Scores of the candidates: features and lifts, (c,)."""
     shares: NDArray[np.float64]
-    """Of all rows, 0 where a chunk is no candidate, (n,)."""
+    """Shares of all rows, 0 if a chunk is not a candidate, (n,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryHits:
-    """One query and what it found."""
+    """One query and its scored chunks."""
 
     question: Question
-    """With the terms that were searched by."""
-    weighed: ScoredChunks | None
-    """None where nothing in scope could hold evidence."""
+    """The query with its search terms."""
+    scored: ScoredChunks | None
+    """Scored chunks; None if nothing in scope could contain evidence."""
 
 
-def search_all(
+def search_queries(
     questions: Sequence[Question],
     *,
     snapshot: Searchable,
@@ -179,34 +186,36 @@ def search_all(
     model: RelevanceModel,
     scope: Scope,
 ) -> tuple[QueryHits, ...]:
-    """Return what each query of a question found.
+    """Return the hits of each query of a question.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
         DocumentNotFoundError: If `documents` names one that does not exist.
     """
-    telling = [replace(one, terms=search_terms(one, snapshot)) for one in questions]
+    searchable = [replace(query, terms=select_search_terms(query, snapshot)) for query in questions]
     return tuple(
         QueryHits(
-            question=one,
-            weighed=weigh(one, snapshot=snapshot, embedder=embedder, model=model, scope=scope),
+            question=query,
+            scored=score_chunks(
+                query, snapshot=snapshot, embedder=embedder, model=model, scope=scope
+            ),
         )
-        for one in telling
+        for query in searchable
     )
 
 
-def search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
-    """Return the terms to search by: all, or the most telling ones of a long question."""
+def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
+    """Return the terms to search by: all, or the most informative ones of a long question."""
     if len(question.terms) <= MAX_TERMS:
         return question.terms
     forms, words = question.forms()
     counts, chunks = snapshot.term_counts(forms)
-    holders = word_counts(counts, words, most=chunks)[: len(question.terms)]
+    holders = group_term_counts(counts, words, most=chunks)[: len(question.terms)]
     weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
-    return telling_terms(question, weights)
+    return informative_terms(question, weights)
 
 
-def weigh(
+def score_chunks(
     question: Question,
     *,
     snapshot: Searchable,
@@ -214,9 +223,9 @@ def weigh(
     model: RelevanceModel,
     scope: Scope,
 ) -> ScoredChunks | None:
-    """Return the weighed chunks of a question, or None where nothing in scope could hold evidence.
+    """Return the scored chunks of a query, or None if nothing in scope could contain evidence.
 
-    The question's terms are those that are searched by.
+    The terms of the question are its search terms.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
@@ -225,24 +234,24 @@ def weigh(
     vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
     forms, words = question.forms()
     scan = snapshot.scan(
-        ScanQuery(terms=forms, words=words, vector=vector),
+        ScanQuery(terms=forms, words=words, vector=vector, keyword_share=model.keyword_share),
         where=scope.where,
         documents=scope.documents,
     )
-    scan = word_scan(scan, words)
+    scan = group_scan_terms(scan, words)
     routing = route(scan, keyword_share=model.keyword_share)
-    chosen = chosen_ranges(scan, routing)
-    if not chosen:
+    selected = select_ranges(scan, routing)
+    if not selected:
         return None
-    ranges = tuple(span for _, span in chosen)
-    rows = lay_out(chosen)
+    ranges = tuple(span for _, span in selected)
+    rows = build_rows(selected)
     vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
-    passages = word_passages(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
+    passages = group_passage_terms(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
     features, fused_near = feature_matrix(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
     candidates = candidate_rows(features, fused_near)
-    lifts = find_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+    lifts = compute_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
         lifts = {name: lift[candidates] for name, lift in lifts.items()}
@@ -264,30 +273,30 @@ def weigh(
     )
 
 
-def lifted(
-    weighed: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
+def add_lift(
+    scored: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
 ) -> ScoredChunks:
-    """Return what a question found, with something more added to the scores of its candidates.
+    """Return the scored chunks with an addition to the scores of the candidates.
 
     Args:
-        weighed: What it found.
-        lift: What is added to each candidate, (c,).
-        name: Of it, for people.
+        scored: Scored chunks.
+        lift: Addition to each candidate, (c,).
+        name: Label of the addition.
         compares: Whether the question compares documents.
     """
-    scores = weighed.scores + lift
-    shares = np.zeros(len(weighed.shares))
-    documents = weighed.rows.documents[weighed.candidates]
-    shares[weighed.candidates] = spread_shares(scores, documents, compares=compares)
-    return replace(weighed, lifts={**weighed.lifts, name: lift}, scores=scores, shares=shares)
+    scores = scored.scores + lift
+    shares = np.zeros(len(scored.shares))
+    documents = scored.rows.documents[scored.candidates]
+    shares[scored.candidates] = spread_shares(scores, documents, compares=compares)
+    return replace(scored, lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
 
 
 def spread_shares(
     scores: NDArray[np.float64], documents: NDArray[np.int64], *, compares: bool
 ) -> NDArray[np.float64]:
-    """Return the share of each candidate, spread over documents as far as the question wants."""
-    weight = 1.0 if compares else hedge(shares_of(scores), documents)
-    return shares_of(spread_over_documents(scores, documents, weight=weight))
+    """Return the share of each candidate, spread over documents as the question requires."""
+    weight = 1.0 if compares else hedge_weight(softmax_shares(scores), documents)
+    return softmax_shares(spread_over_documents(scores, documents, weight=weight))
 
 
 def _residual_vectors(
@@ -297,10 +306,11 @@ def _residual_vectors(
     embedder: Embedder | None,
     vector: NDArray[np.float32] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the vectors of the question, whole and without the words of titles.
+    """Return the vectors of the question: whole, and without the words of titles.
 
-    One for each distinct set of question terms that the title of a document read holds, (m,
-    dimension), and which of them each document of the scan takes, (documents,).
+    There is one residual vector per distinct set of question terms in the title of a document that
+    was read. Returns the vectors, (m, dimension), and the vector of each document of the scan,
+    (documents,).
     """
     which = np.zeros(len(scan.handles), dtype=np.int64)
     if embedder is None or vector is None:

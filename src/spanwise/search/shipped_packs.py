@@ -1,4 +1,4 @@
-"""The packs that come with the package."""
+"""Packs that come with the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import resources
 from spanwise.packs.pack_file import NamedPack, pack_record, read_pack
 
 SHIPPED = "spanwise"
-"""Origin of what comes with the package."""
+"""Origin of the packs that come with the package."""
 
 
 @lru_cache(maxsize=1)
@@ -19,10 +19,10 @@ def shipped_packs() -> tuple[NamedPack, ...]:
         for file in resources.files("spanwise").joinpath("packs").iterdir()
         if file.name.endswith(".toml")
     ]
-    found = (read_pack(file.read_text("utf-8"), place=file.name) for file in files)
-    return tuple(NamedPack(pack, SHIPPED) for pack in sorted(found, key=lambda pack: pack.name))
+    packs = (read_pack(file.read_text("utf-8"), place=file.name) for file in files)
+    return tuple(NamedPack(pack, SHIPPED) for pack in sorted(packs, key=lambda pack: pack.name))
 
 
 def default_record() -> str:
-    """Return what a new knowledge base records: all packs that come with the package."""
+    """Return the record of a new knowledge base: all packs that come with the package."""
     return pack_record(shipped_packs())

@@ -1,9 +1,9 @@
-"""How long things are for the reader, without loading a tokenizer where counts are known.
+"""Token counts of chunks, headers and segments, from stored counts where possible.
 
-Chunks and headers were counted when they were stored, headers with the widest citation that may
-stand in them. A whole takes at most as many tokens as its parts, but where a vocabulary reads on
-over their seam: `Meter.seams` counts those that matter. What is left, such as a blank line before a
-"/", costs a token in some ten thousand seams, less than the citations leave free.
+Chunks and headers are counted when they are stored, headers with the widest possible citation. A
+joined text has at most as many tokens as its parts, except where a tokenizer merges differently
+over a seam; `TokenCounter.seams` counts the cases that matter. The others (such as a blank line
+before "/") cost one token in about ten thousand seams, less than the reserve in the citations.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _BLANKS = re.compile(r"[ \t]{2}\Z")
 
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
-    """Lengths in tokens of one reader."""
+    """Token counts for one tokenizer."""
 
     tokenizer: Tokenizer | None
-    """None where the stored counts are those of this reader."""
+    """Tokenizer of the reader; None if the stored counts are of the same tokenizer."""
     separator_tokens: int = 1
-    """Of the blank line between two segments."""
+    """Tokens of the blank line between two segments."""
     copies_tokens: int = 8
-    """Of what names copies in the line that opens a segment, at most."""
+    """Maximum tokens of the attribute that counts near-duplicates in the opening tag."""
     longer_tag_tokens: int = 4
-    """Of a number behind the tag where a segment opens and closes, at most."""
+    """Maximum tokens of a number in the opening and closing tag."""
     reader: str = ""
-    """Name of its tokenizer, for texts that were not counted when they were stored."""
+    """Name of the tokenizer, for texts without stored counts."""
 
     def chunks(
         self,
@@ -55,7 +55,7 @@ class TokenCounter:
         ranges: Sequence[PassageRange],
         snapshot: Snapshot,
     ) -> NDArray[np.int64]:
-        """Return the length of each chunk of some ranges, given stored tokens and characters."""
+        """Return the tokens of each chunk of some ranges, given stored tokens and characters."""
         if self.tokenizer is None:
             return tokens
         if isinstance(self.tokenizer, CharacterTokenizer):
@@ -68,41 +68,41 @@ class TokenCounter:
         return np.maximum(1, np.array(self.tokenizer.count(texts), dtype=np.int64))
 
     def seams(self, texts: Sequence[str]) -> int:
-        """Return how many tokens the texts, joined, may take beyond what they take one by one.
+        """Return the maximum number of additional tokens of the texts when they are joined.
 
-        The last of several blanks is a token of its own when a sign or digit follows it, and no
-        token when nothing does.
+        The last of several blanks is a token of its own if a sign or digit follows, and no token at
+        the end of a text.
         """
         if isinstance(self.tokenizer, CharacterTokenizer):
             return 0
         return sum(_BLANKS.search(text) is not None for text in texts[:-1])
 
     def text(self, text: str) -> int:
-        """Return the length of a text; loads the vocabulary where counts are stored."""
+        """Return the tokens of a text; loads the vocabulary if counts are stored."""
         return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
 
     def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
-        """Return what a segment headed by a section costs besides its text."""
+        """Return the tokens of a segment under a section besides its text."""
         if self.tokenizer is None:
             return section.header_tokens
         return sum(self.tokenizer.count(frame()))
 
 
-def make_token_counter(asked: str | None, stored: str) -> TokenCounter:
-    """Return the meter of the reader asked for, given the tokenizer of the knowledge base.
+def make_token_counter(requested: str | None, stored: str) -> TokenCounter:
+    """Return the token counter of a reader, given the tokenizer of the knowledge base.
 
     Raises:
         OptionError: If there is no such tokenizer.
     """
-    if asked is None or asked == stored:
+    if requested is None or requested == stored:
         return TokenCounter(None, *_fixed_tokens(stored), reader=stored)
-    tokenizer = make_tokenizer(asked)
+    tokenizer = make_tokenizer(requested)
     name = tokenizer.name
     return TokenCounter(None if name == stored else tokenizer, *_fixed_tokens(name), reader=name)
 
 
 def _fixed_tokens(name: str) -> tuple[int, int, int]:
-    """Return what a reader's `Meter` holds besides it; no vocabulary is loaded, they agree."""
+    """Return the constant token counts of a tokenizer, without loading a vocabulary."""
     if not name.startswith("chars:"):
         return 1, 8, 4
     separator, copies, longer_tag = make_tokenizer(name).count([SEPARATOR, _COPIES, _LONGER_TAG])

@@ -1,13 +1,11 @@
-"""Cut the text of one chunk to the sentences that are worth their tokens.
+"""Trimming of single-chunk segments to the sentences that are worth their tokens.
 
 Rules:
-    Only where a sentence stops may be cut. Rows of tables, headings, and lines of lists and code
-    without a stop stay with what follows them.
-    The share of the chunk is spread over its sentences by their length, and by how much of the
-    question's words they hold. A sentence is worth its share less what its tokens must earn, as a
-    chunk is; sentences in a row that are worth most are kept, at least one.
-
-Cut segments to the sentences that a question is about.
+    Text is cut only at the end of a sentence. Table rows, headings, and lines of lists and code
+    without a stop stay with the following text.
+    The share of the chunk is divided among its sentences by their length and by the question words
+    they contain. The value of a sentence is its share less the penalty for its tokens, as for a
+    chunk. The consecutive sentences of greatest total value are kept, at least one.
 """
 
 from __future__ import annotations
@@ -35,20 +33,20 @@ if TYPE_CHECKING:
     from spanwise.search.rendering import SegmentRange
 
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
-_LOOK_CHARS = 80  # a stop, what closes with it, and blank lines
+_LOOK_CHARS = 80  # a stop, closing characters, and blank lines
 _WORDS_WEIGHT = 5.0
-"""A sentence with all words of the question weighs e ** 5 times as much as one with none.
+"""Exponential weight of word coverage: e ** 5 between a sentence with all words and one with none.
 
-Chosen on ten sets together; 3 and 8 do about the same on their mean, and the cosine to the question
-beside it adds nothing.
+Chosen on ten datasets together. 3 and 8 give about the same mean; adding the cosine to the question
+has no effect.
 """
 
 
 def sentence_places(text: str) -> list[int]:
-    """Return where the sentences of a text begin, and its end: at least two places, ascending.
+    """Return the start of each sentence of a text, and its end: at least two offsets, ascending.
 
     Args:
-        text: Not empty.
+        text: A text that is not empty.
     """
     places = [
         place_of(end)
@@ -61,19 +59,19 @@ def sentence_places(text: str) -> list[int]:
     return [0, *stopped, len(text)]
 
 
-def kept_sentences(
+def select_sentences(
     lengths: Sequence[int], coverages: Sequence[float], *, share: float, cost: float
 ) -> tuple[int, int]:
-    """Return the range of sentences that is worth most.
+    """Return the range of sentences of greatest value (maximum subarray).
 
     Args:
-        lengths: Of the sentences, in characters, > 0; at least one.
-        coverages: Part of the weight of the question's words that each holds, in [0, 1].
-        share: Of all of them, >= 0.
-        cost: What the tokens of all of them must earn, in share, >= 0.
+        lengths: Length of each sentence in characters, > 0; at least one.
+        coverages: Weighted share of the question's words in each sentence, in [0, 1].
+        share: Share of all sentences, >= 0.
+        cost: Penalty for the tokens of all sentences, in share, >= 0.
 
     Returns:
-        First sentence, and one past the last. Of ranges worth as much the first.
+        First sentence, and index after the last. Of equal ranges the first.
     """
     weights = [
         length * exp(_WORDS_WEIGHT * coverage)
@@ -85,59 +83,59 @@ def kept_sentences(
         for weight, length in zip(weights, lengths, strict=True)
     ]
     sums = list(accumulate(values, initial=0.0))
-    kept, most, first = (0, 1), -inf, 0
+    best, best_value, first = (0, 1), -inf, 0
     for last in range(len(values)):
         first = min(first, last, key=lambda at: sums[at])
-        worth = sums[last + 1] - sums[first]
-        if worth > most:
-            kept, most = (first, last + 1), worth
-    return kept
+        value = sums[last + 1] - sums[first]
+        if value > best_value:
+            best, best_value = (first, last + 1), value
+    return best
 
 
 @dataclass(frozen=True, slots=True)
 class Trimmer:
-    """Cuts segments of one chunk to sentences.
+    """Trims segments of one chunk to sentences.
 
-    Chunks in a row stay whole: where a question chose several, its evidence is long. So does a
-    best guess that is not worth its tokens: the sentence that loses least would be the shortest.
+    Runs of several chunks are unchanged, because their evidence is long. So is a best guess of
+    negative value, because the sentence of least loss would be the shortest.
     """
 
     words: tuple[tuple[Mapping[str, int], tuple[float, ...]], ...]
-    """Of each query: the word that a term is a form of, and the weight of each word; sum 1."""
+    """For each query: the index of the word of each term, and the weight of each word (sum 1)."""
     token_cost: float
-    """What a token must earn, in share."""
+    """Penalty per token, in share."""
 
     @classmethod
     def of(cls, evidence: Evidence, options: SegmentOptions, model: RelevanceModel) -> Self | None:
-        """Return what cuts the segments of a question; None where the options want them whole."""
+        """Return the trimmer of a question; None if the options keep segments whole."""
         if not options.trim:
             return None
         penalty_share = model.share_at(options.irrelevant_chunk_penalty)
         words = []
-        for question, found in zip(evidence.questions, evidence.weighed, strict=True):
-            if found is None:
+        for question, scored in zip(evidence.questions, evidence.scored, strict=True):
+            if scored is None:
                 continue
             forms, places = question.forms()
-            weights = keyword_weights(found.scan)
+            weights = keyword_weights(scored.scan)
             weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
             terms = dict(zip(forms, places or range(len(forms)), strict=True))
             words.append((terms, tuple(weights.tolist())))
         return cls(tuple(words), penalty_share / options.reference_length)
 
-    def kept(self, run: SegmentRange, text: str, *, language: str) -> tuple[int, int]:
-        """Return which characters of the text of a run are kept, at least a sentence.
+    def sentence_range(self, run: SegmentRange, text: str, *, language: str) -> tuple[int, int]:
+        """Return the character range of the text of a run to keep, at least one sentence.
 
         Args:
             run: The run.
-            text: Of its chunks.
-            language: Of its document.
+            text: Text of its chunks.
+            language: Language of its document.
         """
         cost = self.token_cost * run.tokens
         if run.end - run.start > 1 or run.share <= cost:
             return 0, len(text)
         places = sentence_places(text)
         sentences = list(pairwise(places))
-        first, last = kept_sentences(
+        first, last = select_sentences(
             [end - start for start, end in sentences],
             [self._coverage(text[start:end], language) for start, end in sentences],
             share=run.share,
@@ -146,10 +144,10 @@ class Trimmer:
         return places[first], places[last]
 
     def _coverage(self, sentence: str, language: str) -> float:
-        """Return which part of the words of a query a sentence holds, of the query it fits best."""
-        held = set(text_terms(sentence, language=language))
+        """Return the weighted share of a query's words in a sentence, for the best query."""
+        sentence_terms = set(text_terms(sentence, language=language))
         coverages = []
         for terms, weights in self.words:
-            found = {word for term, word in terms.items() if term in held}
-            coverages.append(sum(weights[word] for word in sorted(found)))
+            words_found = {word for term, word in terms.items() if term in sentence_terms}
+            coverages.append(sum(weights[word] for word in sorted(words_found)))
         return min(1.0, max(coverages))

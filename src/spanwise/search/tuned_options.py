@@ -1,8 +1,7 @@
-"""The file of tuned settings: how it is written, read and checked.
+"""Tuning file: tuned options, how the file is written, read and validated.
 
-It is TOML that people can read. The same tuning gives the same bytes. A key that is not known, a
-number out of its range or features of another version are refused: a search that quietly did
-something else than the file says would be worse than none.
+The file is readable TOML, and the same tuning gives the same bytes. An unknown key, a number out of
+range, or features of another version are errors: a search must never silently differ from its file.
 """
 
 from __future__ import annotations
@@ -46,64 +45,74 @@ class Figure:
     """Mean recall of evidence characters at one budget, in [0, 1]."""
 
     budget_tokens: int
+    """Token budget of the searches."""
     before: float
+    """Recall with the default settings."""
     after: float
+    """Recall with the tuned settings."""
     difference: float
+    """Difference of the two."""
     low: float
-    """Lower end of the 95 % interval of the difference."""
+    """Lower end of the 95 % confidence interval of the difference."""
     high: float
+    """Upper end of the 95 % confidence interval of the difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the tuning was measured on: questions that it had not seen."""
+    """Evaluation of the tuning on questions that were not used for it."""
 
     questions: int
+    """Number of questions."""
     source: str
-    """What they were: "labelled", or "made" out of the documents."""
+    """Source of the questions: "labelled", or "made" from the documents."""
     is_shown: bool
     """Whether an improvement is shown; if not, the settings are the defaults."""
     figures: tuple[Figure, ...]
+    """Recall at each budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """Settings that were tuned on questions about some documents."""
+    """Settings tuned on questions about some documents."""
 
     model: RelevanceModel
+    """Relevance model."""
     segments: SegmentOptions
-    """What the preset "balanced" is with it."""
+    """Options of the preset "balanced"."""
     embedder: str
-    """Of the knowledge base: its name, "none" for keywords alone."""
+    """Name of the knowledge base's embedder; "none" for keyword search."""
     measured: Measured
+    """Evaluation of the tuning."""
     chunks: ChunkOptions | None = None
-    """What a knowledge base has to be made with; None where it may stay as it is."""
+    """Chunk options that the knowledge base must be built with; None for any."""
 
     @property
     def words(self) -> str:
-        """Return what it is, for people."""
+        """Description of the tuning in words."""
         questions = f"{self.measured.questions} questions"
         if self.measured.source == "made":
             questions += " made out of the documents"
         if not self.measured.is_shown:
             return f"defaults; {questions} showed no improvement"
         parts = [
-            f"{one.before * 100:.1f} -> {one.after * 100:.1f} at {one.budget_tokens:,} tokens"
-            for one in self.measured.figures
+            f"{figure.before * 100:.1f} -> {figure.after * 100:.1f} "
+            f"at {figure.budget_tokens:,} tokens"
+            for figure in self.measured.figures
         ]
         with_reranker = "".join(f", reranked by {name}" for name in sorted(self.model.rerankers))
         return f"recall {', '.join(parts)} on {questions}{self._known}{with_reranker}"
 
     @property
     def _known(self) -> str:
-        """Return what it knows of answers, for people."""
+        """Description of the known answers in words."""
         kinds = len(self.model.known_answers.kinds)
         plural = "" if kinds == 1 else "s"
         return f", knows the answers to {kinds} kind{plural} of questions" if kinds else ""
 
 
 def tuning_text(tuning: Tuning) -> str:
-    """Return a tuning as the text of its file."""
+    """Return the text of a tuning file."""
     return "\n".join(_lines(tuning)) + "\n"
 
 
@@ -129,7 +138,7 @@ def _lines(tuning: Tuning) -> Iterator[str]:
     yield f"keyword_share = {_number(model.keyword_share)}"
     yield f"features = [{', '.join(_text(name) for name in model.features)}]"
     for name in ("means", "deviations", "weights"):
-        yield f"{name} = [{', '.join(_number(one) for one in getattr(model, name).tolist())}]"
+        yield f"{name} = [{', '.join(_number(value) for value in getattr(model, name).tolist())}]"
     yield "# Shares, and the chance that a chunk with that share holds evidence."
     yield "table = ["
     for share, relevance in model.table.T.tolist():
@@ -147,12 +156,12 @@ def _lines(tuning: Tuning) -> Iterator[str]:
     yield f"questions = {measured.questions}"
     yield f"source = {_text(measured.source)}"
     yield f"is_shown = {str(measured.is_shown).lower()}"
-    for one in measured.figures:
+    for value in measured.figures:
         yield ""
         yield "[[measured.figures]]"
-        yield f"budget_tokens = {one.budget_tokens}"
+        yield f"budget_tokens = {value.budget_tokens}"
         for name in _FIGURE[1:]:
-            yield f"{name} = {_number(getattr(one, name))}"
+            yield f"{name} = {_number(getattr(value, name))}"
 
 
 def _kind_lines(kinds: Sequence[QuestionKind]) -> Iterator[str]:
@@ -171,7 +180,7 @@ def _kind_lines(kinds: Sequence[QuestionKind]) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as TOML writes it, with a point."""
+    """Return a number as a TOML float."""
     text = repr(round(float(value), _DIGITS) + 0.0)
     return text if any(mark in text for mark in ".en") else f"{text}.0"
 
@@ -181,11 +190,11 @@ def _text(value: str) -> str:
 
 
 def read_tuning(path: str | Path) -> Tuning:
-    """Return the tuning of a file.
+    """Return the tuning in a file.
 
     Raises:
-        OptionError: If it cannot be read, is of another version, or a key or value in it is not
-            usable; the message names the key.
+        OptionError: If it cannot be read, has another version, or has an invalid key or value; the
+            message names the key.
     """
     place = Path(path)
     try:
@@ -199,19 +208,19 @@ def read_tuning(path: str | Path) -> Tuning:
         data = tomllib.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise OptionError(f"{place} is no TOML: {error}; write it with `spanwise tune`") from error
-    return _Reader(str(place)).tuning(data)
+    return _TuningReader(str(place)).tuning(data)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Checks one file."""
+class _TuningReader:
+    """Validates one tuning file."""
 
     place: str
 
     def tuning(self, data: Mapping[str, object]) -> Tuning:
-        found = data.get("format")
-        if found != _FORMAT or isinstance(found, bool):
-            raise self.error("format", f"is {found!r}; this version reads {_FORMAT}")
+        version = data.get("format")
+        if version != _FORMAT or isinstance(version, bool):
+            raise self.error("format", f"is {version!r}; this version reads {_FORMAT}")
         self.keys("", data, _TABLES)
         model = self.model(self.table("relevance", data.get("relevance")))
         known = KnownAnswers(kinds=self.kinds(data.get("known_answers", [])))
@@ -284,13 +293,13 @@ class _Reader:
         return weights
 
     def shares(self, rows: object) -> NDArray[np.float64]:
-        """Return the table of shares and relevances, (2, k)."""
+        """Return the calibration table of shares and relevances, (2, k)."""
         key = "relevance.table"
         if not isinstance(rows, list) or len(rows) < 2:
             raise self.error(key, "must be a list of at least two pairs")
         if not all(isinstance(row, list) and len(row) == 2 for row in rows):
             raise self.error(key, "must be a list of pairs")
-        table = np.array([[self.number(key, one) for one in row] for row in rows]).T
+        table = np.array([[self.number(key, number) for number in row] for row in rows]).T
         if table[0, 0] != 0 or table[0, -1] != 1 or not (np.diff(table[0]) > 0).all():
             raise self.error(key, "must have shares that ascend from 0 to 1")
         if table[1, 0] != 0 or table[1, -1] > 1 or not (np.diff(table[1]) >= 0).all():
@@ -382,10 +391,10 @@ class _Reader:
         return float(value)
 
     def numbers(self, key: str, values: object) -> NDArray[np.float64]:
-        """Return a number for each feature."""
+        """Return one number per feature."""
         if not isinstance(values, list) or len(values) != len(FEATURES):
             raise self.error(key, f"must be a list of {len(FEATURES)} numbers")
-        return np.array([self.number(key, one) for one in values])
+        return np.array([self.number(key, number) for number in values])
 
     def error(self, key: str, words: str) -> OptionError:
         return OptionError(f"{self.place}: {key} {words}")

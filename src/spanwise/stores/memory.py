@@ -161,6 +161,7 @@ class MemorySnapshot:
             words=query.words,
             cosine=self._cosines(scope, query.vector),
             hits=query.hits,
+            keyword_share=query.keyword_share,
             scope=[stored.counted for stored in scope],
         )
 

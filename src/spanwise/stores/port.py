@@ -103,8 +103,8 @@ class Searchable(Protocol):
         many as there are. Terms are those of `core.terms` in the language of the document; a
         filter sees metadata, title, language and status (`filters.filter_fields`). Hits are the
         union of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
-        `0.7 z(keyword) + 0.3 z(cosine)`; ties go to the older document, then the earlier chunk.
-        Hits are ordered by document, then chunk.
+        `s z(keyword) + (1 - s) z(cosine)`, `s` the query's `keyword_share`; ties go to the older
+        document, then the earlier chunk. Hits are ordered by document, then chunk.
 
         Raises:
             FilterError: If the filter names a field that no document has, or compares it with

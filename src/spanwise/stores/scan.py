@@ -15,15 +15,15 @@ Both searches over all parts of one moment, exact, as `ports.Snapshot.scan` says
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies
-from spanwise.core.ranking.query_terms import word_counts
+from spanwise.core.ranking.query_terms import group_term_counts
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
@@ -369,8 +369,8 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     hashes = term_hashes(query.terms)
     found = [PartTerms.find(part, hashes) for part in view.parts]
     term_chunks, title_documents = _sum_counts(found, len(hashes))
-    in_chunks = word_counts(term_chunks, query.words, most=view.all_chunks)
-    in_titles = word_counts(title_documents, query.words, most=view.all_documents)
+    in_chunks = group_term_counts(term_chunks, query.words, most=view.all_chunks)
+    in_titles = group_term_counts(title_documents, query.words, most=view.all_documents)
     weights = np.where(
         in_chunks > 0,
         inverse_frequencies(in_chunks, view.all_chunks),
@@ -386,7 +386,7 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     for part in scopes:
         search.add(score_part(part, weights=weights, vector=vector))
     statistics = search.statistics(with_vector=vector is not None)
-    hits = _find_hits(search, statistics, hits=wanted)
+    hits = _find_hits(search, statistics, hits=wanted, keyword_share=query.keyword_share)
     hit_positions = hits.places >> CHUNK_BITS
     tables = _tables(view, scopes, hit_positions, terms=len(hashes))
     return Scan(
@@ -504,7 +504,9 @@ def _union(*rows: _Rows) -> _Rows:
     return joined.take(indexes)
 
 
-def _find_hits(search: _Search, statistics: _Statistics, *, hits: int) -> _Rows:
+def _find_hits(
+    search: _Search, statistics: _Statistics, *, hits: int, keyword_share: float
+) -> _Rows:
     """Return the union of the best chunks of each search, ordered by document, then chunk."""
     rows = _gather(search.scored, search.by_keyword.rows)
     rows = rows.best(rows.keyword, hits)
@@ -513,24 +515,30 @@ def _find_hits(search: _Search, statistics: _Statistics, *, hits: int) -> _Rows:
     near = _gather(search.scored, search.by_cosine.rows)
     near = near.best(near.cosine, hits)
     both = _union(rows, near)
-    pool = _union(both, _fused_pool(search.scored, statistics, both, near, hits=hits))
-    return _union(both, pool.best(_fused(pool.keyword, pool.cosine, statistics), hits))
+    fused = partial(_fused, statistics=statistics, keyword_share=keyword_share)
+    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
+    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
 
 
 def _fused(
-    keyword: NDArray[np.float64], cosine: NDArray[np.float64], statistics: _Statistics
+    keyword: NDArray[np.float64],
+    cosine: NDArray[np.float64],
+    *,
+    statistics: _Statistics,
+    keyword_share: float,
 ) -> NDArray[np.float64]:
     return fused_scores(
         keyword,
         cosine,
         keyword_deviation=statistics.keyword.deviation,
         cosine_deviation=statistics.vector.deviation if statistics.vector else 0.0,
+        keyword_share=keyword_share,
     )
 
 
 def _fused_pool(
     scored: Sequence[PartScores],
-    statistics: _Statistics,
+    fused: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
     both: _Rows,
     near: _Rows,
     *,
@@ -544,13 +552,13 @@ def _fused_pool(
     """
     if not hits or len(near.places) < hits:  # all chunks in scope are among them
         return near.take(np.empty(0, dtype=np.int64))
-    reached = np.sort(_fused(both.keyword, both.cosine, statistics))[-hits]
+    reached = np.sort(fused(both.keyword, both.cosine))[-hits]
     cosine = near.cosine.min()
     floor = np.array([0.0])
-    gain = _fused(floor + 1.0, floor, statistics)[0] - _fused(floor, floor, statistics)[0]
+    gain = fused(floor + 1.0, floor)[0] - fused(floor, floor)[0]
     if gain <= 0:  # all chunks have the same keyword score
         return near.take(np.empty(0, dtype=np.int64))
-    needed = (reached - _fused(floor, floor + cosine, statistics)[0]) / gain
+    needed = (reached - fused(floor, floor + cosine)[0]) / gain
     needed -= 1e-9 * (1.0 + abs(needed))  # rounding must not lose a chunk
     least = max(needed, np.nextafter(0.0, 1.0))
     return _gather(scored, [np.flatnonzero(part.keyword >= least) for part in scored])

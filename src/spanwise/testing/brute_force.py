@@ -140,7 +140,10 @@ class ExpectedScan:
 
     def _fused(self) -> dict[ChunkPlace, float]:
         keyword, cosine = _z_scores(self.keyword), _z_scores(self.cosine)
-        return {place: 0.7 * keyword[place] + 0.3 * cosine[place] for place in self.places}
+        share = self.query.keyword_share
+        return {
+            place: share * keyword[place] + (1 - share) * cosine[place] for place in self.places
+        }
 
     def _best(self, scores: dict[ChunkPlace, float]) -> list[ChunkPlace]:
         # Rounded, for equal chunks must tie; sorting is stable, so the older one stays first.

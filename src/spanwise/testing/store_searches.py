@@ -228,6 +228,15 @@ class SearchChecks(StoreSuite):
             _check_openings(store)
         store.close()
 
+    def test_hits_are_ranked_by_the_keyword_share_of_the_query(self, store: Store) -> None:
+        """The fused score weighs keywords and cosine as the query says."""
+        texts = ["lease margin lease", "lease of a ship", "margin", "goodwill 2022", "lease lease"]
+        entries = [make_entry(name, [*texts, name]) for name in ("goodwill", "margin")]
+        fill(store, entries)
+        for share in (0.0, 0.2, 0.7, 1.0):
+            query = replace(question("lease margin goodwill", hits=1), keyword_share=share)
+            check_scan(store, entries, query)
+
     def test_terms_are_those_of_the_language_of_the_document(self, store: Store) -> None:
         """The same text gives other terms in another language, in chunks and in titles."""
         texts = ["Häuser und Verträge\n", "Haus, häuser\n", "Vertrag\n"]

@@ -1,4 +1,4 @@
-"""Sections, chunks and headers of two documents of our own."""
+"""Sections, chunks and headers of two of our own documents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(name: str) -> Document:
 
 @pytest.mark.parametrize("name", ["manual.md", "contract.txt"])
 def test_sections_chunks_and_headers(name: str, golden: GoldenCheck) -> None:
-    """They are what they were when the golden file was last reviewed."""
+    """They equal the golden file."""
     document = read(name)
     sections = split_sections(document, options=SectionOptions(min_chars=300, max_chars=1_000))
     chunks = split_chunks(document.text, sections, options=ChunkOptions(), blocks=document.blocks)

@@ -1,4 +1,4 @@
-"""The published method: the worked examples, and one case of our own under each preset."""
+"""The published method: the worked examples, and one of our own cases per preset."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_worked_examples(golden: GoldenCheck) -> None:
 
 
 def test_presets(golden: GoldenCheck) -> None:
-    """Segments under each preset are what they were when the golden file was last reviewed."""
+    """Segments of each preset equal the golden file."""
     rankings, lengths = made_case()
     found = {
         name: [

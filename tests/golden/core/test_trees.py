@@ -1,4 +1,4 @@
-"""The section trees of documents of our own: what readers see over what they read."""
+"""Section trees of our own documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the published extraction, checked against trying every run in every turn."""
+"""Laws of the published extraction, compared with brute force."""
 
 from itertools import cycle
 

@@ -1,4 +1,4 @@
-"""Laws of clauses, items, covers and the trees they make."""
+"""Laws of clauses, items, covers and their trees."""
 
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ NUMBERED = st.lists(_PARTS, max_size=60).map("".join)
 
 
 @given(NUMBERED | TEXTS)
-def test_clauses_and_items_are_in_order_and_begin_where_they_say(text: str) -> None:
+def test_clauses_and_items_are_in_order_at_their_offsets(text: str) -> None:
     """Starts rise, ends lie inside the text, levels are of the scale of all headings."""
     for found in (find_clauses(text), find_items(text)):
         assert all(a.start < b.start for a, b in pairwise(found))

@@ -48,7 +48,7 @@ def test_a_signal_is_one_finite_number_a_chunk_with_mean_0(words: list[str], siz
 
 
 @given(st.lists(WORDS, min_size=1, max_size=60), st.booleans())
-def test_the_quick_look_keeps_out_nothing_that_is_found(words: list[str], tells: bool) -> None:
+def test_the_prefilter_excludes_no_match(words: list[str], tells: bool) -> None:
     pack = read_pack('throughout = ["tenants"]\n' * tells + LEASES, place="x")
     texts = [" ".join(words[at : at + 4]) for at in range(0, len(words), 4)]
     with mock.patch("spanwise.packs.landmarks._may_be_of_kind", return_value=True):
@@ -58,7 +58,7 @@ def test_the_quick_look_keeps_out_nothing_that_is_found(words: list[str], tells:
 
 @settings(max_examples=30)
 @given(st.integers(0, 30), st.integers(0, 30))
-def test_a_statement_is_found_whatever_stands_around_it(before: int, after: int) -> None:
+def test_a_statement_is_found_in_any_context(before: int, after: int) -> None:
     lines = REPORT.splitlines(keepends=True)
     chunks = ["".join(lines[at : at + 3]) for at in range(0, len(lines), 3)]
     texts = [*[PROSE] * before, *chunks, *[PROSE] * after]

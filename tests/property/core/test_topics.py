@@ -1,4 +1,4 @@
-"""Laws of cutting by topic."""
+"""Laws of topic segmentation."""
 
 from itertools import combinations, pairwise
 

@@ -1,4 +1,4 @@
-"""Columns that stores keep of a chunk."""
+"""Features of a chunk that stores hold."""
 
 import pytest
 from hypothesis import given, settings

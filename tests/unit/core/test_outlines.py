@@ -29,8 +29,8 @@ def outline(found: Document) -> list[tuple[int, str]]:
     return [(heading.level, heading.title) for heading in document_headings(found)]
 
 
-def test_items_stand_above_what_a_parser_found() -> None:
-    """Contents and references are no headings; what follows the last item is in none."""
+def test_items_are_above_parser_headings() -> None:
+    """Contents and references are no headings; text after the last item belongs to none."""
     text = (
         f"COVER\nItem 1. One 3\nPART I\nItem 1. One\n{BODY}Trade\n{BODY}Item 2. Two\n{BODY}"
         f"Item 3. Three\n{BODY}Loss\n{BODY}SIGNATURES\n{BODY}"
@@ -53,7 +53,7 @@ def test_items_stand_above_what_a_parser_found() -> None:
 
 
 def test_items_of_a_plain_text() -> None:
-    """Where no parser found any, the headings of the text stand below the items."""
+    """Without parser headings, detected headings are below the items."""
     text = (
         f"PART I\nItem 1. One\n{BODY}\nTRADE OF BOATS\n\n{BODY}Item 2. Two\n{BODY}Item 3. C\n{BODY}"
     )
@@ -66,7 +66,7 @@ def test_items_of_a_plain_text() -> None:
     ]
 
 
-def test_clauses_stand_below_the_headings_of_a_parser() -> None:
+def test_clauses_are_below_parser_headings() -> None:
     """A heading that is a clause too is the clause; others keep their levels."""
     text = (
         f"Charter\n1. Use. {SAID}\n1.1 Sails. {SAID}\nNotes\n{SAID}\n2. Law. {SAID}\n(a) {SAID}\n"

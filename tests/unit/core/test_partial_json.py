@@ -1,4 +1,4 @@
-"""Objects that are read while they are being written."""
+"""Incremental parsing of JSON objects."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_pieces_of_any_size_give_the_parts_of_the_object(
     assert parts == expected(value)
 
 
-def test_a_part_is_given_once_it_is_whole() -> None:
+def test_an_element_is_returned_when_complete() -> None:
     reader = PartialObject()
     assert reader.feed('{"answered": tru') == []
     assert reader.feed('e, "statements": [{"text": "a, ]}') == [("answered", "true")]
@@ -58,6 +58,6 @@ def test_a_part_is_given_once_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "]]]", "}{", '{"a" 1]', "[1, 2]", '"{"', "{" * 99])
-def test_what_is_no_object_does_no_harm(text: str) -> None:
+def test_text_that_is_no_object_is_ignored(text: str) -> None:
     reader = PartialObject()
     assert isinstance(reader.feed(text) + reader.feed(text), list)

@@ -1,4 +1,4 @@
-"""Ends of sentences."""
+"""Sentence ends."""
 
 from itertools import pairwise
 

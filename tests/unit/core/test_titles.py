@@ -1,4 +1,4 @@
-"""Titles of documents, and the words that route questions."""
+"""Titles and routing words of documents."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_title_comes_from_the_best_source(document: Document, title: str) -> Non
     ],
 )
 def test_heading_that_opens_a_plain_text_is_its_title(text: str, title: str) -> None:
-    """What its parser could not know; stamps and numbers before it are passed over."""
+    """Stamps and numbers before the heading are skipped."""
     document = Document(id="docs/a.txt", text=text)
     assert document_title(document) == title
     assert title_words(document, title=title) == f"{title} docs" + ("" if " a" in title else " a")
@@ -71,7 +71,7 @@ def test_other_first_lines_are_no_title(text: str) -> None:
 
 
 def test_text_under_headings_of_its_parser_is_not_looked_at() -> None:
-    """A parser that found headings knows better, also where the first one comes late."""
+    """Parser headings take precedence, even if the first one is late."""
     late = Heading(start=9_000, end=9_003, level=1, title="Late")
     text = "TITLE PAGE\n\nSome text.\n" + "x" * 9_010
     assert document_title(Document(id="log.txt", text=text, headings=(late,))) == "log"
@@ -85,7 +85,7 @@ def test_late_heading_is_no_title() -> None:
 
 
 def test_title_words_add_file_name_and_path() -> None:
-    """Each word of id and source that the title lacks stands once behind it."""
+    """Words of id and source that the title lacks are appended once."""
     document = Document(
         id="finance/2020/Acme_10-K.pdf", text="x", source="/data/ann/finance/2020/Acme_final.pdf"
     )
@@ -111,7 +111,7 @@ def test_filing_is_titled_by_its_first_page() -> None:
 
 
 def test_stamp_is_no_title() -> None:
-    """Where a parser found a heading behind it, that one is."""
+    """A parser heading after it is the title."""
     stamp = Heading(start=0, end=3, level=1, title="Table of Contents")
     late = Heading(start=5, end=9, level=1, title="Guide")
     assert document_title(Document(id="a.md", text="x" * 9, headings=(stamp, late))) == "Guide"
@@ -127,5 +127,5 @@ def test_stamp_is_no_title() -> None:
     ],
 )
 def test_title_words_name_company_form_and_year(title: str, expected: str) -> None:
-    """Each only where the title and the name of the file have no word of it."""
+    """Only if title and file name have no word of it."""
     assert title_words(Document(id="a.pdf", text="", metadata=FILING), title=title) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spanwise.core.ranking.features import lay_out
+from spanwise.core.ranking.features import build_rows
 from spanwise.core.ranking.relevance import LiftWeights
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.packs.intents import (
@@ -30,7 +30,7 @@ def test_a_chunk_gains_by_its_strongest_landmark_alone() -> None:
 
 
 def test_a_glossary_lifts_what_stands_out_in_documents_that_the_pack_knows() -> None:
-    rows = lay_out([(0, PassageRange(1, 0, 6)), (1, PassageRange(2, 0, 2))])
+    rows = build_rows([(0, PassageRange(1, 0, 6)), (1, PassageRange(2, 0, 2))])
     impacts = np.zeros((2, 8), dtype=np.float32)
     impacts[:, 2] = impacts[:, 7] = 1
     lift = glossary_lift(
@@ -46,7 +46,7 @@ def test_a_glossary_lifts_what_stands_out_in_documents_that_the_pack_knows() -> 
 
 
 def test_a_glossary_that_nothing_holds_lifts_nothing() -> None:
-    rows = lay_out([(0, PassageRange(1, 0, 3))])
+    rows = build_rows([(0, PassageRange(1, 0, 3))])
     lift = glossary_lift(
         np.zeros((1, 3), dtype=np.float32),
         terms=np.ones(1),

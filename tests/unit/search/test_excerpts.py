@@ -44,7 +44,7 @@ def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
     assert "left out" not in excerpt.text
 
 
-def test_nothing_is_named_before_the_first_line_of_a_document(base: KnowledgeBase) -> None:
+def test_the_first_line_of_a_document_has_no_section_path(base: KnowledgeBase) -> None:
     text = f"# Report of the mill\n\n## Letter\n\n{ANSWER}\n\n## Outlook\n\n{filler('harvest', 5)}"
     base.add_text(text, document_id="mill", media_type="text/markdown", title="Report of the mill")
     (excerpt,) = base.excerpts(QUESTION, abstain=False).excerpts
@@ -62,7 +62,7 @@ def test_the_tokens_left_are_spent_on_text_around(base: KnowledgeBase) -> None:
     assert excerpt.text.endswith("report.")
 
 
-def test_what_is_left_out_between_is_said(base: KnowledgeBase) -> None:
+def test_gaps_between_parts_are_marked(base: KnowledgeBase) -> None:
     text = f"{ANSWER}\n\n{filler('weather', 150)}\n\nThe gross margin fell again.\n\n"
     base.add_text(text + filler("harvest", 20), document_id="long")
     (excerpt,) = base.excerpts(
@@ -74,7 +74,7 @@ def test_what_is_left_out_between_is_said(base: KnowledgeBase) -> None:
     )
 
 
-def test_several_excerpts_of_one_document_share_no_text_and_none_jumps_over_another(
+def test_excerpts_of_one_document_are_disjoint_and_consecutive(
     base: KnowledgeBase,
 ) -> None:
     parts = [f"{ANSWER} {filler('weather', 25, start=100 * n)}" for n in range(6)]
@@ -119,7 +119,7 @@ def test_each_query_gets_an_excerpt(base: KnowledgeBase) -> None:
     assert result.queries == (QUESTION, "What delays the ferry?")
 
 
-def test_an_excerpt_without_room_for_its_header_says_what_it_needs(base: KnowledgeBase) -> None:
+def test_an_excerpt_too_small_for_its_header_is_an_error(base: KnowledgeBase) -> None:
     base.add_text(f"{ANSWER}\n\n{filler('weather', 40)}", document_id="long", title="A title")
     with pytest.raises(OptionError, match=r"excerpt_tokens is 20; .* needs (\d+)") as raised:
         base.excerpts(QUESTION, excerpt_tokens=20, abstain=False)
@@ -129,7 +129,7 @@ def test_an_excerpt_without_room_for_its_header_says_what_it_needs(base: Knowled
     assert len(result.excerpts) == 1
 
 
-def test_documents_whose_best_chunk_has_no_room_are_told_of(base: KnowledgeBase) -> None:
+def test_documents_without_room_are_a_warning(base: KnowledgeBase) -> None:
     base.add_text(f"{ANSWER}\n\n{filler('weather', 40)}", document_id="short", title="Short")
     other = "In the south gross margin fell too: wages rose, a flood closed the road."
     base.add_text(f"{other}\n\n{filler('x', 40)}", document_id="long", title="Long " * 60)
@@ -163,7 +163,7 @@ def test_languages_without_spaces_fill_the_budget() -> None:
     assert "毛利率下降是因为运费上涨。" in excerpt.text
 
 
-def test_nothing_that_answers_gives_a_guess_at_most(base: KnowledgeBase) -> None:
+def test_without_evidence_there_is_only_a_guess(base: KnowledgeBase) -> None:
     base.add_text(filler("weather", 40), document_id="long")
     result = base.excerpts("gross margin")
     assert result.not_found
@@ -171,13 +171,13 @@ def test_nothing_that_answers_gives_a_guess_at_most(base: KnowledgeBase) -> None
     assert result.tokens == 0
 
 
-def test_an_empty_question_is_refused(base: KnowledgeBase) -> None:
+def test_an_empty_question_is_rejected(base: KnowledgeBase) -> None:
     with pytest.raises(QueryError):
         base.excerpts(" ")
 
 
 @pytest.mark.parametrize("values", [{"excerpts": 0}, {"excerpts": 33}, {"excerpt_tokens": 0}])
-def test_sizes_out_of_range_are_refused(values: dict[str, int]) -> None:
+def test_sizes_out_of_range_are_rejected(values: dict[str, int]) -> None:
     with pytest.raises(OptionError, match=next(iter(values))):
         ExcerptOptions(**values)  # type: ignore[arg-type]
 

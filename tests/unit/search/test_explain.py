@@ -1,4 +1,4 @@
-"""Why a search chose what it chose."""
+"""Explanation of a search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_its_numbers_lead_to_the_same_segments(explanation: Explanation) -> None
     assert chosen_again(explanation) == chosen(explanation)
 
 
-def test_the_groups_hold_each_feature_once() -> None:
+def test_the_groups_contain_each_feature_once() -> None:
     members = [name for names in FEATURE_GROUPS.values() for name in names]
     assert sorted(members) == sorted(FEATURES)
 
@@ -61,12 +61,12 @@ def test_scores_are_sums_of_contributions_and_shares_their_softmax(
     assert math.log(best.share / other.share) == pytest.approx(left)
 
 
-def test_what_is_typical_is_the_mean_over_candidates(explanation: Explanation) -> None:
+def test_typical_contributions_are_means_over_candidates(explanation: Explanation) -> None:
     scores = [one.scores[0].contributions["words"] for one in explanation.candidates if one.scores]
     assert explanation.typical[0]["words"] == pytest.approx(sum(scores) / len(scores))
 
 
-def test_candidates_stand_by_share_and_know_the_words_they_hold(explanation: Explanation) -> None:
+def test_candidates_are_ordered_by_share_and_list_their_words(explanation: Explanation) -> None:
     shares = [one.share for one in explanation.candidates if one.scores]
     assert shares == sorted(shares, reverse=True)
     best = explanation.candidates[0]
@@ -75,7 +75,7 @@ def test_candidates_stand_by_share_and_know_the_words_they_hold(explanation: Exp
     assert best.scores[0].keyword > 0
 
 
-def test_every_chunk_of_a_segment_says_which(explanation: Explanation) -> None:
+def test_every_chunk_of_a_segment_has_its_rank(explanation: Explanation) -> None:
     inside = Counter(one.segment for one in explanation.candidates if one.segment is not None)
     expected = {s.rank: s.last_chunk - s.first_chunk for s in explanation.result.segments}
     assert dict(inside) == expected
@@ -85,7 +85,7 @@ def test_every_chunk_of_a_segment_says_which(explanation: Explanation) -> None:
             assert one.reason == f"in segment {one.segment + 1}"
 
 
-def test_a_full_budget_is_told_from_worthless_chunks(explanation: Explanation) -> None:
+def test_a_full_budget_differs_from_worthless_chunks(explanation: Explanation) -> None:
     decisions = {one.decision for one in explanation.candidates}
     assert {"segment", "budget"} <= decisions
     for one in explanation.candidates:
@@ -97,7 +97,7 @@ def test_a_full_budget_is_told_from_worthless_chunks(explanation: Explanation) -
             assert one.value > 0
 
 
-def test_more_budget_takes_what_the_budget_kept_out(
+def test_a_larger_budget_takes_the_excluded_chunks(
     base: KnowledgeBase, explanation: Explanation
 ) -> None:
     kept_out = {
@@ -163,7 +163,7 @@ def test_several_queries_have_scores_each(base: KnowledgeBase) -> None:
     assert chosen_again(explanation) == chosen(explanation)
 
 
-def test_what_is_refused_says_so() -> None:
+def test_refused_chunks_have_a_reason() -> None:
     with filled_base(2) as base:
         explanation = base.explain("How do quantum computers factor integers?")
     assert explanation.result.not_found
@@ -210,7 +210,7 @@ def test_words_of_a_question_in_several_languages_are_named_as_asked() -> None:
     assert [one.document_id for one in chinese.candidates if one.terms] == ["zh"]
 
 
-def test_nothing_to_search_is_explained_by_nothing() -> None:
+def test_an_empty_knowledge_base_has_an_empty_explanation() -> None:
     with KnowledgeBase(":memory:") as base:
         explanation = base.explain(QUESTION)
     assert (explanation.documents, explanation.candidates) == ((), ())
@@ -236,7 +236,7 @@ def test_why_gathers_features_against_the_mean(explanation: Explanation) -> None
     assert [amount for _, amount in explanation.why(best)] == sorted(amounts.values(), reverse=True)
 
 
-def test_documents_stand_by_their_best_segment(explanation: Explanation) -> None:
+def test_documents_are_ordered_by_their_best_segment(explanation: Explanation) -> None:
     ranks = {
         document.document_id: min(
             (s.rank for s in explanation.result.segments if s.document_id == document.document_id),
@@ -249,6 +249,6 @@ def test_documents_stand_by_their_best_segment(explanation: Explanation) -> None
     assert sum(shares) == pytest.approx(1)
 
 
-def test_the_table_gives_the_share_of_a_relevance(explanation: Explanation) -> None:
+def test_the_table_maps_relevance_to_share(explanation: Explanation) -> None:
     shares, relevances = zip(*explanation.terms.table, strict=True)
     assert shares[3] == shipped_model().share_at(relevances[3])

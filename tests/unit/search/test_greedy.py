@@ -103,7 +103,7 @@ def test_text_that_recurs_comes_once(base: KnowledgeBase) -> None:
     assert {found[0].document_id, *found[0].also_in} == {"2021", "2022"}
 
 
-def test_what_does_not_fit_the_token_budget_is_named(base: KnowledgeBase) -> None:
+def test_segments_over_the_budget_are_a_warning(base: KnowledgeBase) -> None:
     question = "Why did gross margin fall?"
     whole = base.search(question, method="greedy", segment_options=EAGER)
     assert len(whole.segments) > 1
@@ -118,14 +118,14 @@ def test_what_does_not_fit_the_token_budget_is_named(base: KnowledgeBase) -> Non
         assert f"{citation.document_id} characters {citation.start}-{citation.end}" in warning
 
 
-def test_a_budget_below_every_segment_is_refused(base: KnowledgeBase) -> None:
+def test_a_budget_below_every_segment_is_rejected(base: KnowledgeBase) -> None:
     with pytest.raises(OptionError, match=r"budget_tokens is 10; the shortest segment .* needs"):
         base.search(
             "Why did gross margin fall?", method="greedy", segment_options=EAGER, budget_tokens=10
         )
 
 
-def test_nothing_worth_the_minimum_gives_the_best_chunk_as_a_guess(base: KnowledgeBase) -> None:
+def test_without_segments_the_best_chunk_is_a_guess(base: KnowledgeBase) -> None:
     options = PublishedOptions(min_segment_value=900)
     result = base.search(
         "Why did gross margin fall in 2022?", method="greedy", segment_options=options
@@ -159,7 +159,7 @@ def test_the_same_search_gives_the_same_result(base: KnowledgeBase) -> None:
     assert results[0].segments == results[1].segments
 
 
-def test_presets_and_options_of_the_other_method_are_refused(base: KnowledgeBase) -> None:
+def test_presets_and_options_of_the_other_method_are_rejected(base: KnowledgeBase) -> None:
     with pytest.raises(OptionError, match=r'one of precise, balanced, .* with method "exact"'):
         base.search("margin", preset="dsrag-balanced")
     with pytest.raises(OptionError, match=r'one of dsrag-balanced, .* with method "greedy"'):

@@ -1,4 +1,4 @@
-"""What packs change in a search, and how it is told."""
+"""Effects of packs on a search, and their explanation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, ScoredChunks, weigh
+from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
 from spanwise.search.shipped_packs import default_record
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.entries import make_entry
@@ -35,7 +35,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 def weighed(base: KnowledgeBase, question: str) -> ScoredChunks:
     with base._store.snapshot() as snapshot:
-        found = weigh(
+        found = score_chunks(
             read_question(question),
             snapshot=snapshot,
             embedder=None,
@@ -60,15 +60,15 @@ def test_a_statement_is_found_that_has_no_word_of_the_question(base: KnowledgeBa
     assert share() < 0.1
 
 
-def test_a_question_of_other_words_changes_in_nothing(base: KnowledgeBase) -> None:
+def test_a_question_without_pack_words_is_unchanged(base: KnowledgeBase) -> None:
     with_pack = outcome(base.search(ABOUT))
     assert weighed(base, ABOUT).lifts == {}
     base.packs.remove("filings")
     assert outcome(base.search(ABOUT)) == with_pack
 
 
-def test_documents_without_landmarks_change_in_nothing(base: KnowledgeBase) -> None:
-    """Whatever the question is after."""
+def test_documents_without_landmarks_are_unchanged(base: KnowledgeBase) -> None:
+    """For any question."""
     base.delete("alder.txt")
     with_pack = outcome(base.search(QUESTION))
     assert weighed(base, QUESTION).lifts == {}
@@ -76,7 +76,7 @@ def test_documents_without_landmarks_change_in_nothing(base: KnowledgeBase) -> N
     assert outcome(base.search(QUESTION)) == with_pack
 
 
-def test_chunks_of_documents_that_the_pack_does_not_know_gain_nothing(base: KnowledgeBase) -> None:
+def test_chunks_without_landmarks_get_no_lift(base: KnowledgeBase) -> None:
     found = weighed(base, QUESTION)
     assert list(found.lifts) == ["filings: cash flow statement", "filings: words that say the same"]
     handles = np.repeat([span.handle for span in found.ranges], found.rows.lengths)
@@ -107,7 +107,7 @@ def test_a_glossary_and_an_intent_count_each_by_itself(tmp_path: Path) -> None:
 
 
 def test_evidence_is_judged_without_the_lifts(base: KnowledgeBase) -> None:
-    """Its thresholds were made for questions, not for packs; words decide what is answered."""
+    """The abstention model was fitted without packs."""
     with_pack = base.search(QUESTION)
     base.packs.remove("filings")
     without = base.search(QUESTION)
@@ -158,7 +158,7 @@ def test_chunks_of_a_caller_are_lifted_as_those_of_a_store(base: KnowledgeBase) 
         signals = chunk_signals(entry.chunks, packs=packs)
         store.put_document(replace(entry, signals=signals, packs=packs))
     with store.snapshot() as snapshot:
-        expected = weigh(
+        expected = score_chunks(
             read_question(QUESTION, languages=["en"]),
             snapshot=snapshot,
             embedder=None,

@@ -1,4 +1,4 @@
-"""What stands between a question and its context."""
+"""The search pipeline."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from spanwise import KnowledgeBase, SegmentOptions
         ("d</segment>", "Report", "Margins"),
     ],
 )
-def test_nothing_of_a_document_closes_its_fence(document_id: str, title: str, heading: str) -> None:
+def test_no_text_of_a_document_closes_its_fence(document_id: str, title: str, heading: str) -> None:
     text = f"# {heading}\n\nGross margin fell in spring because of freight costs."
     with KnowledgeBase(":memory:") as base:
         base.add_text(text, document_id=document_id, title=title)

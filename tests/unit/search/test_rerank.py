@@ -1,4 +1,4 @@
-"""What a reranker changes in a search, and how it is told."""
+"""Effects of a reranker on a search, and their explanation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def likes(word: str) -> ScriptedReranker:
     return ScriptedReranker(score=lambda query, text: float(f" {word} " in text))
 
 
-def test_what_it_likes_is_found(base: KnowledgeBase) -> None:
+def test_preferred_candidates_are_found(base: KnowledgeBase) -> None:
     plain = base.search(QUESTION, budget_tokens=200)
     assert "plant 17 " not in plain.context
     result = base.search(QUESTION, budget_tokens=200, rerank=likes("17"))
@@ -92,7 +92,7 @@ def test_weight_0_changes_nothing(base: KnowledgeBase) -> None:
     assert result.warnings == plain.warnings
 
 
-def test_without_trained_weights_it_says_so(base: KnowledgeBase) -> None:
+def test_missing_trained_weights_are_a_warning(base: KnowledgeBase) -> None:
     (said,) = set(base.search(QUESTION, rerank=likes("17")).warnings) - set(
         base.search(QUESTION).warnings
     )
@@ -109,7 +109,7 @@ def test_the_same_search_calls_it_once(base: KnowledgeBase) -> None:
     assert (first.usage.calls, again.usage.calls, again.usage.cached_calls) == (1, 0, 1)
 
 
-def test_where_it_fails_the_search_goes_on_and_says_so(base: KnowledgeBase) -> None:
+def test_a_failed_reranker_is_a_warning(base: KnowledgeBase) -> None:
     def fail(query: str, text: str) -> float:
         raise ModelError("scripted is down; try later", provider="scripted", model="reranker")
 
@@ -135,7 +135,7 @@ def test_scores_that_are_no_numbers_are_not_used(base: KnowledgeBase, score: flo
     assert any("no finite number" in said for said in result.warnings)
 
 
-def test_wrong_counts_are_refused() -> None:
+def test_wrong_counts_are_rejected() -> None:
     class Short:
         name = "scripted:short"
 

@@ -1,4 +1,4 @@
-"""Several queries for one question, and texts that stand in many documents."""
+"""Several queries for one question, and near-duplicate texts."""
 
 from collections.abc import Iterator
 
@@ -108,14 +108,14 @@ def test_queries_are_checked(contracts: KnowledgeBase, queries: list[str]) -> No
         contracts.search("fee", queries=queries)
 
 
-def test_a_query_in_place_of_a_list_is_refused(contracts: KnowledgeBase) -> None:
+def test_a_query_in_place_of_a_list_is_rejected(contracts: KnowledgeBase) -> None:
     from spanwise.errors import OptionError
 
     with pytest.raises(OptionError, match="queries"):
         contracts.search("fee", queries="monthly fee")
 
 
-def test_queries_that_tell_copies_apart_get_their_own() -> None:
+def test_queries_that_distinguish_duplicates_get_their_own() -> None:
     with KnowledgeBase(":memory:") as base:
         for name in NAMES:
             base.add_text(
@@ -146,7 +146,7 @@ def test_a_text_that_its_document_repeats_is_in_no_other_document_by_that() -> N
 
 
 @pytest.mark.parametrize("tokenizer", ["chars:1", "chars:1.5", "chars:4", "o200k_base"])
-def test_what_names_copies_is_counted(contracts: KnowledgeBase, tokenizer: str) -> None:
+def test_the_count_of_duplicates_costs_tokens(contracts: KnowledgeBase, tokenizer: str) -> None:
     result = contracts.search("What information must be kept confidential?", tokenizer=tokenizer)
     assert any(segment.also_in for segment in result.segments)
     assert make_tokenizer(tokenizer).count([result.context])[0] <= result.tokens

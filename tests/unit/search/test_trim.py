@@ -1,4 +1,4 @@
-"""Segments that are cut to sentences, and the penalty that follows the best chunk."""
+"""Trimming of segments to sentences, and the relative penalty."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def found(base: KnowledgeBase, options: SegmentOptions, **more: object) -> tuple
     return base.search(QUESTION, segment_options=options, **more).segments  # type: ignore[arg-type]
 
 
-def test_the_sentences_around_the_answer_are_left_out(base: KnowledgeBase) -> None:
+def test_the_sentences_around_the_answer_are_omitted(base: KnowledgeBase) -> None:
     (segment,) = found(base, SegmentOptions.PRECISE)
     assert segment.text.strip() == ANSWER
     assert segment.text == PARAGRAPH[segment.start : segment.end]
@@ -53,7 +53,7 @@ def test_balanced_shows_them(base: KnowledgeBase) -> None:
     assert any(PARAGRAPH in segment.text for segment in found(base, SegmentOptions.BALANCED))
 
 
-def test_a_cut_segment_lies_inside_the_whole_one_and_is_the_same_besides(
+def test_a_trimmed_segment_is_inside_the_whole_one(
     base: KnowledgeBase,
 ) -> None:
     (whole,) = found(base, WHOLE)
@@ -82,7 +82,7 @@ def test_its_citation_is_that_of_the_sentences(base: KnowledgeBase) -> None:
     assert (moved.status, moved.text) == ("moved", segment.text)
 
 
-def test_several_chunks_in_a_row_stay_whole() -> None:
+def test_runs_of_several_chunks_are_not_trimmed() -> None:
     long = " ".join(f"{ANSWER} This stands in note {n} of the report." for n in range(12))
     with filled("chars:4", long) as base:
         (segment,) = found(base, SegmentOptions.PRECISE)
@@ -91,7 +91,7 @@ def test_several_chunks_in_a_row_stay_whole() -> None:
     assert segment == whole
 
 
-def test_one_document_alone_is_not_given_whole() -> None:
+def test_a_trimmed_search_never_returns_a_whole_document() -> None:
     with filled("chars:4") as base:
         (cut,) = found(base, SegmentOptions.PRECISE, documents=["mill"])
         (whole,) = found(base, WHOLE, documents=["mill"])
@@ -99,7 +99,7 @@ def test_one_document_alone_is_not_given_whole() -> None:
     assert cut.text.strip() == ANSWER
 
 
-def test_an_explanation_says_so_and_names_the_penalty_of_the_question(base: KnowledgeBase) -> None:
+def test_an_explanation_contains_trim_and_penalty(base: KnowledgeBase) -> None:
     explanation = base.explain(QUESTION, preset="precise")
     (segment,) = explanation.result.segments
     assert segment.text.strip() == ANSWER
@@ -140,7 +140,7 @@ def test_the_best_chunk_is_found_however_long_it_is(relative: float) -> None:
 
 
 def test_each_query_keeps_its_best_chunk() -> None:
-    """Also one that many places answer, beside one that a single place does."""
+    """Also with one query answered in many places and one in a single place."""
     options = replace(SegmentOptions.PRECISE, relative_penalty=0.9)
     animals = ("Otters", "Two herons", "Some eels", "No salmon", "Young pike", "Wild geese")
     with filled("chars:4") as base:
@@ -153,8 +153,8 @@ def test_each_query_keeps_its_best_chunk() -> None:
     assert {query for segment in result.segments for query in segment.queries} == {0, 1}
 
 
-def test_a_best_guess_is_shown_whole(base: KnowledgeBase) -> None:
-    """Of sentences that are all not worth their tokens, none says more than the others."""
+def test_a_best_guess_is_not_trimmed(base: KnowledgeBase) -> None:
+    """Among worthless sentences none is better than the others."""
     options = SegmentOptions(irrelevant_chunk_penalty=0.5, reference_length=1, trim=True)
     cut, whole = (
         base.search(QUESTION, segment_options=one, abstain=False).best_guess

@@ -1,4 +1,4 @@
-"""A search of one document alone gives it whole, where it fits."""
+"""A search in one document returns it whole if it fits."""
 
 from __future__ import annotations
 

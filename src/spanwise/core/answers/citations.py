@@ -1,16 +1,13 @@
-"""The passage of a text that is most like a quote that does not stand in it any more.
-
-Texts are compared by their runs of five characters, so that any script will do, with or without
-spaces between its words. The time is linear in the text.
-
-Citations: made for a range of a document, and checked against a later version of it.
+"""Citations: made for a range of a document, and located in a later version of it.
 
 Rules:
-    A citation holds the hash of the text it points at, and how that text begins: so it is found
-    again in any version without keeping the old one.
-    What is said to stand somewhere was compared character for character, or by its hash.
-    Of several places the first that counts is in a section of the cited path, then the nearest;
-    no more than the first 10,000 are compared.
+    A citation contains the hash of its text and the beginning of the text, so it can be located in
+    any version without the old one.
+    A location is confirmed by comparing every character, or the hash.
+    Of several places, the first choice is one in a section of the cited path, then the nearest. At
+    most the first 10,000 places are compared.
+    If the text is gone, the most similar passage is found by its hashed character 5-grams, for any
+    script, in time linear in the text.
 """
 
 from __future__ import annotations
@@ -33,9 +30,9 @@ if TYPE_CHECKING:
 
     from spanwise.types import DocumentRecord, Page, Section, WholeDocument
 
-_RUN = 5
-_MIN_SIMILARITY = 0.4  # of passages that have nothing to do with each other, none of 240 has it
-_LENGTHS = (0.6, 1.0, 1.5)  # of the quote: what was cut out, or put in between
+_NGRAM = 5
+_MIN_SIMILARITY = 0.4  # none of 240 pairs of unrelated passages reaches it
+_LENGTHS = (0.6, 1.0, 1.5)  # lengths of passages to try, relative to the quote
 _MAX_WORD_CHARS = 40
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SPACES = {ord(character): " " for character in "\t\n\v\f\r\x85\xa0"}
@@ -43,53 +40,55 @@ _SPACES = {ord(character): " " for character in "\t\n\v\f\r\x85\xa0"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A passage and how much it is like a quote."""
+    """A passage and its similarity to a quote."""
 
     start: int
+    """Offset of the first character."""
     end: int
+    """Offset after the last character."""
     similarity: float
-    """Dice coefficient of the runs of five characters of both, in (0, 1]."""
+    """Dice coefficient of the character 5-grams, in (0, 1]."""
 
 
 def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
-    """Return the passage of a text that is most like a quote, whole words, if any is like it.
+    """Return the passage of whole words that is most similar to a quote, or None if none is.
 
     Args:
         text: The text.
-        quote: What is looked for; white space of any kind counts alike.
-        near: Place in the text; of two passages that are as like the nearer one counts.
+        quote: The quote; all kinds of white space are equal.
+        near: Offset in the text; of two equally similar passages the nearer one is returned.
     """
-    wanted, runs = _runs(quote), _runs(text)
-    known = np.unique(wanted)
-    if not len(known):
+    quote_hashes, text_hashes = _ngram_hashes(quote), _ngram_hashes(text)
+    distinct = np.unique(quote_hashes)
+    if not len(distinct):
         return None
-    found = np.searchsorted(known, runs)
-    found[found == len(known)] = 0
-    places = np.flatnonzero(known[found] == runs)
+    indexes = np.searchsorted(distinct, text_hashes)
+    indexes[indexes == len(distinct)] = 0
+    places = np.flatnonzero(distinct[indexes] == text_hashes)
     if not len(places):
         return None
-    kinds = found[places]
-    weights = 1.0 / np.bincount(kinds)[kinds]  # what is everywhere tells nothing
+    ngrams = indexes[places]
+    weights = 1.0 / np.bincount(ngrams)[ngrams]  # frequent 5-grams carry little information
     passages = []
     for share in _LENGTHS:
-        first, last = _densest(places, weights, length=round(share * len(wanted)), near=near)
-        # What the quote has before and after its part that is found was edited here.
-        before = int(np.flatnonzero(wanted == runs[first])[0])
-        after = len(wanted) - 1 - int(np.flatnonzero(wanted == runs[last])[-1])
-        start, end = _whole_words(text, max(0, first - before), last + _RUN + after)
-        similarity = _similarity(wanted, _runs(text[start:end]))
+        first, last = _densest(places, weights, length=round(share * len(quote_hashes)), near=near)
+        # Extend by the parts of the quote before and after its first and last match.
+        before = int(np.flatnonzero(quote_hashes == text_hashes[first])[0])
+        after = len(quote_hashes) - 1 - int(np.flatnonzero(quote_hashes == text_hashes[last])[-1])
+        start, end = _whole_words(text, max(0, first - before), last + _NGRAM + after)
+        similarity = _similarity(quote_hashes, _ngram_hashes(text[start:end]))
         passages.append(Passage(start=start, end=end, similarity=similarity))
     best = max(passages, key=lambda passage: (passage.similarity, passage.start - passage.end))
     return best if best.similarity >= _MIN_SIMILARITY else None
 
 
-def _runs(text: str) -> NDArray[np.uint64]:
-    """Return a hash of each run of five characters, in order; none of a shorter text."""
+def _ngram_hashes(text: str) -> NDArray[np.uint64]:
+    """Return a hash of each character 5-gram, in order; empty for a shorter text."""
     encoded = text.translate(_SPACES).encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(encoded, dtype="<u4").astype(np.uint64)
-    count = max(0, len(codes) - _RUN + 1)
+    count = max(0, len(codes) - _NGRAM + 1)
     hashes = np.zeros(count, dtype=np.uint64)
-    for place in range(_RUN):
+    for place in range(_NGRAM):
         hashes = hashes * _FACTOR + codes[place : place + count]
     return hashes
 
@@ -97,17 +96,17 @@ def _runs(text: str) -> NDArray[np.uint64]:
 def _densest(
     places: NDArray[np.int64], weights: NDArray[np.float64], *, length: int, near: int
 ) -> tuple[int, int]:
-    """Return the first and the last of the places in the window that holds most weight."""
+    """Return the first and the last of the places in the window with the greatest weight."""
     sums = np.concatenate(([0.0], np.cumsum(weights)))
     ends = np.searchsorted(places, places + max(1, length))
-    held = sums[ends] - sums[:-1]
-    best = np.flatnonzero(held >= held.max() - 1e-9)
+    window_weights = sums[ends] - sums[:-1]
+    best = np.flatnonzero(window_weights >= window_weights.max() - 1e-9)
     first = int(best[np.argmin(np.abs(places[best] - near))])
     return int(places[first]), int(places[ends[first] - 1])
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a range that cuts no word, but one that is no word by its length."""
+    """Return a range that cuts no word, except overlong ones."""
     first, last = start, min(end, len(text))
     while first > 0 and start - first < _MAX_WORD_CHARS and _joins(text, first):
         first -= 1
@@ -117,23 +116,25 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Return whether the characters on both sides of a place are of one word."""
+    """Return whether the characters on both sides of an offset belong to one word."""
     return text[place - 1].isalnum() and text[place].isalnum()
 
 
-def _similarity(wanted: NDArray[np.uint64], found: NDArray[np.uint64]) -> float:
+def _similarity(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
     """Return the Dice coefficient of two multisets."""
-    kinds, counts = np.unique(wanted, return_counts=True)
-    others, other_counts = np.unique(found, return_counts=True)
-    _, here, there = np.intersect1d(kinds, others, assume_unique=True, return_indices=True)
-    common = np.minimum(counts[here], other_counts[there]).sum()
-    return float(2 * common / (len(wanted) + len(found)))
+    first_values, first_counts = np.unique(first, return_counts=True)
+    second_values, second_counts = np.unique(second, return_counts=True)
+    _, first_at, second_at = np.intersect1d(
+        first_values, second_values, assume_unique=True, return_indices=True
+    )
+    common = np.minimum(first_counts[first_at], second_counts[second_at]).sum()
+    return float(2 * common / (len(first) + len(second)))
 
 
 QUOTE_CHARS = 160
-"""Length of the beginning of its text that a citation holds."""
+"""Number of characters of its text that a citation contains."""
 
-_LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # what is longer, or other signs, is no page label
+_LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # a label that is longer or has other signs is ignored
 _MAX_PLACES = 10_000
 _MAX_HASHED_CHARS = 100_000_000
 
@@ -149,11 +150,11 @@ def cite(
     """Return the citation of a range.
 
     Args:
-        record: Of the document.
-        span: First character, and one past the last.
-        pages: Of the document.
-        section_path: Under which the text stands.
-        text: What stands there; None for a citation that is only shown.
+        record: Record of the document.
+        span: Offset of the first character, and offset after the last one.
+        pages: Pages of the document.
+        section_path: Section path of the range.
+        text: Text of the range; None for a citation that is only displayed.
     """
     numbers = page_numbers(pages, *span)
     return Citation(
@@ -172,7 +173,7 @@ def cite(
 
 
 def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last page, 1-based, that hold characters of a range, if any do."""
+    """Return the first and last page, 1-based, with characters of a range; None without pages."""
     if not pages:
         return None
     first = bisect_right(pages, start, key=lambda page: page.end)
@@ -182,7 +183,7 @@ def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int]
 
 
 def _page_labels(pages: Sequence[Page], first: int, last: int) -> tuple[str, str] | None:
-    """Return what is printed on two pages; None where it is their numbers, or no label."""
+    """Return the printed labels of two pages; None if they equal the page numbers."""
     labels = tuple(_page_label(pages[number - 1], number) for number in (first, last))
     return None if labels == (str(first), str(last)) else (labels[0], labels[1])
 
@@ -193,7 +194,7 @@ def _page_label(page: Page, number: int) -> str:
 
 
 def printed_labels(pages: Sequence[Page]) -> list[str]:
-    """Return what citations may name besides the numbers of pages, ascending."""
+    """Return the page labels that citations may contain besides page numbers, ascending."""
     labels = {
         label
         for number, page in enumerate(pages, start=1)
@@ -203,10 +204,10 @@ def printed_labels(pages: Sequence[Page]) -> list[str]:
 
 
 def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
-    """Return the citation of a range, under the section that it begins in.
+    """Return the citation of a range, with the section that it begins in.
 
     Raises:
-        OptionError: If there is no such range.
+        OptionError: If the range is empty or outside the text.
     """
     text = whole.document.text
     if not 0 <= start < end <= len(text):
@@ -220,7 +221,7 @@ def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
 def _cite_place(
     whole: WholeDocument, start: int, end: int, *, path: tuple[str, ...] | None
 ) -> Citation:
-    """Return the citation of a range, under a path where one of its sections has that."""
+    """Return the citation of a range, with the given path if one of its sections has it."""
     paths = _paths(whole.sections, start, end)
     return cite(
         whole.record,
@@ -232,28 +233,27 @@ def _cite_place(
 
 
 def _paths(sections: Sequence[Section], start: int, end: int) -> list[tuple[str, ...]]:
-    """Return the paths of the sections that hold characters of a range."""
+    """Return the paths of the sections with characters of a range."""
     first = bisect_right(sections, start, key=lambda section: section.end)
     last = bisect_left(sections, end, key=lambda section: section.start)
     return [section.path for section in sections[first:last]]
 
 
 def locate(whole: WholeDocument, cited: Citation) -> CitationLocation:
-    """Return where a cited text stands in a document as it is now.
+    """Return the location of a cited text in the current version of a document.
 
     Args:
         whole: The document.
-        cited: A citation into any version of it, with the hash of its text and, as its quote, as
-            much of that as is known, which is not nothing.
+        cited: A citation of any version of it, with the hash of its text and a non-empty quote.
 
     Raises:
-        OptionError: If its text begins in more places than can be compared.
+        OptionError: If the beginning of its text occurs in too many places to compare.
     """
     text = whole.document.text
     places = set(islice(_places(text, cited), _MAX_PLACES))
     length = cited.end - cited.start
-    there = text[cited.start : cited.end]
-    if len(there) == length and text_hash([there]) == cited.text_hash:
+    text_there = text[cited.start : cited.end]
+    if len(text_there) == length and text_hash([text_there]) == cited.text_hash:
         places.add(cited.start)
     if not places:
         return _changed(whole, cited)
@@ -279,10 +279,10 @@ def locate(whole: WholeDocument, cited: Citation) -> CitationLocation:
 
 
 def _places(text: str, cited: Citation) -> Iterator[int]:
-    """Yield where the cited text stands, in order.
+    """Yield the offsets of the cited text, in order.
 
     Raises:
-        OptionError: If its text begins in more places than can be compared.
+        OptionError: If the beginning of its text occurs in too many places to compare.
     """
     length = cited.end - cited.start
     is_whole = len(cited.quote) == length
@@ -305,7 +305,7 @@ def _places(text: str, cited: Citation) -> Iterator[int]:
 
 
 def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
-    """Return the passage that is most like a text that is gone."""
+    """Return the location of the passage that is most similar to a text that is gone."""
     text = whole.document.text
     nearest = nearest_passage(text, cited.quote, near=cited.start)
     if nearest is None:
@@ -314,9 +314,9 @@ def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
             status="changed",
             message=f"the text is gone from {whole.record.id!r}, and nothing there is like it",
         )
-    known = "it"
+    quoted = "it"
     if len(cited.quote) < cited.end - cited.start:
-        known = f"its first {len(cited.quote)} characters"
+        quoted = f"its first {len(cited.quote)} characters"
     citation = _cite_place(whole, nearest.start, nearest.end, path=cited.section_path)
     return CitationLocation(
         cited=cited,
@@ -324,23 +324,25 @@ def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
         citation=citation,
         text=text[nearest.start : nearest.end],
         similarity=nearest.similarity,
-        message=f"the text was edited or is gone; most like {known} is what stands at "
+        message=f"the text was edited or is gone; most like {quoted} is what stands at "
         f"{citation.place} ({nearest.similarity:.0%} alike)",
     )
 
 
 def _found_message(cited: Citation, citation: Citation, *, places: int) -> str:
-    """Return for people where the cited text stands."""
+    """Return a message about the location of the cited text."""
     if cited.document_id != citation.document_id:
-        said = f"the document is {citation.document_id!r} now, and has the text at {citation.place}"
+        message = (
+            f"the document is {citation.document_id!r} now, and has the text at {citation.place}"
+        )
     elif cited.start != citation.start:
-        said = f"the text stands at {citation.place} now, character for character"
+        message = f"the text stands at {citation.place} now, character for character"
     elif cited.version == citation.version:
-        said = "the document is as it was cited"
+        message = "the document is as it was cited"
     else:
-        said = "the text stands where it was cited"
-        said = f"the document has changed elsewhere; {said}" if cited.version else said
+        message = "the text stands where it was cited"
+        message = f"the document has changed elsewhere; {message}" if cited.version else message
     if places == 1:
-        return said
+        return message
     counted = f"{places:,} places" if places < _MAX_PLACES else f"{_MAX_PLACES:,} places or more"
-    return f"{said}; it stands in {counted}"
+    return f"{message}; it stands in {counted}"

@@ -1,4 +1,4 @@
-"""What a language model says in answer to a question, before its quotes are checked."""
+"""Answer of a language model before its quotes are checked."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from spanwise.types.plain import Plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenQuote:
-    """Words that a model says stand in a source."""
+    """Quote with the source that a model names for it."""
 
     quote: str
+    """Text of the quote."""
     source: int
-    """Position of the source among those that the model was shown; it may be none."""
+    """Index of the source among those shown to the model; may be out of range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A sentence or a few, and the quotes that are to prove them."""
+    """One or a few sentences, and the quotes that support them."""
 
     text: str
+    """Text of the statement."""
     quotes: tuple[GivenQuote, ...]
+    """Quotes that support it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +33,12 @@ class Draft:
     """A whole answer."""
 
     answered: bool
-    """Whether the model says that the sources hold an answer."""
+    """Whether the model says that the sources contain an answer."""
     statements: tuple[Statement, ...] = ()
+    """Statements of the answer."""
     conflicts: tuple[Statement, ...] = ()
-    """Where sources contradict each other."""
+    """Contradictions between sources."""
     missing: str = ""
-    """What is asked and not said by the sources; empty for nothing."""
+    """Part of the question that the sources do not answer; empty for none."""
     data: Mapping[str, Plain] | None = None
-    """The answer in the form that was asked for."""
+    """The answer in the requested JSON form."""

@@ -1,25 +1,19 @@
-"""Texts as words, numbers and marks, with the place of each: the same however they are set.
+"""Tokens and words of quotes and texts in a normal form for comparison.
 
-Rules:
-    White space says nothing. Quotation marks, dashes, ligatures and letters of other widths are
-    the same as their plain forms; soft hyphens and characters without width are left out.
-    A superscript is no digit of the number before it.
-    Scripts without spaces give a token a letter.
-    A hyphen at the end of a line may have cut a word: it is joined where the quote has it whole.
+Rules of tokens:
+    White space is ignored. Quotation marks, dashes, ligatures and letters of other widths equal
+    their plain forms; soft hyphens and zero-width characters are removed.
+    A superscript is not a digit of the number before it.
+    In scripts without spaces, each letter is a token.
+    A hyphen at the end of a line may split a word; it is joined if the quote has the whole word.
 
-Words that a statement hangs on: to change one of them makes another statement of it.
-
-Words that deny, words for numbers, months, and words that say which way something goes ("rose",
-"below", "before", "profit"), in the languages that are read most; the last ones in English,
-German, French and Spanish alone.
-
-The words of a quote and of a text as they are compared where they are not the same throughout.
-
-Rules:
-    Letters of one case; marks do not count, but for those that make another number: sign, per cent,
-    the brackets of a loss, and "<" and the like. "1,577" is 1577, and "(1,577)" is -1577.
-    The currency of a number may be left out of a quote, never changed or put in.
-    Numbers and the words that a statement hangs on are guarded: each stands in both, in its place.
+Rules of words:
+    Case is ignored. Marks are ignored, except those that change a number: sign, percent, the
+    brackets of a loss, and "<" and the like. "1,577" is 1577, and "(1,577)" is -1577.
+    The currency of a number may be omitted in a quote, but never changed or added.
+    Numbers and guarded words must match in their place. Guarded words change a statement:
+    negations, number words, months, and words of direction ("rose", "below", "before", "profit"),
+    in the most common languages; words of direction in English, German, French and Spanish.
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ from spanwise.core.text.sentences import LINE_BREAKS
 from spanwise.core.text.terms import MARKS, UNSPACED
 
 ELLIPSIS = "..."
-"""The token of an ellipsis, of three points or more."""
+"""Token of an ellipsis, of three points or more."""
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060\ufeff"
 _LETTER = rf"[^\W_{UNSPACED}]"  # or a digit
@@ -59,45 +53,47 @@ class Tokens:
     """The tokens of a text, in order."""
 
     surfaces: list[str]
-    """In their plain form, letters as they are."""
+    """Each token in its plain form, case unchanged."""
     starts: list[int]
+    """Offset of the first character of each token."""
     ends: list[int]
+    """Offset after the last character of each token."""
     breaks: list[int]
-    """Positions of hyphens that end a line between two parts of what may be one word."""
+    """Indexes of hyphens at a line end that may split a word."""
 
     def __len__(self) -> int:
         return len(self.surfaces)
 
     def touch(self, position: int) -> bool:
-        """Return whether nothing stands between a token and the next one."""
+        """Return whether nothing is between a token and the next one."""
         return self.ends[position] == self.starts[position + 1]
 
     def joined(self, words: Set[str]) -> Tokens:
-        """Return the same with the parts of those words joined that a line cuts.
+        """Return the tokens with the given words joined where a line break splits them.
 
         Args:
-            words: Words of the quote, letters of one case.
+            words: Words of the quote, case-folded.
         """
-        wanted = [
+        split_at = [
             at
             for at in self.breaks
             if (self.surfaces[at - 1] + self.surfaces[at + 1]).casefold() in words
         ]
-        if not wanted:
+        if not split_at:
             return self
-        made = Tokens([], [], [], [])
+        result = Tokens([], [], [], [])
         last = 0
-        for at in wanted:
-            made.surfaces.extend(self.surfaces[last : at - 1])
-            made.starts.extend(self.starts[last:at])
-            made.ends.extend(self.ends[last : at - 1])
-            made.surfaces.append(self.surfaces[at - 1] + self.surfaces[at + 1])
-            made.ends.append(self.ends[at + 1])
+        for at in split_at:
+            result.surfaces.extend(self.surfaces[last : at - 1])
+            result.starts.extend(self.starts[last:at])
+            result.ends.extend(self.ends[last : at - 1])
+            result.surfaces.append(self.surfaces[at - 1] + self.surfaces[at + 1])
+            result.ends.append(self.ends[at + 1])
             last = at + 2
-        made.surfaces.extend(self.surfaces[last:])
-        made.starts.extend(self.starts[last:])
-        made.ends.extend(self.ends[last:])
-        return made
+        result.surfaces.extend(self.surfaces[last:])
+        result.starts.extend(self.starts[last:])
+        result.ends.extend(self.ends[last:])
+        return result
 
 
 def is_word(surface: str) -> bool:
@@ -124,7 +120,7 @@ def read_tokens(text: str) -> Tokens:
 
 
 def _plain(written: str) -> str:
-    """Return the plain form of a token; empty where nothing of it is seen."""
+    """Return the plain form of a token; empty if nothing of it is visible."""
     if written.isascii():
         return ELLIPSIS if written.startswith(ELLIPSIS) else written
     if written == "…":
@@ -139,7 +135,7 @@ def _plain(written: str) -> str:
 
 
 def _is_break(tokens: Tokens, at: int, text: str) -> bool:
-    """Return whether a token is a hyphen at the end of a line that may cut a word."""
+    """Return whether a token is a hyphen at a line end that may split a word."""
     if tokens.surfaces[at] != "-" or not tokens.touch(at - 1):
         return False
     before, after = tokens.surfaces[at - 1], tokens.surfaces[at + 1]
@@ -208,9 +204,9 @@ _DENYING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "не", 
 
 @lru_cache(maxsize=50_000)
 def is_guarded(key: str) -> bool:
-    """Return whether a word, its letters of one case, is one that a statement hangs on.
+    """Return whether a case-folded word is guarded.
 
-    A letter of a script without spaces is one: it may be all of such a word.
+    A letter of a script without spaces is guarded, because it may be a whole such word.
     """
     return (
         is_negation(key)
@@ -222,12 +218,12 @@ def is_guarded(key: str) -> bool:
 
 
 def is_negation(key: str) -> bool:
-    """Return whether a word denies; its letters are of one case."""
+    """Return whether a case-folded word is a negation."""
     return key in _NEGATIONS or key.endswith("n't") or key.startswith("n'")
 
 
 def is_negated_form(word: str, other: str) -> bool:
-    """Return whether one of two words is the other with a prefix that denies."""
+    """Return whether one of two words is the other with a negating prefix."""
     short, long = sorted((word, other), key=len)
     return any(long == prefix + short for prefix in _DENYING_PREFIXES)
 
@@ -244,30 +240,31 @@ class Words:
     """The words of a text, in order."""
 
     keys: list[str]
-    """What is compared."""
+    """Normal form of each word, for comparison."""
     guarded: list[bool]
+    """Whether each word is guarded."""
     currencies: list[str]
-    """Of a number; empty for none."""
+    """Currency of each number; empty for none."""
     tokens: list[int]
-    """Position of each among the tokens, ascending."""
+    """Token index of each word, ascending."""
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def agrees(self, position: int, text: Words, other: int) -> bool:
-        """Return whether a word of this quote is a word of a text."""
+        """Return whether a word of this quote equals a word of a text."""
         currency = self.currencies[position]
         return self.keys[position] == text.keys[other] and (
             not currency or currency == text.currencies[other]
         )
 
     def inside(self, first: int, last: int) -> range:
-        """Return the positions of the words among the tokens `[first, last)`."""
+        """Return the indexes of the words among the tokens `[first, last)`."""
         return range(bisect_left(self.tokens, first), bisect_left(self.tokens, last))
 
 
 def compared_words(tokens: Tokens) -> Words:
-    """Return the words of some tokens."""
+    """Return the words of a token list."""
     words = Words([], [], [], [])
     for at, surface in enumerate(tokens.surfaces):
         if not is_word(surface):
@@ -289,14 +286,14 @@ def is_number(surface: str) -> bool:
 
 
 def _number(tokens: Tokens, at: int) -> tuple[str, str]:
-    """Return a number as it is compared, and its currency."""
+    """Return the normal form of a number, and its currency."""
     key = tokens.surfaces[at].casefold()
     if _GROUPED.fullmatch(key):
         key = key.replace(",", "").replace("'", "")
     is_less, is_open, currency, comparison = _before(tokens, at)
     after, part = _per_cent(tokens, at + 1)
     if not currency and after < len(tokens) and tokens.surfaces[after] in _CURRENCIES:
-        # In a row of a table it is that of the next number.
+        # In a table row it belongs to the next number.
         follows = after + 1 < len(tokens) and is_number(tokens.surfaces[after + 1])
         currency = "" if follows else tokens.surfaces[after]
         after += bool(currency)
@@ -307,14 +304,14 @@ def _number(tokens: Tokens, at: int) -> tuple[str, str]:
 
 
 def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
-    """Return the token after a sign for per cent, and the sign, where one stands there."""
+    """Return the index after an optional percent sign, and the sign."""
     if at < len(tokens) and tokens.surfaces[at] in _PER_CENT:
         return at + 1, tokens.surfaces[at]
     return at, ""
 
 
 def _before(tokens: Tokens, at: int) -> tuple[bool, bool, str, str]:
-    """Return whether a minus and a bracket stand before a number, its currency, and a "<"."""
+    """Return minus, opening bracket, currency and comparison sign before a number."""
     is_less, is_open, currency, comparison = False, False, "", ""
     for place in range(at - 1, max(-1, at - 1 - _PREFIX_TOKENS), -1):
         surface = tokens.surfaces[place]
@@ -332,7 +329,7 @@ def _before(tokens: Tokens, at: int) -> tuple[bool, bool, str, str]:
 
 
 def _is_sign(tokens: Tokens, place: int) -> bool:
-    """Return whether a hyphen is a minus: nothing that it could join stands before it."""
+    """Return whether a hyphen is a minus: it joins nothing before it."""
     if place == 0 or not tokens.touch(place - 1):
         return True
     before = tokens.surfaces[place - 1]

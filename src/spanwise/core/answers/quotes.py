@@ -1,24 +1,23 @@
-"""Where the words of a quote stand in a text in their order, but for a few.
+"""Quote verification: whether and where a quote occurs in one of several texts.
 
-Rules:
-    At least .95 of the words of the quote stand in the passage, and of the passage in the quote.
-    What is left out on either side is no guarded word, nor the denial of one on the other; nor is
-    one of the words that stand in the place of the first and last ones of the quote.
-    Some run of the quote's words stands in every such passage: passages are looked for by these.
-    The time is linear in the text.
+Rules of status:
+    Exact: equal token by token, ignoring white space and typographic variants; the first letter may
+    be of the other case, as at the beginning of a sentence.
+    Near: at least .95 of its words in order; every number, negation and other guarded word is
+    exact. A quote of fewer than three words and no number is exact or failed.
+    A quote directly before or after a negation has omitted it, and fails.
+    A quote with an ellipsis is checked part by part, in order, inside one text. Each ellipsis omits
+    few words, and no negation in the sentences that it joins. Its parts have two words on average,
+    or a number; otherwise any statement could be assembled from single words.
+    The cited texts are searched first, then the others in order.
 
-Whether a quote stands in one of some texts, and where.
+Rules of alignment:
+    At least .95 of the words of the quote are in the passage, and of the passage in the quote.
+    Omitted words on either side are never guarded words, nor negated forms of each other; nor are
+    the words of the text at the place of the first and last words of the quote.
 
-Rules:
-    Exact: token for token, but for white space and typographic variants; the first letter may be
-    of the other case, as at the beginning of a sentence.
-    A quote that begins or ends directly at a word that denies has left it out, and failed.
-    Near: at least .95 of its words in their order; every number, negation and other word that a
-    statement hangs on is exact. A quote of fewer than three words and no number is exact or failed.
-    A quote with an ellipsis is checked part by part, in order, inside one text. Each ellipsis
-    leaves out few words, and none that denies in the sentences that it joins. All parts but one
-    have on average two words, or a number: of single words any statement could be put together.
-    The text that is cited is looked at first, then the others in their order.
+Method: banded edit distance. By the pigeonhole principle some run of the quote's words occurs
+unchanged in every such passage; passages are found by these runs. The time is linear in the text.
 """
 
 from __future__ import annotations
@@ -45,33 +44,36 @@ if TYPE_CHECKING:
     from spanwise.types import QuoteStatus
 
 MAX_WORDS = 1_000
-"""Most words of a quote that is compared word by word."""
+"""Maximum words of a quote that is compared word by word."""
 
 _LEAST_PART = 0.95
 _SEPARATOR = "\x1f"
 _PLACES_A_RUN = 8
 _MAX_PASSAGES = 16
-_QUOTE_SKIP, _TEXT_SKIP = 1_001, 1_000  # of as few words the quote keeps more
+_QUOTE_SKIP, _TEXT_SKIP = 1_001, 1_000  # at equal cost, fewer words of the quote are skipped
 _NEVER = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class WordRun:
-    """Words of a text `[first, last)`, and how many words of the quote stand there."""
+    """Words `[first, last)` of a text that match a quote."""
 
     first: int
+    """Index of the first word."""
     last: int
+    """Index after the last word."""
     matched: int
+    """Number of words of the quote in the run."""
 
 
 def align(quote: Words, text: Words, *, joined: str, first: int = 0) -> WordRun | None:
-    """Return the first passage of a text that is a quote but for a few words, or None.
+    """Return the first passage of a text that matches a quote except for a few words, or None.
 
     Args:
         quote: Words of the quote, at most `MAX_WORDS`.
         text: Words of the text.
         joined: Keys of the text, joined by `join_keys`.
-        first: Word of the text at which the passage begins at the earliest.
+        first: First word of the text at which the passage may begin.
     """
     width = 2 * _most_left_out(len(quote))
     for diagonal in _diagonals(quote, joined, width):
@@ -82,7 +84,7 @@ def align(quote: Words, text: Words, *, joined: str, first: int = 0) -> WordRun 
 
 
 def join_keys(keys: list[str]) -> str:
-    """Return keys as one text in which runs of them can be found."""
+    """Return keys as one string in which runs of keys can be found."""
     return _SEPARATOR + _SEPARATOR.join(keys) + _SEPARATOR
 
 
@@ -91,10 +93,10 @@ def _most_left_out(count: int) -> int:
 
 
 def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
-    """Yield where the quote may begin in the text, each neighbourhood once.
+    """Yield the possible starts of the quote in the text, one per neighbourhood.
 
-    Of `width + 1` runs that the quote is cut into, one stands in the text whole if at most `width`
-    words of both are left out.
+    Of `width + 1` runs that the quote is cut into, at least one occurs unchanged if at most `width`
+    words of both are omitted.
     """
     seen: list[int] = []
     count = width + 1
@@ -115,7 +117,7 @@ def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
 
 
 def _aligned(quote: Words, text: Words, diagonal: int, width: int) -> WordRun | None:
-    """Return the best passage that begins near a place, if it is the quote but for a few words."""
+    """Return the best passage that begins near a diagonal, if it matches the quote."""
     moves = _moves(quote, text, diagonal, width)
     pairs = [] if moves is None else _pairs(*moves, diagonal=diagonal, width=width)
     if not pairs:
@@ -127,31 +129,33 @@ def _aligned(quote: Words, text: Words, diagonal: int, width: int) -> WordRun | 
 
 
 def _changes_meaning(quote: Words, text: Words, pairs: Sequence[tuple[int, int]]) -> bool:
-    """Return whether words that are not in both make another statement of the quote."""
+    """Return whether the words that are not in both change the statement."""
     (head, first), (tail, last) = pairs[0], pairs[-1]
     in_place = (
         *text.guarded[max(0, first - head) : first],
         *text.guarded[last + 1 : last + len(quote) - tail],
     )
-    here, there = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
-    left = [key for at, key in enumerate(quote.keys) if at not in here]
-    others = [text.keys[at] for at in range(first, last) if at not in there]
-    return any(in_place) or any(is_negated_form(key, other) for key in left for other in others)
+    matched_quote, matched_text = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
+    quote_only = [key for at, key in enumerate(quote.keys) if at not in matched_quote]
+    text_only = [text.keys[at] for at in range(first, last) if at not in matched_text]
+    return any(in_place) or any(
+        is_negated_form(key, other) for key in quote_only for other in text_only
+    )
 
 
 def _moves(quote: Words, text: Words, diagonal: int, width: int) -> tuple[list[str], int] | None:
-    """Return how each place of the band is reached best, a row a word, and where the best ends.
+    """Return the best move to each cell of the band, one row per word, and the best last column.
 
-    In row i, column b stands for the first i words of the quote and the first
-    `diagonal + i + b - width` words of the text. "m" is a word of both, "q" one of the quote alone,
-    "t" one of the text alone.
+    Row i and column b stand for the first i words of the quote and the first `diagonal + i + b -
+    width` words of the text. "m" matches a word, "q" skips one of the quote, "t" skips one of the
+    text.
     """
     columns = range(2 * width + 1)
     count = len(text)
     costs = [0 if 0 <= diagonal + b - width <= count else _NEVER for b in columns]
     moves = ["." * len(costs)]
     for at in range(len(quote)):
-        made: list[int] = []
+        new_costs: list[int] = []
         row: list[str] = []
         skip = _NEVER if quote.guarded[at] else _QUOTE_SKIP
         for b in columns:
@@ -165,20 +169,20 @@ def _moves(quote: Words, text: Words, diagonal: int, width: int) -> tuple[list[s
                 b
                 and 1 <= end <= count
                 and not text.guarded[end - 1]
-                and made[b - 1] + _TEXT_SKIP < best
+                and new_costs[b - 1] + _TEXT_SKIP < best
             ):
-                best, move = made[b - 1] + _TEXT_SKIP, "t"
-            made.append(min(best, _NEVER))
+                best, move = new_costs[b - 1] + _TEXT_SKIP, "t"
+            new_costs.append(min(best, _NEVER))
             row.append(move)
-        if min(made) > width * _QUOTE_SKIP:
+        if min(new_costs) > width * _QUOTE_SKIP:
             return None
-        costs = made
+        costs = new_costs
         moves.append("".join(row))
     return moves, min(columns, key=lambda b: costs[b])
 
 
 def _pairs(moves: list[str], column: int, *, diagonal: int, width: int) -> list[tuple[int, int]]:
-    """Return the words of quote and text that are the same ones, in order."""
+    """Return the matched words of quote and text as index pairs, in order."""
     pairs: list[tuple[int, int]] = []
     row = len(moves) - 1
     while row:
@@ -209,32 +213,33 @@ _AFTER_NUMBER = frozenset(")%‰")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedQuote:
-    """What became of a quote."""
+    """Result of the check of one quote."""
 
     status: QuoteStatus
+    """Whether the quote is exact, near or failed."""
     similarity: float
-    """Words of the quote that stand there in their order, in [0, 1]; of a failed one those in the
-    passage that is most like it."""
+    """Share of the quote's words found in order, in [0, 1]; if failed, in the best passage."""
     text: int | None = None
-    """Position of the text that holds it; None if it failed."""
+    """Index of the text that contains the quote; None if it failed."""
     start: int = 0
-    """Its first character there."""
+    """Offset of its first character in that text."""
     end: int = 0
-    """One past its last character."""
+    """Offset after its last character in that text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Tokens `[first, last)` of a text, and how many of the quote's words stand there."""
+    """Tokens `[first, last)` of a text that match a quote."""
 
     first: int
     last: int
     is_exact: bool
     matched: int
+    """Number of words of the quote in the range."""
 
 
-class _Reading:
-    """A text or a quote as it is compared, each form made when it is needed."""
+class _TokenizedText:
+    """A text or a quote in its compared forms, each computed on first use."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -251,55 +256,55 @@ class _Reading:
     def keys(self) -> str:
         return join_keys(self.words.keys)
 
-    def joined(self, quote: _Reading) -> _Reading:
-        """Return this with the words joined that the quote has whole."""
+    def joined(self, quote: _TokenizedText) -> _TokenizedText:
+        """Return the text with words joined that a line break splits and the quote has whole."""
         tokens = self.tokens.joined(set(quote.words.keys))
-        return self if tokens is self.tokens else _Reading(tokens)
+        return self if tokens is self.tokens else _TokenizedText(tokens)
 
 
 class QuoteChecker:
-    """Checks quotes against texts, each of which is read once."""
+    """Checks quotes against texts; each text is tokenized once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Take the texts that may be quoted."""
+        """Store the texts that may be quoted."""
         self._texts = tuple(texts)
-        self._readings: dict[int, _Reading] = {}
+        self._readings: dict[int, _TokenizedText] = {}
 
     def check(self, quote: str, *, cited: Collection[int] = ()) -> CheckedQuote:
-        """Return whether and where a quote stands.
+        """Return whether and where a quote occurs.
 
         Args:
-            quote: The quote; quotation marks around it do not count.
-            cited: Positions of the texts it is said to stand in; the others come after them.
+            quote: The quote; surrounding quotation marks are ignored.
+            cited: Indexes of the texts to search first.
         """
-        given = _Reading(read_tokens(quote[: _MAX_QUOTE_CHARS + 1].strip(_OUTER)))
-        if len(quote) > _MAX_QUOTE_CHARS or not given.words:
+        read_quote = _TokenizedText(read_tokens(quote[: _MAX_QUOTE_CHARS + 1].strip(_OUTER)))
+        if len(quote) > _MAX_QUOTE_CHARS or not read_quote.words:
             return CheckedQuote(status="failed", similarity=0.0)
-        parts = _parts(given.tokens)
+        parts = _parts(read_quote.tokens)
         for number in self._order(cited):
-            found = self._found(given, parts, number)
-            if found is not None:
-                return found
-        return CheckedQuote(status="failed", similarity=self._likeness(quote, given))
+            result = self._find_in_text(read_quote, parts, number)
+            if result is not None:
+                return result
+        return CheckedQuote(status="failed", similarity=self._best_similarity(quote, read_quote))
 
     def _order(self, cited: Collection[int]) -> list[int]:
         return sorted(range(len(self._texts)), key=lambda number: number not in cited)
 
-    def _reading(self, number: int) -> _Reading:
+    def _reading(self, number: int) -> _TokenizedText:
         if number not in self._readings:
-            self._readings[number] = _Reading(read_tokens(self._texts[number]))
+            self._readings[number] = _TokenizedText(read_tokens(self._texts[number]))
         return self._readings[number]
 
-    def _found(
-        self, quote: _Reading, parts: Sequence[_Reading], number: int
+    def _find_in_text(
+        self, quote: _TokenizedText, parts: Sequence[_TokenizedText], number: int
     ) -> CheckedQuote | None:
-        """Return where a quote stands in one text, whole or in its parts."""
+        """Return the place of a quote in one text, whole or in its parts."""
         text = self._reading(number).joined(quote)
         whole = _place(quote, text, first=0)
         places = [whole] if whole is not None else _places(parts, text)
         if not places:
             return None
-        count = len(quote.words) if whole is not None else sum(len(one.words) for one in parts)
+        count = len(quote.words) if whole is not None else sum(len(part.words) for part in parts)
         return CheckedQuote(
             status="exact" if all(place.is_exact for place in places) else "near",
             similarity=sum(place.matched for place in places) / count,
@@ -308,8 +313,8 @@ class QuoteChecker:
             end=text.tokens.ends[places[-1].last - 1],
         )
 
-    def _likeness(self, quote: str, given: _Reading) -> float:
-        """Return how much of a quote stands in the passage that is most like it, below 1."""
+    def _best_similarity(self, quote: str, read_quote: _TokenizedText) -> float:
+        """Return the share of a failed quote in the most similar passage, below 1."""
         passages = [
             (nearest.similarity, text[nearest.start : nearest.end])
             for text in self._texts
@@ -317,14 +322,14 @@ class QuoteChecker:
         ]
         if not passages:
             return 0.0
-        _, passage = max(passages, key=lambda one: one[0])
+        _, passage = max(passages, key=lambda pair: pair[0])
         keys = compared_words(read_tokens(passage)).keys
-        common = _common(given.words.keys[:MAX_WORDS], keys[:MAX_WORDS])
-        return min(common, len(given.words) - 1) / len(given.words)
+        common = _common(read_quote.words.keys[:MAX_WORDS], keys[:MAX_WORDS])
+        return min(common, len(read_quote.words) - 1) / len(read_quote.words)
 
 
 def _common(keys: Sequence[str], others: Sequence[str]) -> int:
-    """Return how many words two texts have in common, in their order."""
+    """Return the length of the longest common subsequence of two word lists."""
     before = [0] * (len(others) + 1)
     for key in keys:
         row = [0]
@@ -334,9 +339,9 @@ def _common(keys: Sequence[str], others: Sequence[str]) -> int:
     return before[-1]
 
 
-def _parts(tokens: Tokens) -> list[_Reading]:
-    """Return what stands between the ellipses of a quote; nothing where it has none."""
-    parts: list[_Reading] = []
+def _parts(tokens: Tokens) -> list[_TokenizedText]:
+    """Return the parts between the ellipses of a quote; empty if it has none."""
+    parts: list[_TokenizedText] = []
     cuts = [at for at, surface in enumerate(tokens.surfaces) if surface == ELLIPSIS]
     if not cuts:
         return []
@@ -350,21 +355,21 @@ def _parts(tokens: Tokens) -> list[_Reading]:
             tokens.surfaces[first:last], tokens.starts[first:last], tokens.ends[first:last], []
         )
         if any(map(is_word, part.surfaces)):
-            parts.append(_Reading(part))
+            parts.append(_TokenizedText(part))
     keys = [key for part in parts for key in part.words.keys]
     words = len(keys) + sum(map(is_number, keys))
     is_scattered = words < _MIN_PART_WORDS * (len(parts) - 1) + 1
     return [] if is_scattered or len(parts) > _MAX_PARTS else parts
 
 
-def _places(parts: Sequence[_Reading], text: _Reading) -> list[_Place]:
-    """Return where the parts of a quote stand one after the other; nothing if they do not."""
+def _places(parts: Sequence[_TokenizedText], text: _TokenizedText) -> list[_Place]:
+    """Return the consecutive places of the parts of a quote; empty if they are not all found."""
     first = 0
     for _ in range(_MAX_BEGINNINGS if parts else 0):
-        begun = _place(parts[0], text, first=first)
-        if begun is None:
+        first_place = _place(parts[0], text, first=first)
+        if first_place is None:
             return []
-        places = [begun]
+        places = [first_place]
         for part in parts[1:]:
             place = _place(part, text, first=places[-1].last)
             if place is None:
@@ -374,43 +379,45 @@ def _places(parts: Sequence[_Reading], text: _Reading) -> list[_Place]:
             places.append(place)
         if len(places) == len(parts):
             return places
-        first = begun.first + 1
+        first = first_place.first + 1
     return []
 
 
-def _may_join(before: _Place, after: _Place, text: _Reading) -> bool:
-    """Return whether an ellipsis may stand for what is between two parts of a quote."""
+def _may_join(before: _Place, after: _Place, text: _TokenizedText) -> bool:
+    """Return whether an ellipsis may stand for the text between two parts of a quote."""
     few = len(text.words.inside(before.last, after.first)) <= _MAX_LEFT_OUT
     return few and not _denies(text.tokens.surfaces[before.last : after.first])
 
 
 def _denies(left_out: Sequence[str]) -> bool:
-    """Return whether what an ellipsis leaves out denies something in the sentences it joins."""
+    """Return whether the omitted words contain a negation in the sentences that are joined."""
     stops = [at for at, surface in enumerate(left_out) if surface in _SENTENCE_STOPS]
     joined = [*left_out[: stops[0]], *left_out[stops[-1] :]] if stops else left_out
     return any(is_negation(surface.casefold()) for surface in joined)
 
 
-def _place(quote: _Reading, text: _Reading, *, first: int) -> _Place | None:
-    """Return the first place of a quote at or after a token, exact if there is one."""
+def _place(quote: _TokenizedText, text: _TokenizedText, *, first: int) -> _Place | None:
+    """Return the first place of a quote at or after a token, an exact one if possible."""
     return _exact(quote, text, first) or _near(quote, text, first)
 
 
-def _exact(quote: _Reading, text: _Reading, first: int) -> _Place | None:
+def _exact(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | None:
     count = len(quote.tokens)
     for place in _runs(quote, text):
         if place < first:
             continue
-        there = text.words.inside(place, place + count)
-        # The first number of a quote may have lost its sign, the last one its per cent.
-        agrees = all(quote.words.agrees(at, text.words, word) for at, word in enumerate(there))
+        matched_words = text.words.inside(place, place + count)
+        # The quote may begin after the sign of a number, or end before its percent sign.
+        agrees = all(
+            quote.words.agrees(at, text.words, word) for at, word in enumerate(matched_words)
+        )
         if agrees and not _is_denied(text.tokens, place, place + count):
-            return _Place(place, place + count, is_exact=True, matched=len(there))
+            return _Place(place, place + count, is_exact=True, matched=len(matched_words))
     return None
 
 
-def _runs(quote: _Reading, text: _Reading) -> Iterator[int]:
-    """Yield the tokens at which the tokens of a quote stand one after the other."""
+def _runs(quote: _TokenizedText, text: _TokenizedText) -> Iterator[int]:
+    """Yield the token indexes at which all tokens of a quote occur in a row."""
     surfaces = quote.tokens.surfaces
     letter = surfaces[0][0]
     for form in dict.fromkeys((letter, letter.lower(), letter.upper())):
@@ -426,7 +433,7 @@ def _runs(quote: _Reading, text: _Reading) -> Iterator[int]:
             at = text.surfaces.find(run, at + 1)
 
 
-def _near(quote: _Reading, text: _Reading, first: int) -> _Place | None:
+def _near(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | None:
     words = quote.words
     is_short = len(words) < _MIN_NEAR_WORDS and not any(map(is_number, words.keys))
     if is_short or len(words) > MAX_WORDS:
@@ -448,7 +455,7 @@ def _near(quote: _Reading, text: _Reading, first: int) -> _Place | None:
 
 
 def _is_denied(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether a word that denies stands directly before some tokens or after them."""
+    """Return whether a negation is directly before or after a range of tokens."""
     before = first - 1
     if before > 0 and tokens.surfaces[before] == "-":  # "non-cash"
         before -= 1

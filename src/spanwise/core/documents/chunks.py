@@ -1,12 +1,13 @@
-"""Cut sections into chunks: what is embedded as one unit.
+"""Division of sections into chunks, the units of embedding and scoring.
 
 Rules:
-    The chunks of a text, joined, are the text; each lies in one section.
-    A chunk ends at the best end near the target length; a paragraph that is long enough ends one.
-    None is longer than the maximum, but for a block (table, code) that is kept together, and for
-    characters that cannot be parted.
+    The chunks of a text, joined, are the text. Each is in one section.
+    A chunk ends at the best break point near the target length; a paragraph that is long enough
+    always ends one.
+    No chunk exceeds the maximum, except a block (table, code) that is kept whole, and characters
+    that cannot be split.
 
-The text is read in windows, so that memory does not grow with it and time grows in proportion.
+The text is processed in windows: memory is bounded, and time is linear in the length.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from spanwise.options import ChunkOptions
 from spanwise.types import Block, Section
 
 _WINDOW_CHARS = 1 << 16
-_CHARS_PER_TOKEN = 8  # more than texts have on average; it only sizes the window
+_CHARS_PER_TOKEN = 8  # upper estimate, only for the size of the window
 _WINDOW_CHUNKS = 16
 
 _COSTS = {
@@ -49,28 +50,30 @@ _COSTS = {
     LEAD: 0.9,
     CHARACTER: 1.2,
 }
-"""What an end of a grade costs, in target lengths that a chunk is away from the target."""
+"""Cost of a break point of each grade, in target lengths of distance from the target."""
 
 _SHORT_REST_COST = 1.0
 
 
 _DENSE = frozenset(("ja", "ko", "zh"))
-"""Languages in which a character says what two letters or more say elsewhere."""
+"""Languages in which one character carries as much as two or more letters of others."""
 
 
 class ChunkSpan(NamedTuple):
-    """Range of one chunk, and the section it lies in."""
+    """Range of one chunk, and its section."""
 
     start: int
+    """Offset of the first character."""
     end: int
+    """Offset after the last character."""
     section: int
     """Index into the sections of the document."""
 
 
 def chunk_lengths(options: ChunkOptions, *, language: str) -> ChunkOptions:
-    """Return the options for documents of a language: half as many characters where these say more.
+    """Return the options for documents of a language: half the characters for dense scripts.
 
-    Lengths in tokens stay what they are.
+    Lengths in tokens are unchanged.
     """
     if options.unit == "tokens" or language not in _DENSE:
         return options
@@ -95,18 +98,18 @@ def split_chunks(
 
     Args:
         text: Text of the document.
-        sections: Its sections: in order, not empty, joined they cover the text.
-        options: Lengths and their unit; None for the default ones.
-        blocks: Its tables and pieces of code, in order, disjoint.
-        count_tokens: Number of tokens of each text; needed where the unit is the token. The
-            length of a chunk is the sum over its sentences.
+        sections: Sections in order, not empty; joined they cover the text.
+        options: Lengths and their unit; None for the defaults.
+        blocks: Tables and code, in order, disjoint.
+        count_tokens: Number of tokens of each text; required if the unit is the token. The length
+            of a chunk is the sum over its sentences.
 
     Returns:
-        One span for each chunk, each inside one section; none for an empty text.
+        One span per chunk, each inside one section; empty for an empty text.
 
     Raises:
-        OptionError: If the unit is the token and `count_tokens` is missing, or the sections do
-            not partition the text.
+        OptionError: If the unit is the token and `count_tokens` is missing, or the sections do not
+            partition the text.
     """
     options = options or ChunkOptions()
     if options.unit == "tokens" and count_tokens is None:
@@ -140,7 +143,7 @@ def _check_partition(text: str, sections: Sequence[Section]) -> None:
 
 
 class _Cutter:
-    """Cuts ranges of one text, window by window."""
+    """Divides ranges of one text into chunks, window by window."""
 
     def __init__(
         self,
@@ -170,7 +173,7 @@ class _Cutter:
             start = cuts[-1]
 
     def _window_stop(self, start: int, end: int, window: int) -> int:
-        """Return where a window stops: at the section's end, or outside of blocks."""
+        """Return the end of a window: the end of the section, or a place outside blocks."""
         if start + window >= end:
             return end
         stop = start + window
@@ -180,7 +183,7 @@ class _Cutter:
         return stop
 
     def _window_cuts(self, start: int, stop: int, *, is_last: bool) -> list[int]:
-        """Return the ends of the chunks of one window, without the last ones where text follows."""
+        """Return the chunk ends of one window, without the last ones if text follows."""
         first = bisect_right(self._block_starts, start)
         if first and self._blocks[first - 1].end > start:
             first -= 1
@@ -217,7 +220,7 @@ def _last_piece(
 
     Args:
         ends: End of each piece.
-        totals: Length of all pieces up to and with each.
+        totals: Cumulative length up to and including each piece.
         first: First piece of the chunk.
         base: Length of all pieces before it.
         options: Lengths.

@@ -1,32 +1,25 @@
-"""The numbers that begin the clauses of a contract: "ARTICLE IV", "12.3", "(b)".
+"""Detection of the numbered clauses of a contract: "12" > "12.3 Fees" > "12.3(b)".
 
-Rules:
-    A number begins a line; or it stands after three spaces, or with a dot after a sentence, where
-    the line was lost on the way.
-    What it counts is told by its place in the text: "(i)" is the first of the small Roman numbers,
-    or the letter after "(h)". "2.1(a)" is the "(a)" of the clause that is open.
+Only legal texts have clauses; lists in other texts are lists.
 
-Which numbers of a contract are clauses: those that count on.
+Rules of numbers:
+    A number is at the start of a line, after three spaces, or, if the line break was lost, after a
+    sentence and followed by a dot.
+    Its reading depends on the context: "(i)" is the first small Roman number, or the letter after
+    "(h)". "2.1(a)" is the "(a)" of the open clause.
 
-Rules:
-    A number is a clause where it goes on: with the number after the last one of its level, or
-    with the first of a new level inside it. Up to two numbers of a level may be missing.
-    Numbers that begin anew (a table of contents, a schedule, a list) are a run of their own; the
-    run around it goes on behind it. A run that is short, or of hardly more than titles, has no
-    clauses.
+Rules of sequences:
+    A number is a clause if it continues a sequence: as the successor of the last number of its
+    level, or as the first of a new level inside it. Up to two numbers of a level may be missing.
+    Numbers that start again (a table of contents, a schedule, a list) form a sequence of their own;
+    the surrounding sequence continues after it. A short sequence, or one of little more than
+    titles, has no clauses.
 
-The words that begin a clause, and whether they are its title.
-
-Rules:
-    The title of a clause is what stands before the first stop or on its line, if all its words
-    but small ones begin with a capital; the line below, where its own has no words; or the term
-    that the clause defines.
-    Words before the number of a page are a line of a table of contents.
-
-The numbered clauses of a contract as a tree: "12" > "12.3 Fees" > "12.3(b)".
-
-Only texts that speak as contracts do have clauses: lists of other texts are lists. What counts is
-decided by `count_clauses`, what is a title by `clause_title`.
+Rules of titles:
+    The title of a clause is the text up to the first stop or line end, if all its words except
+    small ones are capitalised; or the line below, if its own line has no words; or the term that
+    the clause defines.
+    Words before a page number are a line of a table of contents.
 """
 
 from __future__ import annotations
@@ -39,7 +32,7 @@ from typing import Literal, NamedTuple
 from spanwise.types import Heading
 
 Style = Literal["article", "number", "roman", "capital", "(a)", "(i)", "(1)", "(A)"]
-"""How clauses of one level are numbered; "number" is "12" and, in parts, "12.3"."""
+"""Numbering style of one level; "number" is "12" and, in parts, "12.3"."""
 
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_ROMAN = 60
@@ -58,25 +51,27 @@ _MARK = re.compile(
 
 
 class Reading(NamedTuple):
-    """What a number may count."""
+    """One possible reading of a number."""
 
     style: Style
+    """Numbering style."""
     parts: tuple[int, ...]
-    """One number, or several as in "12.3"."""
+    """Values of the number; several for "12.3"."""
 
 
 class Mark(NamedTuple):
-    """A number that may begin a clause."""
+    """Number that may begin a clause."""
 
     start: int
-    """Of its line, where it begins one."""
+    """Offset of its line if it is at the start of one, else of the number."""
     end: int
-    """Where the words of the clause begin."""
+    """Offset where the words of the clause begin."""
     label: str
-    """The number as it stands, without dots and words around it."""
+    """The number as written, without surrounding dots and words."""
     readings: tuple[Reading, ...]
+    """Possible readings, the most likely first."""
     is_bare: bool
-    """A whole number without a dot, which may be any number."""
+    """Whether it is a whole number without a dot, which may be any number."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -91,7 +86,7 @@ def find_marks(text: str) -> Iterator[Mark]:
 
 
 def _readings(match: re.Match[str]) -> tuple[tuple[Reading, ...], str]:
-    """Return what a number may count, the likeliest first, and how it is called."""
+    """Return the possible readings of a number, the most likely first, and its label."""
     if match["named"] is not None:
         return _named(match["named"].capitalize(), match["of"])
     if match["number"] is not None:
@@ -122,7 +117,7 @@ def _bracketed(inner: str) -> Iterator[Reading]:
 
 
 def _lettered(written: str, letter: Style, roman: Style) -> Iterator[Reading]:
-    """Yield the readings of a letter or a Roman number, in capitals or not."""
+    """Yield the readings of a letter or Roman number, in upper or lower case."""
     if len(set(written)) == 1 and len(written) <= 2:  # "aa" comes after "z"
         value = ord(written[0].upper()) - 64 + 26 * (len(written) - 1)
         yield Reading(letter, (value,))
@@ -132,7 +127,7 @@ def _lettered(written: str, letter: Style, roman: Style) -> Iterator[Reading]:
 
 
 def _roman(written: str) -> int:
-    """Return the value of a Roman number, 0 for what is none or too great to count clauses."""
+    """Return the value of a Roman number, 0 if it is invalid or too large for a clause."""
     values = [_ROMAN_DIGITS.get(letter, 0) for letter in written]
     if not all(values):
         return 0
@@ -142,13 +137,13 @@ def _roman(written: str) -> int:
 
 
 TOP_CLAUSE_LEVEL = 3
-"""Of the clause "12"; an article is one above it."""
+"""Level of the clause "12"; an article is one level above."""
 
 _ARTICLE_LEVEL = 2
 _SKIPS = 2
 _LEAST_CLAUSES = 3
 _LEAST_RECITALS = 2
-_LEAST_CHARS = 80  # of a clause, on average
+_LEAST_CHARS = 80  # mean length of a clause
 _OPEN_RUNS = 5
 
 _BRACKETED: frozenset[Style] = frozenset(("(a)", "(i)", "(1)", "(A)"))
@@ -156,16 +151,18 @@ _INNER: frozenset[Style] = _BRACKETED | {"capital"}
 
 
 class Clause(NamedTuple):
-    """A number that counts."""
+    """Number that belongs to a sequence."""
 
     mark: Mark
+    """The number in the text."""
     level: int
+    """Heading level."""
     label: str
-    """Its whole number: "12.3(b)"."""
+    """Full number of the clause: "12.3(b)"."""
 
 
-class _Frame(NamedTuple):
-    """A clause that is open, with the ones inside it above it on the stack."""
+class _OpenClause(NamedTuple):
+    """Open clause of a sequence; the clauses inside it are above it on the stack."""
 
     style: Style
     parts: tuple[int, ...]
@@ -174,13 +171,13 @@ class _Frame(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Run:
-    """Clauses that were counted through, and those that are open."""
+class _Sequence:
+    """One sequence of clauses, and the stack of its open clauses."""
 
-    frames: list[_Frame] = field(default_factory=list)
+    frames: list[_OpenClause] = field(default_factory=list)
     clauses: list[Clause] = field(default_factory=list)
     least: int = _LEAST_CLAUSES
-    """Fewer of them are none."""
+    """Minimum number of clauses of a valid sequence."""
 
     @property
     def has_words(self) -> bool:
@@ -189,7 +186,7 @@ class _Run:
         return chars >= _LEAST_CHARS * (len(self.clauses) - 1)
 
     def next_of(self, mark: Mark, *, skips: int) -> int | None:
-        """Return which open clause a number follows, counted on the stack; None for none."""
+        """Return the stack index of the open clause that a number follows, or None."""
         for reading in mark.readings:
             for at in reversed(range(len(self.frames))):
                 frame = self.frames[at]
@@ -197,15 +194,15 @@ class _Run:
                     return at
         return None
 
-    def go_on(self, mark: Mark, at: int) -> None:
-        """Take a number that follows an open clause, as `next_of` says."""
+    def extend(self, mark: Mark, at: int) -> None:
+        """Add a number that follows the open clause at a stack index from `next_of`."""
         style = self.frames[at].style
         reading = next(reading for reading in mark.readings if reading.style == style)
         del self.frames[at:]
         self.push(mark, reading)
 
     def open(self, mark: Mark) -> bool:
-        """Take the first number of a new level; return whether it is one."""
+        """Add the first number of a new level; return whether it is one."""
         return any(self._open(mark, reading) for reading in mark.readings)
 
     def _open(self, mark: Mark, reading: Reading) -> bool:
@@ -224,11 +221,11 @@ class _Run:
         return True
 
     def _holds_numbers(self) -> bool:
-        """Return whether whole numbers may stand in the inmost clause: not in (a) or recitals."""
+        """Return whether whole numbers may be in the innermost clause: not in (a) or recitals."""
         return self.frames[-1].style not in _BRACKETED and self.frames[0].style not in _INNER
 
     def _enter(self, outer: tuple[int, ...]) -> bool:
-        """Make the clause of some numbers the innermost one, though its own line be lost."""
+        """Make the clause of a number the innermost one, even if its own line is missing."""
         for at in reversed(range(len(self.frames))):
             frame = self.frames[at]
             if frame.style in _INNER:
@@ -243,17 +240,17 @@ class _Run:
             if self.frames or outer != (1,):
                 return False
         label = ".".join(map(str, outer))
-        self.frames.append(_Frame("number", outer, self._level("number"), label))
+        self.frames.append(_OpenClause("number", outer, self._level("number"), label))
         return True
 
     def push(self, mark: Mark, reading: Reading) -> None:
-        """Take a number inside the clauses that are open."""
+        """Add a number inside the open clauses."""
         level, label = self._level(reading.style), mark.label
         if reading.style in _INNER:
             outer = self.frames[-1].label if self.frames else "Recital"
             between = " " if not self.frames else "." if reading.style == "capital" else ""
             label = f"{outer}{between}{label}"
-        self.frames.append(_Frame(reading.style, reading.parts, level, label))
+        self.frames.append(_OpenClause(reading.style, reading.parts, level, label))
         self.clauses.append(Clause(mark, level, label))
 
     def _level(self, style: Style) -> int:
@@ -263,7 +260,7 @@ class _Run:
 
 
 def _follows(parts: tuple[int, ...], last: tuple[int, ...], skips: int) -> bool:
-    """Return whether a number comes after another of its level."""
+    """Return whether a number comes after another one of its level."""
     return (
         len(parts) == len(last)
         and parts[:-1] == last[:-1]
@@ -271,51 +268,67 @@ def _follows(parts: tuple[int, ...], last: tuple[int, ...], skips: int) -> bool:
     )
 
 
-def count_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
+def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
     """Return the numbers that are clauses, in order of start.
 
     Args:
         marks: Numbers in order of start, each with whether it may be the first recital.
     """
-    runs: list[_Run] = []
-    open_runs: list[_Run] = []
+    sequences: list[_Sequence] = []
+    open_sequences: list[_Sequence] = []
     for mark, may_be_recital in marks:
-        taking = _taking_run(open_runs, mark)
-        if taking is not None:
-            del open_runs[open_runs.index(taking) + 1 :]
+        extended = _extended_sequence(open_sequences, mark)
+        if extended is not None:
+            del open_sequences[open_sequences.index(extended) + 1 :]
             continue
-        run = _Run(least=_LEAST_RECITALS) if may_be_recital else _Run()
+        sequence = _Sequence(least=_LEAST_RECITALS) if may_be_recital else _Sequence()
         if may_be_recital:
-            run.push(mark, mark.readings[0])
-        elif not run.open(mark):
+            sequence.push(mark, mark.readings[0])
+        elif not sequence.open(mark):
             continue
-        runs.append(run)
-        open_runs = [*open_runs[1 - _OPEN_RUNS :], run]
-    found = [run for run in runs if len(run.clauses) >= run.least and run.has_words]
-    return sorted((clause for run in found for clause in run.clauses), key=lambda c: c.mark.start)
+        sequences.append(sequence)
+        open_sequences = [*open_sequences[1 - _OPEN_RUNS :], sequence]
+    valid = [
+        sequence
+        for sequence in sequences
+        if len(sequence.clauses) >= sequence.least and sequence.has_words
+    ]
+    return sorted(
+        (clause for sequence in valid for clause in sequence.clauses), key=lambda c: c.mark.start
+    )
 
 
-def _taking_run(open_runs: list[_Run], mark: Mark) -> _Run | None:
-    """Return the open run that took a number: exactly the next one, a first one, or a later one.
+def _extended_sequence(open_sequences: list[_Sequence], mark: Mark) -> _Sequence | None:
+    """Return the open sequence that a number was added to, or None.
 
-    The inmost of several, but for lists of short lines. Letters belong to the inmost run that is
-    no such list: other runs would go on with them by chance.
+    The next number of a sequence comes first, then the first number of a new level, then a later
+    number. Of several sequences the innermost one is taken, except for lists of short lines.
+    Letters belong to the innermost sequence that is no such list, because others would match by
+    chance.
     """
     if mark.readings[0].style in _INNER:
-        inmost = next((at for at in reversed(range(len(open_runs))) if open_runs[at].has_words), 0)
-        open_runs = open_runs[inmost:]
+        innermost = next(
+            (at for at in reversed(range(len(open_sequences))) if open_sequences[at].has_words), 0
+        )
+        open_sequences = open_sequences[innermost:]
     for skips in (0, _SKIPS):
-        able = [
-            (run, at) for run in open_runs if (at := run.next_of(mark, skips=skips)) is not None
+        followers = [
+            (sequence, at)
+            for sequence in open_sequences
+            if (at := sequence.next_of(mark, skips=skips)) is not None
         ]
-        if able:
-            run, at = next((pair for pair in reversed(able) if pair[0].has_words), able[-1])
-            run.go_on(mark, at)
-            return run
+        if followers:
+            sequence, at = next(
+                (pair for pair in reversed(followers) if pair[0].has_words), followers[-1]
+            )
+            sequence.extend(mark, at)
+            return sequence
         if not skips:
-            opened = next((run for run in reversed(open_runs) if run.open(mark)), None)
-            if opened is not None:
-                return opened
+            extended = next(
+                (sequence for sequence in reversed(open_sequences) if sequence.open(mark)), None
+            )
+            if extended is not None:
+                return extended
     return None
 
 
@@ -346,7 +359,7 @@ _SMALL_WORDS = frozenset(
 def begins_clause(text: str, mark: Mark) -> bool:
     """Return whether the words after a number may begin a clause.
 
-    Those after a letter or number in brackets may be any.
+    Any words may follow a letter or number in brackets.
     """
     listed = _LISTED.match(text, mark.end)
     if listed is not None and _reads_as_title(listed[1]):
@@ -361,7 +374,7 @@ def begins_clause(text: str, mark: Mark) -> bool:
 
 
 def clause_title(text: str, start: int) -> tuple[str, int]:
-    """Return the title that begins at a place, and where it ends; "" and the place for none."""
+    """Return the title at an offset and its end; an empty title and the offset if there is none."""
     below = _NEXT_LINE.match(text, start)
     match = _DEFINED.match(text, start) or _RUN_IN.match(text, below.end() if below else start)
     if match is None:
@@ -373,12 +386,14 @@ def clause_title(text: str, start: int) -> tuple[str, int]:
 
 
 def _reads_as_title(title: str) -> bool:
-    """Return whether all words but small ones begin with a capital, and it is no reference."""
-    found = [word for word in (part.strip("\"“”'‘’()[],&/–—-.") for part in title.split()) if word]
+    """Return whether all words except small ones are capitalised, and it is not a reference."""
+    title_words = [
+        word for word in (part.strip("\"“”'‘’()[],&/–—-.") for part in title.split()) if word
+    ]
     return (
-        any(word[0].isalpha() for word in found)
-        and all(not word[0].islower() or word in _SMALL_WORDS for word in found)
-        and found[-1].lower() not in _REFERENCES
+        any(word[0].isalpha() for word in title_words)
+        and all(not word[0].islower() or word in _SMALL_WORDS for word in title_words)
+        and title_words[-1].lower() not in _REFERENCES
     )
 
 
@@ -388,7 +403,7 @@ _LEGAL = re.compile(
     r"|agreement|part(?:y|ies)|whereas|notwithstanding)\b",
     re.IGNORECASE,
 )
-_LEGAL_SHARE = 1 / 400  # such words by characters; filings and handbooks have a fifth of it
+_LEGAL_SHARE = 1 / 400  # legal words per character; filings and handbooks have a fifth of it
 
 _RECITALS_CHARS = 120
 _RECITALS = re.compile(r"\b(?:recitals?|background|preamble|whereas|witnesseth)\b", re.IGNORECASE)
@@ -396,15 +411,15 @@ _FIRST_RECITALS = (Reading("(A)", (1,)), Reading("capital", (1,)))
 
 
 def find_clauses(text: str) -> tuple[Heading, ...]:
-    """Return the headings of the clauses of a contract, in order of start; none elsewhere.
+    """Return the headings of the clauses of a contract, in order of start; empty for other texts.
 
-    The range of a heading is its number with the title that runs in; its title is the number, or
-    all numbers that lead to it, and that title: "12.3(b) Audit".
+    The range of a heading is its number with the run-in title. Its title is the full number with
+    that title: "12.3(b) Audit".
     """
     if not _is_legal(text):
         return ()
     marks = (mark for mark in find_marks(text) if begins_clause(text, mark))
-    clauses = count_clauses((mark, _may_be_recital(text, mark)) for mark in marks)
+    clauses = select_clauses((mark, _may_be_recital(text, mark)) for mark in marks)
     return tuple(_heading(text, clause) for clause in clauses)
 
 
@@ -414,7 +429,7 @@ def _is_legal(text: str) -> bool:
 
 
 def _may_be_recital(text: str, mark: Mark) -> bool:
-    """Return whether a first letter stands shortly after the heading of the recitals."""
+    """Return whether a first letter is shortly after the heading of the recitals."""
     if mark.readings[0] not in _FIRST_RECITALS:
         return False
     return _RECITALS.search(text, max(0, mark.start - _RECITALS_CHARS), mark.start) is not None

@@ -1,35 +1,28 @@
-"""Names of companies, one for all the ways in which their documents write them.
+"""Fields of the first page of a filing: company, form, fiscal year, end of the period.
 
-Rules:
-    A name loses its article and its legal form: "THE BOEING COMPANY" is "Boeing", "3M Company" is
-    "3M", so that the documents of several years and of several kinds have one name to filter by.
-    A name in capitals is written as the text writes it most often ("PEPSICO, INC." is "PepsiCo",
-    "NVIDIA" stays); where the text hardly does, its words begin with capitals.
-
-Dates as English text writes them: "December 26, 2015", "31 March 2023", "2023-03-31".
-
-The fiscal year that a period belongs to, as its company counts.
-
-Rules:
-    A year that ends in March or later has the number of the calendar year it ends in.
-    A year that ends in January or February has that number or the one before, as the company says
-    more often ("fiscal 2022"); where it says neither, one that ends in the first week of January
-    has the number of the calendar year before.
-    A quarter belongs to the year after the last whole one that its report names ("for the fiscal
-    year ended September 24, 2022").
-
-What the first page of a filing says about it: company, form, fiscal year, end of the period.
-
-Rules:
-    Precision before recall: a field that is in doubt is left out, and a text that is no filing,
-    no earnings release and no annual report gets none.
-    A filing begins with a line of the Securities and Exchange Commission and its form; what has
-    prose before them speaks of a filing. Its company stands before "(Exact name of registrant
-    ...)", or with its legal form after the file number of the Commission.
-    An earnings release has a quarter and "results" in its first lines, and a company with the
-    exchange it is listed at that says something "today"; it belongs to the fiscal year that its
-    first lines name.
+Rules of covers:
+    Precision before recall: a doubtful field is omitted, and a text that is no filing, no earnings
+    release and no annual report has no fields.
+    A filing begins with a line of the Securities and Exchange Commission and its form; prose before
+    them means that a text is about a filing. Its company is before "(Exact name of registrant
+    ...)", or has a legal form and follows the file number of the Commission.
+    An earnings release has a quarter and "results" in its first lines, and a company with its
+    exchange that reports something "today"; its fiscal year is the one in its first lines.
     An annual report has "Annual Report" and a year in a line of its first page.
+
+Rules of company names:
+    A name loses its article and legal form: "THE BOEING COMPANY" is "Boeing", "3M Company" is "3M".
+    Documents of several years and kinds thus share one name to filter by.
+    A name in capitals is written as the text writes it most often ("PEPSICO, INC." is "PepsiCo",
+    "NVIDIA" stays); if the text hardly mentions it, its words are capitalised.
+
+Rules of fiscal years:
+    A year that ends in March or later has the number of the calendar year it ends in.
+    A year that ends in January or February has that number or the one before, whichever the company
+    uses more often ("fiscal 2022"); without either, one that ends in the first week of January has
+    the number of the calendar year before.
+    A quarter belongs to the year after the last whole one that its report mentions ("for the fiscal
+    year ended September 24, 2022").
 """
 
 from __future__ import annotations
@@ -43,7 +36,7 @@ from spanwise.types import Scalar
 
 _MAX_CHARS = 80
 _READ_CHARS = 300_000
-_SURE_TIMES = {False: 1, True: 4}  # so often a name stands in small letters, in capitals
+_SURE_TIMES = {False: 1, True: 4}  # minimum occurrences of a mixed-case, an upper-case spelling
 _LEGAL_FORM = re.compile(
     r"[\s,]+(?:&\s*co(?:mpany|\.)?|and\s+company|inc(?:orporated|\.)?|corp(?:oration|\.)?|company|co\.?"
     r"|l\.?l\.?c\.?|l\.?l\.?p\.?|l\.?p\.?|ltd\.?|limited|p\.?l\.?c\.?|s\.?a\.?|n\.?v\.?|a\.?g\.?"
@@ -60,16 +53,16 @@ _NO_NAME = re.compile(
 
 
 def has_legal_form(name: str) -> bool:
-    """Return whether a name ends with a legal form, as "Boeing Company" and "Nestlé S.A." do."""
+    """Return whether a name ends with a legal form, such as "Boeing Company" and "Nestlé S.A."."""
     return _LEGAL_FORM.search(name.rstrip(" ,;:")) is not None
 
 
 def company_name(written: str, *, text: str) -> str:
-    """Return the name of a company, without article and legal form; empty for what is no name.
+    """Return the name of a company without article and legal form; empty if it is not a name.
 
     Args:
-        written: The name as one place writes it, whole.
-        text: The document, in which the name in capitals is looked for in small letters.
+        written: Whole name as written in one place.
+        text: The document, searched for a mixed-case form of a name in capitals.
     """
     name = " ".join(written.split()).strip(_EDGES)
     if not 1 < len(name) <= _MAX_CHARS or _NO_NAME.search(name):
@@ -77,29 +70,33 @@ def company_name(written: str, *, text: str) -> str:
     if sum(map(str.isalpha, name)) < 2:
         return ""
     bare = _bare(name)
-    return _in_small_letters(bare, text) if bare.isupper() else bare
+    return _in_mixed_case(bare, text) if bare.isupper() else bare
 
 
 def _bare(name: str) -> str:
-    """Return a name less article and legal forms; one that is nothing else stays."""
+    """Return a name without article and legal forms; a name that is nothing else is unchanged."""
     bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
-    while found := _LEGAL_FORM.search(bare):
-        bare = bare[: found.start()].strip(_EDGES)
+    while legal_form := _LEGAL_FORM.search(bare):
+        bare = bare[: legal_form.start()].strip(_EDGES)
     return bare or name
 
 
-def _in_small_letters(name: str, text: str) -> str:
-    """Return a name in capitals as the text writes it most often, or with capitals first.
+def _in_mixed_case(name: str, text: str) -> str:
+    """Return a name in capitals as the text writes it most often, or capitalised.
 
-    Spaces that the text of a PDF puts inside words ("R ESORTS") do not count.
+    Spaces that PDF extraction inserts into words ("R ESORTS") are ignored.
     """
     letters = [re.escape(letter) for letter in name if not letter.isspace()]
     spaced = r"\s{0,2}".join(letters)
     pattern = re.compile(rf"\b{spaced}\b", re.IGNORECASE)
-    ways = Counter(" ".join(found.split()) for found in pattern.findall(text[:_READ_CHARS]))
-    sure = [way for way in ways if not way.islower() and ways[way] >= _SURE_TIMES[way.isupper()]]
+    spellings = Counter(" ".join(match.split()) for match in pattern.findall(text[:_READ_CHARS]))
+    sure = [
+        spelling
+        for spelling in spellings
+        if not spelling.islower() and spellings[spelling] >= _SURE_TIMES[spelling.isupper()]
+    ]
     if sure:
-        return min(sure, key=lambda way: (-ways[way], way))
+        return min(sure, key=lambda spelling: (-spellings[spelling], spelling))
     return " ".join(
         word.capitalize() if _VOWEL.search(word) and word.isalpha() else word
         for word in name.split()
@@ -124,14 +121,14 @@ WRITTEN_DATE = (
     rf"|(?<!\d){_DAY}\s{{1,3}}{_MONTH},?\s{{1,3}}{_YEAR}"
     rf"|(?<!\d){_YEAR}-\d\d-\d\d(?!\d))"
 )
-"""Pattern of a whole date, without groups; to be compiled ignoring case."""
+"""Pattern of a whole date, without groups; compile it with IGNORECASE."""
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Za-z]{3}")
 
 
 def read_written_date(text: str) -> date | None:
-    """Return the day that a text of the form of `WRITTEN_DATE` names, None if there is no such."""
+    """Return the date in a text that matches `WRITTEN_DATE`, or None if it does not exist."""
     numbers = [int(number) for number in _NUMBER.findall(text)]
     try:
         if text[:4].isdigit():
@@ -147,27 +144,27 @@ def read_written_date(text: str) -> date | None:
 
 _LAST_MONTH_IN_DOUBT = 2
 _FIRST_WEEK = 7
-_DAYS_BEFORE = range(20, 400)  # a quarter ends so many days after the last whole year
-_SAID = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
+_DAYS_BEFORE = range(20, 400)  # days between the end of the last whole year and of a quarter
+_FISCAL_YEAR = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
 _YEAR_ENDED = re.compile(rf"\byear\s+ended\s+({WRITTEN_DATE})", re.IGNORECASE)
 
 
 def fiscal_year_of_year(end: date, *, text: str) -> int:
-    """Return the number of the fiscal year that ends on a day.
+    """Return the number of the fiscal year that ends on a date.
 
     Args:
-        end: Its last day.
+        end: Last day of the year.
         text: The document.
     """
-    return _number(end, Counter(_SAID.findall(text[:_READ_CHARS])))
+    return _number(end, Counter(_FISCAL_YEAR.findall(text[:_READ_CHARS])))
 
 
 def fiscal_year_of_quarter(end: date, *, text: str) -> int:
     """Return the number of the fiscal year that a quarter or another part of a year belongs to.
 
     Args:
-        end: The last day of the part.
-        text: The document; where it names no year that ended before, the calendar year counts.
+        end: Last day of the part.
+        text: The document; if it mentions no year that ended before, the calendar year is used.
     """
     read = text[:_READ_CHARS]
     ends = Counter(
@@ -178,15 +175,17 @@ def fiscal_year_of_quarter(end: date, *, text: str) -> int:
     if not ends:
         return end.year
     last = min(ends, key=lambda day: (-ends[day], day))
-    said = Counter({str(int(year) - 1): n for year, n in Counter(_SAID.findall(read)).items()})
-    return _number(last, said) + 1
+    mentions = Counter(
+        {str(int(year) - 1): n for year, n in Counter(_FISCAL_YEAR.findall(read)).items()}
+    )
+    return _number(last, mentions) + 1
 
 
-def _number(end: date, said: Counter[str]) -> int:
-    """Return the number of a year by its end and by how often the years around it are said."""
+def _number(end: date, mentions: Counter[str]) -> int:
+    """Return the number of a year from its end and from how often each year is mentioned."""
     if end.month > _LAST_MONTH_IN_DOUBT:
         return end.year
-    before, same = said[str(end.year - 1)], said[str(end.year)]
+    before, same = mentions[str(end.year - 1)], mentions[str(end.year)]
     if before == same:
         return end.year - 1 if end.month == 1 and end.day <= _FIRST_WEEK else end.year
     return end.year - 1 if before > same else end.year
@@ -194,7 +193,7 @@ def _number(end: date, said: Counter[str]) -> int:
 
 _COVER_CHARS = 8_000
 _OPENING_CHARS = 700
-_NEAR_CHARS = 1_000  # between the name of the Commission and the form
+_NEAR_CHARS = 1_000  # maximum distance between the name of the Commission and the form
 _COMPANY_CHARS = 300
 _LINE_CHARS = 80
 _LEAST_MENTIONS = 3
@@ -256,16 +255,16 @@ _ANNUAL_REPORT = re.compile(
 
 
 def cover_fields(text: str) -> dict[str, Scalar]:
-    """Return what the first page of a document says about it, none of it in doubt.
+    """Return the fields of the first page of a document; doubtful fields are omitted.
 
     Args:
-        text: The document; its start is read, and more of it to tell how the company writes its
-            name and counts its years.
+        text: The document; its start is read, and more of it for the spelling of the company's name
+            and the numbering of its years.
 
     Returns:
-        `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual
-        report"), `fiscal_year`, and `period_end` as YYYY-MM-DD: of an 8-K the day of the event,
-        which belongs to no fiscal year. Empty for other documents.
+        `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual report"),
+        `fiscal_year`, and `period_end` as YYYY-MM-DD. For an 8-K, `period_end` is the day of the
+        event, and there is no fiscal year. Empty for other documents.
     """
     cover = text[:_COVER_CHARS].translate(_DASHES)
     flat = " ".join(cover.split())
@@ -276,9 +275,9 @@ def cover_fields(text: str) -> dict[str, Scalar]:
 
 
 def cover_title(fields: Mapping[str, Scalar]) -> str:
-    """Return a title made of the fields of a cover, empty without a company or a form.
+    """Return a title made of the fields of a cover; empty without a company or a form.
 
-    The year stands for an annual report, the last day of its period for another one.
+    An annual report is titled by its year, another one by the last day of its period.
     """
     company, form = fields.get("company"), fields.get("form")
     if not company or not form:
@@ -290,7 +289,7 @@ def cover_title(fields: Mapping[str, Scalar]) -> str:
 
 
 def _filed_form(cover: str) -> str:
-    """Return the form of a filing, "10-K/A" with its amendment; empty where it is none."""
+    """Return the form of a filing, "10-K/A" if amended; empty if it is not a filing."""
     commission = _COMMISSION.search(cover)
     if commission is None or _PROSE.search(cover, 0, commission.start()):
         return ""
@@ -326,7 +325,7 @@ def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]
 
 
 def _registrant(flat: str, cover: str, text: str) -> str:
-    """Return the company of a filing, empty where its name is not sure."""
+    """Return the company of a filing; empty if its name is not certain."""
     exact = _EXACT_NAME.search(flat)
     if exact is not None:
         before = flat[max(0, exact.start() - _COMPANY_CHARS) : exact.start()]
@@ -373,16 +372,16 @@ def _annual_report(cover: str, *, text: str) -> dict[str, Scalar]:
         year = match and _COVERS_YEAR.search(match["before"] + " " + match["after"])
         if not match or not year:
             continue
-        beside = [*lines[max(0, number - 2) : number], *lines[number + 1 : number + 3]]
+        neighbours = [*lines[max(0, number - 2) : number], *lines[number + 1 : number + 3]]
         names = [_COVERS_YEAR.sub("", part) for part in (match["before"], match["after"])]
-        names += [other for other in beside if has_legal_form(other)]
+        names += [other for other in neighbours if has_legal_form(other)]
         companies = (company_name(name, text=text) for name in names)
-        found = next((name for name in companies if _is_mentioned(name, text)), "")
-        if found:
-            return {"form": "annual report", "company": found, "fiscal_year": int(year[1])}
+        company = next((name for name in companies if _is_mentioned(name, text)), "")
+        if company:
+            return {"form": "annual report", "company": company, "fiscal_year": int(year[1])}
     return {}
 
 
 def _is_mentioned(name: str, text: str) -> bool:
-    """Return whether a text goes on to speak of the company that its first page may name."""
+    """Return whether a text mentions a company name several times."""
     return bool(name) and text.count(name) >= _LEAST_MENTIONS

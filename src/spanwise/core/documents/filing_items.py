@@ -1,13 +1,15 @@
-"""The parts and items of a filing: "PART I", "Item 1A. Risk Factors", "Item 5.07".
+"""Detection of the parts and items of a filing: "PART I", "Item 1A. Risk Factors", "Item 5.07".
 
 Rules:
-    A part or item begins a line, and its title begins with a capital or a bracket: what a sentence
-    says about an item ("Item 8 of this Report") is none.
-    They come in the order of the form. Of all that stand in the text, those are taken which are in
-    order and have the most text under them: heads of pages and references have next to none.
-    A line that ends with the number of a page is one of a table of contents, as those before it.
-    Fewer than three are no filing, nor are more than a hundred different ones, nor whole numbers
-    alone, without a part: agendas count their items so.
+    A part or item begins a line, and its title begins with a capital or a bracket; a sentence about
+    an item ("Item 8 of this Report") does not count.
+    Items follow the order of the form. Among all occurrences, the ordered chain with the most text
+    under it is selected; page headers and references have next to no text.
+    A line that ends with a page number is a line of a table of contents, like those before it.
+    There is no filing if there are fewer than three items, more than a hundred different ones, or
+    only whole numbers without a part, as in agendas.
+
+Method: dynamic programming over chains of items in the order of the form.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from typing import NamedTuple
 from spanwise.types import Heading
 
 ITEM_LEVEL = 2
-"""Of an item; a part is one above it."""
+"""Level of an item; a part is one level above."""
 
 _PART_LEVEL = 1
 _LEAST = 3
 _MOST_LINES = 2_000
-_MOST_ITEMS = 100  # different ones; no form has half as many
-_WORTH_CHARS = 2_000  # more text under an item makes it no likelier
+_MOST_ITEMS = 100  # different items; no form has half as many
+_WORTH_CHARS = 2_000  # more text under an item does not count
 _TITLE_CHARS = 160
-_CONTENTS_CHARS = 2_500  # between two lines of a table of contents
+_CONTENTS_CHARS = 2_500  # maximum distance of two lines of a table of contents
 _ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4}
 
 _LINE = re.compile(
@@ -43,7 +45,7 @@ _PAGE = re.compile(r"(?:[\s.|]\d{1,3}|\bpage)\s*\Z", re.IGNORECASE)
 
 
 class _Key(NamedTuple):
-    """Place of an item in its form; of a part, with no item."""
+    """Position of an item in its form; a part has no item."""
 
     part: int
     item: int = 0
@@ -52,9 +54,9 @@ class _Key(NamedTuple):
 
 
 class _Chain(NamedTuple):
-    """Items in order that end with a certain one, and what they are worth."""
+    """Best chain of items that ends with a certain item, and its value."""
 
-    worth: int
+    value: int
     match: re.Match[str]
     before: _Chain | None
 
@@ -66,17 +68,17 @@ def is_item(title: str) -> bool:
 
 
 def is_after_items(title: str) -> bool:
-    """Return whether a heading is of what stands after the last item, and in none."""
+    """Return whether a heading follows the last item and belongs to none."""
     return _AFTER.match(title) is not None
 
 
 def find_items(text: str) -> tuple[Heading, ...]:
-    """Return the parts and items of a filing, in order of start; none where it is no filing."""
-    found = [match for match in _LINE.finditer(text) if _is_title(match["title"])]
-    found = _less_contents(found)
-    if not _LEAST <= len(found) <= _MOST_LINES or len(set(map(_named, found))) > _MOST_ITEMS:
+    """Return the parts and items of a filing, in order of start; empty if it is not a filing."""
+    lines = [match for match in _LINE.finditer(text) if _is_title(match["title"])]
+    lines = _without_contents(lines)
+    if not _LEAST <= len(lines) <= _MOST_LINES or len(set(map(_key_of, lines))) > _MOST_ITEMS:
         return ()
-    chain = _best_chain(text, found)
+    chain = _best_chain(text, lines)
     items = [match for match in chain if match["item"] is not None]
     is_form = any(match["part"] or match["more"] or match["letter"] for match in chain)
     return tuple(map(_heading, chain)) if is_form and len(items) >= _LEAST else ()
@@ -91,33 +93,36 @@ def _is_title(after: str) -> bool:
     )
 
 
-def _less_contents(found: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return lines less those that end with the number of a page, or stand shortly before one."""
-    kept: list[re.Match[str]] = []
+def _without_contents(lines: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return lines without those of a table of contents.
+
+    These end with a page number, or are shortly before such a line.
+    """
+    remaining: list[re.Match[str]] = []
     page = -1
-    for match in reversed(found):
+    for match in reversed(lines):
         if _PAGE.search(match["title"]):
             page = match.start()
         elif not 0 <= page - match.end() <= _CONTENTS_CHARS:
-            kept.append(match)
-    return kept[::-1]
+            remaining.append(match)
+    return remaining[::-1]
 
 
-def _best_chain(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return those of some lines that are in the order of the form and have most text."""
+def _best_chain(text: str, lines: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the lines that are in the order of the form and have the most text."""
     best: dict[_Key, _Chain] = {}
-    for match, chars in zip(found, _chars_under(text, found), strict=True):
-        worth = 1 + min(chars, _WORTH_CHARS)
+    for match, chars in zip(lines, _chars_under(text, lines), strict=True):
+        value = 1 + min(chars, _WORTH_CHARS)
         for key in _keys(match):
             before = max(
-                (chain for known, chain in best.items() if _may_follow(key, known)),
-                key=lambda chain: chain.worth,
+                (chain for previous, chain in best.items() if _may_follow(key, previous)),
+                key=lambda chain: chain.value,
                 default=None,
             )
-            total = worth + (before.worth if before else 0)
-            if key not in best or total > best[key].worth:
+            total = value + (before.value if before else 0)
+            if key not in best or total > best[key].value:
                 best[key] = _Chain(total, match, before)
-    chain = max(best.values(), key=lambda chain: chain.worth)
+    chain = max(best.values(), key=lambda chain: chain.value)
     matches: list[re.Match[str]] = []
     at: _Chain | None = chain
     while at is not None:
@@ -126,11 +131,11 @@ def _best_chain(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
     return matches[::-1]
 
 
-def _chars_under(text: str, found: list[re.Match[str]]) -> list[int]:
-    """Return how much text stands under each line: of a part up to the next part."""
+def _chars_under(text: str, lines: list[re.Match[str]]) -> list[int]:
+    """Return the length of the text under each line; that of a part extends to the next part."""
     chars: list[int] = []
     next_line = next_part = len(text)
-    for match in reversed(found):
+    for match in reversed(lines):
         is_part = match["part"] is not None
         chars.append((next_part if is_part else next_line) - match.end())
         next_line = match.start()
@@ -138,8 +143,8 @@ def _chars_under(text: str, found: list[re.Match[str]]) -> list[int]:
     return chars[::-1]
 
 
-def _named(match: re.Match[str]) -> _Key:
-    """Return the place in a form that a line names; an item does not say its part."""
+def _key_of(match: re.Match[str]) -> _Key:
+    """Return the position in a form that a line names; an item does not name its part."""
     if match["part"] is not None:
         return _Key(_ROMAN[match["part"].upper()])
     item, more, letter = int(match["item"]), int((match["more"] or ".0")[1:]), match["letter"] or ""
@@ -147,21 +152,21 @@ def _named(match: re.Match[str]) -> _Key:
 
 
 def _keys(match: re.Match[str]) -> list[_Key]:
-    """Return the places in a form that a line may stand for."""
-    named = _named(match)
-    if named.item == 0:
-        return [named]
-    return [named._replace(part=part) for part in range(len(_ROMAN) + 1)]
+    """Return the possible positions of a line in a form."""
+    position = _key_of(match)
+    if position.item == 0:
+        return [position]
+    return [position._replace(part=part) for part in range(len(_ROMAN) + 1)]
 
 
-def _may_follow(key: _Key, known: _Key) -> bool:
-    """Return whether a line may come after another: a part after a lower one, an item in one.
+def _may_follow(key: _Key, previous: _Key) -> bool:
+    """Return whether a line may come after another: a part after a lower one, an item in its part.
 
-    No item stands before the first part.
+    No item precedes the first part.
     """
     if key.item == 0:
-        return known < key and (known.part > 0 or key.part > 1)
-    return known < key and known.part == key.part
+        return previous < key and (previous.part > 0 or key.part > 1)
+    return previous < key and previous.part == key.part
 
 
 def _heading(match: re.Match[str]) -> Heading:

@@ -1,13 +1,11 @@
-"""The header of a chunk: what a reader must know before reading it.
+"""Header of a chunk: document title, summary, section path and section summary.
 
 Rules:
-    A line each for the document's title, its summary, the section path and the summary of the
-    section; empty ones are left out.
-    The path leaves out a first title that repeats the document's, also where the title of a short
-    section that joined it stands behind ("Report / Fees").
+    One line each; empty ones are omitted.
+    The path omits a first title that repeats the document's, also as part of the joined title of
+    merged sections ("Report / Fees").
     A header that is too long loses the middle of its section path first, then the end of the
-    summary of the document, then that of the summary of the section, then the ends of path and
-    title.
+    document summary, then that of the section summary, then the ends of path and title.
 """
 
 from __future__ import annotations
@@ -35,14 +33,14 @@ def chunk_header(
 
     Args:
         title: Title of the document; may be empty.
-        summary: One sentence about the document; may be empty, left out if the options say so.
+        summary: One sentence about the document; may be empty, omitted if the options say so.
         section_path: Titles of the section and its ancestors, outermost first.
-        section_summary: One sentence about the section; as the one about the document.
-        options: Greatest length; None for the default.
+        section_summary: One sentence about the section, treated as the summary of the document.
+        options: Maximum length; None for the default.
 
     Returns:
-        One to four lines without a final line break, at most `options.max_chars` long; empty
-        where there is nothing to say.
+        One to four lines without a final line break, at most `options.max_chars` long; may be
+        empty.
     """
     options = options or HeaderOptions()
     limit = options.max_chars
@@ -52,18 +50,20 @@ def chunk_header(
         path = path[1:]
     elif path:
         path[0] = path[0].removeprefix(f"{title} / ")
-    summary, about = (_line(summary), _line(section_summary)) if options.summary else ("", "")
-    route = _shorten_path(path, limit - _taken(title, summary, about))
-    summary = _shorten_summary(summary, limit - _taken(title, route, about))
-    about = _shorten_summary(about, limit - _taken(title, summary, route))
+    summary, section_line = (
+        (_line(summary), _line(section_summary)) if options.summary else ("", "")
+    )
+    route = _shorten_path(path, limit - _taken(title, summary, section_line))
+    summary = _shorten_summary(summary, limit - _taken(title, route, section_line))
+    section_line = _shorten_summary(section_line, limit - _taken(title, summary, route))
     if _taken(title, route) - 1 > limit:
         title = clip(title, max_chars=max(int(_TITLE_SHARE * limit), limit - len(route) - 1))
         route = clip(route, max_chars=limit - len(title) - 1)
-    return "\n".join(line for line in (title, summary, route, about) if line)
+    return "\n".join(line for line in (title, summary, route, section_line) if line)
 
 
 def headed_text(text: str, *, header: str) -> str:
-    """Return a chunk as rerankers and embedders of texts in context read it: under its header."""
+    """Return a chunk under its header, as rerankers and contextual embedders read it."""
     return f"{header}\n\n{text}" if header else text
 
 
@@ -77,18 +77,18 @@ def _taken(*lines: str) -> int:
 
 
 def _shorten_summary(summary: str, max_chars: int) -> str:
-    """Return a summary, cut at a word where it is too long; nothing where too little is left."""
+    """Return a summary cut at a word if it is too long; empty if too little space is left."""
     if len(summary) <= max_chars:
         return summary
     return clip(summary, max_chars=max_chars) if max_chars >= _MIN_SUMMARY_CHARS else ""
 
 
 def _shorten_path(path: Sequence[str], max_chars: int) -> str:
-    """Return the path in one line, without titles of its middle as far as its length asks for."""
+    """Return the path in one line, with titles omitted from its middle until it fits."""
     route = _STEP.join(path)
-    kept = len(path) - 1
-    while len(route) > max_chars and kept >= 2:
-        left = kept // 2
-        route = _STEP.join([*path[:left], _GAP, *path[left - kept :]])
-        kept -= 1
+    shown = len(path) - 1
+    while len(route) > max_chars and shown >= 2:
+        left = shown // 2
+        route = _STEP.join([*path[:left], _GAP, *path[left - shown :]])
+        shown -= 1
     return route

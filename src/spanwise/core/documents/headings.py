@@ -1,14 +1,14 @@
-"""Find the headings of a plain text, whose parser could give none.
+"""Detection of headings in plain text.
 
 Rules:
-    Precision before recall: what is doubtful is text, and everything works without headings.
-    A heading is a line of its own, at most 120 characters long, and of one of these kinds:
+    Precision before recall: a doubtful line is text, and everything works without headings.
+    A heading is a line of its own, at most 120 characters long, of one of these kinds:
         named      "ARTICLE IV", "Item 7. Properties", "Schedule A": a word and a number
         numbered   "1. DEFINITIONS", "2.1 Term of the Agreement": after a blank line or a sentence
         capitals   "GENERAL PROVISIONS": alone between blank lines
-        underlined a line over a run of "*", "=" or "-" of about its length; "*" stands above the
-                   others where all are used
-    A line of a table of contents (dots, a page number at its end) is none.
+        underlined a line above a rule of "*", "=" or "-" of about its length; "*" is the outermost
+                   level if all are used
+    A line of a table of contents (dots, a page number at its end) is not a heading.
 """
 
 from __future__ import annotations
@@ -54,28 +54,30 @@ _NAMED_LEVELS = {
 _ATTACHED = frozenset(("schedule", "exhibit", "annex", "appendix"))
 _CAPITALS_LEVEL = 3
 _NUMBERED_LEVEL = 3
-_RUNNING_TIMES = 4  # capitals that stand this often are the head of a page
+_RUNNING_TIMES = 4  # an upper-case line that occurs this often is a page header
 _SMALL_WORDS = frozenset(
     "a an and as at but by for from in into is nor of on or per the to upon via with".split()
 )
 
 
 def find_headings(text: str) -> tuple[Heading, ...]:
-    """Return the headings of a plain text, in order of start; none where nothing is sure."""
-    found: dict[int, Heading] = {}
+    """Return the headings of a plain text, in order of start; empty if none is certain."""
+    by_start: dict[int, Heading] = {}
     repeated: Counter[str] = Counter()
     for match in chain(_first_line(text), _LINE.finditer(text)):
         level = _level(match)
         if level is None:
             continue
         heading = _heading(match, level, shift=0 if match.string is text else 1)
-        found[heading.start] = heading
+        by_start[heading.start] = heading
         if match["capitals"] is not None:
             repeated[heading.title] += 1
     for heading in _underlined(text):
-        found[heading.start] = heading
+        by_start[heading.start] = heading
     return tuple(
-        found[start] for start in sorted(found) if repeated[found[start].title] < _RUNNING_TIMES
+        by_start[start]
+        for start in sorted(by_start)
+        if repeated[by_start[start].title] < _RUNNING_TIMES
     )
 
 
@@ -97,7 +99,7 @@ def _heading(match: re.Match[str], level: int, *, shift: int) -> Heading:
 
 
 def _level(match: re.Match[str]) -> int | None:
-    """Return the level of the heading that a line is, None where it is none."""
+    """Return the level of the heading in a line, or None if it is not a heading."""
     line = match.group().strip()
     if len(line) > _MAX_CHARS or _LISTED.search(line) or not _NO_TITLE.isdisjoint(line):
         return None
@@ -132,27 +134,29 @@ def _numbered_level(match: re.Match[str], *, blank_after: bool) -> int | None:
 
 
 def _is_blank_before(text: str, line_break: int) -> bool:
-    """Return whether the line that ends at a line break is blank, or there is none."""
+    """Return whether the line before a line break is blank or missing."""
     before = text[max(0, line_break - 80) : line_break].rstrip(" \t\r")
     return not before or before[-1] == "\n"
 
 
 def _is_title(words: str) -> bool:
-    """Return whether all words but small ones start with a capital; true without words."""
+    """Return whether all words except small ones are capitalised; true without words."""
     return all(word[0].isupper() or word in _SMALL_WORDS for word in _TITLE_WORD.findall(words))
 
 
 def _is_capitals(line: str) -> bool:
-    """Return whether a line of capitals holds words, not data."""
-    found = _TITLE_WORD.findall(line)
-    letters = sum(map(len, found))
-    return line.isupper() and max(map(len, found), default=0) >= 4 and letters >= 0.6 * len(line)
+    """Return whether an upper-case line consists of words, not data."""
+    title_words = _TITLE_WORD.findall(line)
+    letters = sum(map(len, title_words))
+    return (
+        line.isupper() and max(map(len, title_words), default=0) >= 4 and letters >= 0.6 * len(line)
+    )
 
 
 def _underlined(text: str) -> list[Heading]:
-    """Return the headings that stand over a rule of about their length."""
-    found = list(_over_rules(text))
-    signs = "*=-" if any(sign == "*" for _, _, sign in found) else "=-"
+    """Return the headings above a rule of about their length."""
+    ranges = list(_over_rules(text))
+    signs = "*=-" if any(sign == "*" for _, _, sign in ranges) else "=-"
     return [
         Heading(
             start=start,
@@ -160,12 +164,12 @@ def _underlined(text: str) -> list[Heading]:
             level=1 + signs.index(sign),
             title=" ".join(text[start:end].split()),
         )
-        for start, end, sign in found
+        for start, end, sign in ranges
     ]
 
 
 def _over_rules(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the range of each heading that stands over a rule, with the sign of the rule."""
+    """Yield the range of each heading above a rule, with the character of the rule."""
     for match in _RULE.finditer(text):
         stop = match.start()
         start = text.rfind("\n", max(0, stop - _MAX_CHARS), stop) + 1

@@ -1,64 +1,50 @@
-"""The lines of a document as they are numbered for a model.
+"""Sections from a language model: numbered lines, windows, and the sections of its answers.
 
-Rules:
-    The lines, joined, are the text. None is blank, but in a text that is all blank. A rule under
+An answer names sections by the line that each begins with; each goes on to the start of the next.
+Whatever the answer contains, its sections therefore neither overlap nor leave a gap.
+
+Rules of lines:
+    The lines, joined, are the text. None is blank, except in a text that is all blank. A rule under
     a heading, or another short line without a word, belongs to the line before it.
-    A line begins with each heading, and else where a paragraph, a row or a sentence ends with a
-    line of the text: a sentence that is wrapped over several is not parted.
-    No line is longer than some 400 characters: longer ones are parted at sentences, and where
-    these are too long, at clauses, words and characters. A small table is one line.
-    A line is shown without its line breaks: no text can show a numbered line that is none.
-    Parts are what no section crosses: they begin with headings of the two outermost levels that
-    the document has, as far as each is at least `min_chars` long.
+    A line begins at each heading, and where a paragraph, a row or a sentence ends at a line break;
+    a sentence wrapped over several lines is not split.
+    No line is longer than about 400 characters: longer ones are split at sentences, and if these
+    are too long, at clauses, words and characters. A small table is one line.
+    Lines are shown without their line breaks, so no text can imitate a numbered line.
+    No section crosses a part. Parts begin at headings of the two outermost levels of the document,
+    if the part before is at least `min_chars` long.
 
-Windows of lines: what a model reads in one call, and where two of them meet.
+Rules of windows:
+    A window is what a model reads in one call: whole lines, within the token limit except for a
+    single longer line.
+    Consecutive parts share a window if they fit. A part that does not fit is split evenly and
+    shares none of its windows.
+    A seam is where two windows meet inside a part. The sections around it are decided again: the
+    last section before it, and the first sections after it up to `min_chars`; at most half of each
+    window, so that all seams can be decided in parallel.
 
-Rules:
-    A window holds whole lines, and no more tokens than the limit but where a single line does.
-    Parts that follow each other share a window as long as they fit. A part that does not fit
-    into one is split evenly, and shares none of its windows.
-    A seam is where two windows meet inside a part. What is decided anew there: the last section
-    of the one, and the first sections of the other up to `min_chars`; of no window more than half,
-    so that all seams can be decided at once.
-
-Titles of sections as a model writes them, made fit to stand over a section.
-
-Rules:
+Rules of titles:
     A title is one line of at most 120 characters.
-    Marks of lists and quotes go, and the numbers of lines; a number stays that stands before the
-    words of the section itself ("1. Definitions").
-    What is not usable (a refusal, a placeholder, no word at all) is no title.
+    List markers, quotes and line numbers are removed; a number that begins the section itself stays
+    ("1. Definitions").
+    An unusable title (a refusal, a placeholder, no word at all) is dropped.
 
-Under which headings a section stands.
+Rules of starts:
+    Line numbers that do not exist are ignored. Of several sections with the same first line, the
+    first one with a title counts; their order does not matter.
+    Lines before the first named section, and parts that no section begins, are untitled sections.
+    A section right after a heading begins with that heading, and keeps the heading's title if it
+    was named as a section of its own.
+    A section that is too short is merged into the next one of its part, or else into the one
+    before; then neighbours with one title are merged. The longest section gives the title.
 
-Rules:
-    A heading reaches to the next one of its level or of one further out.
-    A section stands under each heading that reaches over all of it. Headings that it opens with,
-    one right after the other, count as if it began with the last of them.
-
-Where the sections of a document begin, from what a model said of it.
-
-An answer names sections by the line that each begins with; each goes on to where the next begins.
-So whatever the answer holds, its sections neither overlap nor leave a gap.
-
-Rules:
-    Numbers that no line has are left out. Of several sections that begin with one line, the first
-    that has a title counts; in which order they are named does not matter.
-    Lines before the first section that is named, and parts that none begins with, are sections
-    without a title.
-    A section that begins right after a heading begins with that heading, and gives the title where
-    the heading was named as a section of its own.
-    A section too short to stand alone joins the next one in its part, or else the one before it;
-    then neighbours of one title are one section. The longest one gives the title.
-
-The sections that a model named, with their paths.
-
-Rules:
-    A path holds the headings over a section, then its own title where that says more than the
-    last heading. A section without a title has that of the heading it begins with, or one of its
-    own words.
-    A section that is longer than the options allow is cut by topic, as sections are that are made
-    without a model.
+Rules of paths:
+    A heading applies up to the next one of its level or of an outer level. The path of a section
+    has every heading that applies to all of it. Of consecutive headings at its start, it counts as
+    beginning with the last one.
+    The path ends with the section's own title if that says more than the last heading. An untitled
+    section has the title of the heading it begins with, or one extracted from its words.
+    A section longer than the maximum is cut by topic, as in `core.documents.sections`.
 """
 
 from __future__ import annotations
@@ -84,37 +70,39 @@ if TYPE_CHECKING:
     from spanwise.types import Section
 
 WORD = re.compile(r"[^\W_]")
-"""A letter or digit: what has none says nothing."""
+"""A letter or digit; text without any has no content."""
 
 _LINE_CHARS = 400
-_PIECES = ChunkOptions(target=_LINE_CHARS, max=500, block_max=500)  # a quarter of target less: 400
+_PIECES = ChunkOptions(
+    target=_LINE_CHARS, max=500, block_max=500
+)  # pieces are limited to `max` less a quarter of `target`: 400
 _OUTER_LEVELS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedLines:
-    """The lines of a document, counted from 0; models see the number in a window, from 1."""
+    """The lines of a document, counted from 0; a model sees numbers per window, from 1."""
 
     bounds: tuple[int, ...]
-    """Where each line begins in the text, and last where the text ends."""
+    """Offset of each line, and of the end of the text."""
     shown: tuple[str, ...]
     """Each line as a model sees it, without its number."""
     headings: frozenset[int]
-    """Lines that hold a heading and nothing else."""
+    """Indexes of the lines that consist of a heading."""
     parts: tuple[int, ...]
-    """Lines that parts begin with, rising, the first of them 0."""
+    """First line of each part, ascending, starting with 0."""
 
     def numbered(self, window: range) -> str:
-        """Return some lines as a model sees them, each after its number: "[1] ..."."""
+        """Return lines as a model sees them, each after its number: "[1] ..."."""
         shown = self.shown[window.start : window.stop]
         return "\n".join(f"[{number}] {line}" for number, line in enumerate(shown, start=1))
 
     def chars(self, first: int, last: int) -> int:
-        """Return the length of the lines from one to before another."""
+        """Return the length in characters of the lines `[first, last)`."""
         return self.bounds[last] - self.bounds[first]
 
     def line_at(self, place: int) -> int:
-        """Return the line that a character stands in."""
+        """Return the line that contains a character."""
         return _line_at(self.bounds, place)
 
 
@@ -125,8 +113,8 @@ def number_lines(
 
     Args:
         document: The document.
-        headings: All its headings, in order, none of which begins inside another.
-        min_chars: Least length of a part.
+        headings: All its headings, in order; none begins inside another.
+        min_chars: Minimum length of a part.
     """
     text = document.text
     bounds = _bounds(document, headings)
@@ -145,7 +133,7 @@ def number_lines(
 
 
 def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
-    """Return where each line begins, and last where the text ends."""
+    """Return the offset of each line, and of the end of the text."""
     text = document.text
     bounds = [0]
     places = sorted({0, *(heading.start for heading in headings)} - {len(text)})
@@ -161,14 +149,14 @@ def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
 
 
 def _is_wordless(text: str, bounds: Sequence[int], end: int) -> bool:
-    """Return whether what stands from the last bound to `end` belongs to the line before it."""
+    """Return whether the text from the last bound to `end` belongs to the line before it."""
     if text[bounds[-1] : end].isspace():
         return True
     return end - bounds[-2] <= _LINE_CHARS and WORD.search(text, bounds[-1], end) is None
 
 
 def _line_at(bounds: Sequence[int], place: int) -> int:
-    """Return the line that a character stands in; the last one for the end of the text."""
+    """Return the line that contains a character; the last line for the end of the text."""
     return bisect_right(bounds, place, hi=len(bounds) - 1) - 1
 
 
@@ -178,7 +166,7 @@ def _overlapping(blocks: Sequence[Block], start: int, stop: int) -> Sequence[Blo
 
 
 def _line_ends(text: str, start: int, stop: int, blocks: Sequence[Block]) -> Iterator[int]:
-    """Yield where the lines of a range end, the last at `stop`; some may be blank."""
+    """Yield the ends of the lines of a range, the last at `stop`; some may be blank."""
     pieces = split_pieces(
         text, start=start, stop=stop, blocks=blocks, options=_PIECES, count_tokens=None
     )
@@ -206,7 +194,7 @@ def _ends_line(text: str, end: int) -> bool:
 def _parts(
     bounds: Sequence[int], starts: Sequence[int], headings: Sequence[Heading], min_chars: int
 ) -> list[int]:
-    """Return the lines that parts begin with."""
+    """Return the first line of each part."""
     outer = sorted({heading.level for heading in headings})[:_OUTER_LEVELS]
     parts = [0]
     for line, heading in zip(starts, headings, strict=True):
@@ -221,17 +209,18 @@ class Stretch(NamedTuple):
     """Lines around a seam."""
 
     lines: range
+    """Range of the lines."""
     seam: int
-    """The line that the second window begins with, inside the range."""
+    """First line of the second window, inside the range."""
 
 
 def split_windows(tokens: Sequence[int], *, parts: Sequence[int], limit: int) -> list[range]:
-    """Return the windows of a document: ranges of lines that follow each other.
+    """Return the windows of a document: consecutive ranges of lines.
 
     Args:
-        tokens: Length of each line.
-        parts: Lines that parts begin with, rising, the first of them 0.
-        limit: Most tokens of a window.
+        tokens: Tokens of each line.
+        parts: First line of each part, ascending, starting with 0.
+        limit: Maximum tokens of a window.
     """
     sums = [0, *accumulate(tokens)]
     bounds = [0]
@@ -246,7 +235,7 @@ def split_windows(tokens: Sequence[int], *, parts: Sequence[int], limit: int) ->
 
 
 def _even_bounds(sums: Sequence[int], start: int, stop: int, limit: int) -> list[int]:
-    """Return where the windows of a part end that is longer than one."""
+    """Return the ends of the windows of a part that is longer than one window."""
     total = sums[stop] - sums[start]
     longest = max(sums[line + 1] - sums[line] for line in range(start, stop))
     goal = total / -(-total // max(limit - longest, limit // 2, 1))
@@ -268,28 +257,30 @@ def find_stretches(
     tokens: Sequence[int],
     min_chars: int,
 ) -> list[Stretch]:
-    """Return the lines around each seam, in order; none of them in two stretches.
+    """Return the lines around each seam, in order; no line is in two stretches.
 
     Args:
-        windows: Of the document.
-        found: Lines that the sections of each window begin with; None where it has none, so that
-            there is nothing to decide beside it.
-        lines: Of the document.
-        tokens: Length of each line.
-        min_chars: Text after a seam that is decided anew, at least.
+        windows: Windows of the document.
+        found: First lines of the sections of each window; None for a failed window, whose seams are
+            skipped.
+        lines: Lines of the document.
+        tokens: Tokens of each line.
+        min_chars: Minimum text after a seam that is decided again.
     """
     sums = [0, *accumulate(tokens)]
     parts = frozenset(lines.parts)
     stretches = []
-    for (before, after), (ended, begun) in zip(pairwise(windows), pairwise(found), strict=True):
+    for (before, after), (starts_before, starts_after) in zip(
+        pairwise(windows), pairwise(found), strict=True
+    ):
         seam = after.start
-        if ended is None or begun is None or seam in parts:
+        if starts_before is None or starts_after is None or seam in parts:
             continue
-        first = max(*ended, bisect_left(sums, (sums[before.start] + sums[seam]) / 2))
+        first = max(*starts_before, bisect_left(sums, (sums[before.start] + sums[seam]) / 2))
         middle = bisect_right(sums, (sums[seam] + sums[after.stop]) / 2) - 1
         ends = [
             line
-            for line in sorted(begun)
+            for line in sorted(starts_after)
             if lines.chars(seam, line) >= min_chars or (line in parts and line > seam)
         ]
         last = min([middle, *ends])
@@ -309,14 +300,14 @@ _FIRST_NUMBER = re.compile(r"\W*(\d+)")
 
 
 def clean_title(title: str, *, first_line: str) -> str:
-    """Return a title that a model wrote as it can be shown; empty where it is not usable.
+    """Return a title of a model in a displayable form; empty if it is not usable.
 
     Args:
-        title: As the model wrote it.
-        first_line: The first line of its section.
+        title: Title as the model wrote it.
+        first_line: First line of its section.
     """
-    found = _FIRST_NUMBER.match(first_line)
-    own_number = found.group(1) if found else ""
+    number_match = _FIRST_NUMBER.match(first_line)
+    own_number = number_match.group(1) if number_match else ""
     cleaned, before = clip(title, max_chars=TITLE_CHARS), ""
     while cleaned != before:
         before = cleaned
@@ -334,29 +325,33 @@ _MAX_TITLES = 8  # as in sections that are made without a model
 
 
 class _Reach(NamedTuple):
-    """A heading and how far it reaches."""
+    """Range and parent of a heading."""
 
     stop: int
+    """Offset where the heading no longer applies."""
     parent: int
-    """Position of the heading that it stands under; -1 for none."""
+    """Index of the parent heading; -1 for none."""
     title: str
+    """Title of the heading."""
 
 
 class Outline(NamedTuple):
-    """The headings of a document, and how they stand under each other."""
+    """The headings of a document and their hierarchy."""
 
     starts: list[int]
+    """Offset of each heading."""
     reaches: list[_Reach]
+    """Range and parent of each heading."""
     inner: list[int]
     """For each heading, the last one of those that follow it without a word between them."""
 
     def begins(self, place: int) -> bool:
-        """Return whether a heading begins at a place."""
+        """Return whether a heading begins at an offset."""
         at = bisect_right(self.starts, place) - 1
         return at >= 0 and self.starts[at] == place
 
     def path(self, start: int, stop: int) -> tuple[str, ...]:
-        """Return the titles of the headings over a range, outermost first, at most 7 of them."""
+        """Return the titles of the headings that apply to a range, outermost first, at most 7."""
         at = bisect_right(self.starts, start) - 1
         if self.begins(start):
             at = self.inner[at]
@@ -374,7 +369,7 @@ def make_outline(text: str, headings: Sequence[Heading]) -> Outline:
 
     Args:
         text: The text.
-        headings: In order of start.
+        headings: Headings in order of start.
     """
     stops = [len(text)] * len(headings)
     parents = []
@@ -390,7 +385,7 @@ def make_outline(text: str, headings: Sequence[Heading]) -> Outline:
             inner[at] = inner[at + 1]
     starts = [heading.start for heading in headings]
     if starts and not text[: starts[0]].strip():
-        starts[0] = 0  # the blank text before it is of its section
+        starts[0] = 0  # leading blank text belongs to its section
     return Outline(
         starts=starts,
         reaches=[
@@ -407,23 +402,24 @@ class _Run(NamedTuple):
     start: int
     stop: int
     title: str
-    """Empty where it has none."""
+    """Title; empty for none."""
     titled_chars: int
-    """Length of the section that gave the title; 0 where it has none."""
+    """Length of the section that the title comes from; 0 without a title."""
 
 
 def read_starts(
     named: Iterable[tuple[int, str]], *, lines: NumberedLines, window: range
 ) -> dict[int, str]:
-    """Return the title of each section by the line that it begins with, in order.
+    """Return the title of each section by its first line, in order.
 
     Args:
-        named: Number of the first line and title of each section, as the model said it.
-        lines: Of the document.
-        window: What the model read, where its line 1 is the first; not empty.
+        named: Number of the first line and title of each section, from the model.
+        lines: Lines of the document.
+        window: Lines that the model read, not empty; its line 1 is the first.
 
     Returns:
-        Lines of the document, the first of the window among them; a title may be empty.
+        Titles by line of the document, including the first line of the window; a title may be
+        empty.
     """
     first, last = (bisect_left(lines.parts, line) for line in (window.start, window.stop))
     starts = dict.fromkeys([window.start, *lines.parts[first:last]], "")
@@ -433,23 +429,23 @@ def read_starts(
             continue
         while place not in starts and place - 1 in lines.headings:
             place -= 1
-        known = starts.get(place, "")
-        if place < line or not known:
-            starts[place] = clean_title(title, first_line=lines.shown[place]) or known
+        previous = starts.get(place, "")
+        if place < line or not previous:
+            starts[place] = clean_title(title, first_line=lines.shown[place]) or previous
     return dict(sorted(starts.items()))
 
 
 def decide_seam(
     starts: Mapping[int, str], stretch: Stretch, decided: Mapping[int, str]
 ) -> dict[int, str]:
-    """Return the sections of a document where those around a seam begin as was decided.
+    """Return the sections of a document with those around a seam as decided again.
 
-    A section that crosses the seam has the title that was decided; others keep what they had.
+    A section that crosses the seam gets the new title; others keep their title.
 
     Args:
-        starts: Title of each section by its first line, as the windows say.
-        stretch: The lines around the seam.
-        decided: The same for these lines alone, the first of them among them.
+        starts: Title of each section by its first line, from the windows.
+        stretch: Lines around the seam.
+        decided: Title of each section in the stretch by its first line, including the first line.
     """
     new = {line: title for line, title in starts.items() if line not in stretch.lines}
     owner = max(line for line in starts if line <= stretch.lines.start)
@@ -465,13 +461,13 @@ def decide_seam(
 def settle_starts(
     starts: Mapping[int, str], *, lines: NumberedLines, stop: int, min_chars: int
 ) -> dict[int, str]:
-    """Return sections of which none is too short, and no two neighbours of a part have one title.
+    """Return sections of which none is too short and no two neighbours of a part have one title.
 
     Args:
         starts: Title of each section by its first line, in order, not empty; parts begin sections.
-        lines: Of the document.
-        stop: The line that the last section ends before.
-        min_chars: Least length of a section, but of one that is a whole part.
+        lines: Lines of the document.
+        stop: Line after the last section.
+        min_chars: Minimum length of a section, except for one that is a whole part.
     """
     bounds = [*starts, stop]
     runs = [
@@ -531,8 +527,8 @@ def titled_sections(
     Args:
         document: The document.
         starts: Title of each section by its first line, in order.
-        stop: The line that the last section ends before.
-        lines: Of the document.
+        stop: Line after the last section.
+        lines: Lines of the document.
         outline: Its headings.
         limits: Lengths of sections.
     """

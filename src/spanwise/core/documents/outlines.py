@@ -1,12 +1,12 @@
-"""All headings of a document: of its parser, and the items and clauses that number its text.
+"""All headings of a document: those of its parser, and the items and clauses found in its text.
 
 Rules:
-    A parser knows styles, not what the numbers of a filing or a contract mean: what stands at the
-    same place is the item or clause, and every other heading keeps its place in the order.
-    In a filing, parts and items stand above all other headings, but for the exhibits after the
-    last item; what looks like an item and is none (of a table of contents) is no heading.
-    In a contract, clauses stand beside the numbered headings of a plain text, and below the last
-    heading of a parser that is no clause.
+    A parser knows styles, not the numbering of a filing or a contract. At the same offset, the item
+    or clause replaces the parser's heading; every other heading keeps its place.
+    In a filing, parts and items are above all other headings, except for the exhibits after the
+    last item. A heading that looks like an item but is none (in a table of contents) is dropped.
+    In a contract, clauses are on the level of the numbered headings of a plain text, and below the
+    last parser heading that is not a clause.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def document_headings(document: Document) -> tuple[Heading, ...]:
     headings = document.headings or find_headings(text)
     items = find_items(text)
     if items:
-        return _joined(items, _under_items(headings, items))
+        return _merge_headings(items, _under_items(headings, items))
     clauses = find_clauses(text)
     if document.headings:
-        return _joined(_under_headings(clauses, headings), headings)
-    return _joined(clauses, headings)
+        return _merge_headings(_under_headings(clauses, headings), headings)
+    return _merge_headings(clauses, headings)
 
 
 def _check(document: Document) -> None:
@@ -51,7 +51,7 @@ def _check(document: Document) -> None:
 
 
 def _under_items(headings: Sequence[Heading], items: Sequence[Heading]) -> list[Heading]:
-    """Return the headings of a filing that are no items, below the items."""
+    """Return the headings of a filing that are not items, on levels below the items."""
     last = items[-1].start
     return [
         replace(
@@ -66,26 +66,28 @@ def _under_items(headings: Sequence[Heading], items: Sequence[Heading]) -> list[
 
 
 def _under_headings(clauses: Sequence[Heading], headings: Sequence[Heading]) -> list[Heading]:
-    """Return clauses with levels below those headings of a parser that are no clauses."""
+    """Return clauses on levels below the parser headings that are not clauses."""
     starts = {clause.start for clause in clauses}
     others = [heading for heading in headings if heading.start not in starts]
-    placed: list[Heading] = []
+    nested: list[Heading] = []
     at, base = 0, 0
     for clause in clauses:
         while at < len(others) and others[at].start < clause.start:
             base = others[at].level
             at += 1
-        placed.append(replace(clause, level=base + max(1, clause.level - TOP_CLAUSE_LEVEL + 1)))
-    return placed
+        nested.append(replace(clause, level=base + max(1, clause.level - TOP_CLAUSE_LEVEL + 1)))
+    return nested
 
 
-def _joined(numbered: Sequence[Heading], headings: Sequence[Heading]) -> tuple[Heading, ...]:
-    """Return both in order, less headings that begin inside a numbered one."""
-    kept: list[Heading] = list(numbered)
+def _merge_headings(
+    numbered: Sequence[Heading], headings: Sequence[Heading]
+) -> tuple[Heading, ...]:
+    """Return both in order, without headings that begin inside a numbered one."""
+    merged: list[Heading] = list(numbered)
     at = 0
     for heading in headings:
         while at < len(numbered) and numbered[at].end <= heading.start:
             at += 1
         if at == len(numbered) or heading.start < numbered[at].start:
-            kept.append(heading)
-    return tuple(sorted(kept, key=lambda heading: heading.start))
+            merged.append(heading)
+    return tuple(sorted(merged, key=lambda heading: heading.start))

@@ -1,20 +1,16 @@
-"""Numbers of pages in words for people.
+"""Pages as Markdown from a model, and the replacement of the text of pages.
 
-The Markdown in which a model writes what it reads on a page, as text, headings and tables.
+Rules of Markdown:
+    The text has no markup: a heading is its words, a table row its cells joined by " | ", as for
+    tables read from the file itself.
+    Consecutive rows are one table. The line under its head is omitted.
+    There is at most one blank line between two paragraphs, and none at the edges.
 
-Rules:
-    The text has no markup: a heading is its words, a row of a table its cells with " | " between
-    them, as of tables that are read from the file itself.
-    Rows that follow each other are one table. The line under its head is left out.
-    One blank line at most stands between two paragraphs, and none at the edges.
-
-Pages of a document whose text is replaced: what points into the others moves with them.
-
-Rules:
+Rules of replacement:
     All other pages keep their text, character for character.
-    A blank line stands before and after a replaced page, where there is text; it belongs to it.
-    Headings and blocks of the earlier text of a page go; of a block that began before it, or goes
-    on after it, what stands on other pages stays.
+    A blank line precedes and follows a replaced page if there is text; it belongs to that page.
+    Headings and blocks of the old text of a page are removed. Of a block that began before it, or
+    continues after it, the part on other pages stays.
 """
 
 from __future__ import annotations
@@ -49,20 +45,23 @@ _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageText:
-    """Text of one page; what points into it counts from its start."""
+    """Text of one page with its headings and blocks; offsets count from its start."""
 
     text: str = ""
+    """Text of the page."""
     headings: tuple[Heading, ...] = ()
+    """Headings of the page."""
     blocks: tuple[Block, ...] = ()
+    """Tables and code of the page."""
 
 
 def read_markdown(markdown: str) -> PageText:
     """Return the text of a page with its headings and tables.
 
     Args:
-        markdown: What a model wrote.
+        markdown: Markdown from a model.
     """
-    page = _Page()
+    page = _MarkdownPage()
     for line in markdown.splitlines():
         page.add(line.strip())
     page.end_table()
@@ -73,20 +72,20 @@ def read_markdown(markdown: str) -> PageText:
     )
 
 
-class _Page:
-    """Takes the lines of a page."""
+class _MarkdownPage:
+    """Collects the lines of one page."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
         self._length = 0
-        """Of all lines, with a line end after each."""
+        """Length of all lines, with a line end after each."""
         self._rows: list[Block] = []
-        """Those that came last; they are no table before there are two."""
+        """Last table rows; a single row is not a table."""
 
     def add(self, line: str) -> None:
-        """Take a line without white space at its edges."""
+        """Add a line without white space at its edges."""
         if _FENCE.fullmatch(line):
             return
         if _ROW.fullmatch(line):
@@ -103,7 +102,7 @@ class _Page:
             )
 
     def end_table(self) -> None:
-        """Note the rows that came last, if they are several."""
+        """Record the last rows as a table if there are several."""
         rows, self._rows = self._rows, []
         if len(rows) > 1:
             self.blocks.append(replace(rows[0], end=rows[-1].end))
@@ -121,7 +120,7 @@ class _Page:
         self._rows.append(Block(start=start, end=start + len(text), kind="table"))
 
     def _write(self, text: str) -> int:
-        """Append a line and return where it starts; a blank one is not repeated."""
+        """Append a line and return its start; a blank line is not repeated."""
         start = self._length
         if text or (self.lines and self.lines[-1]):
             self.lines.append(text)
@@ -130,7 +129,7 @@ class _Page:
 
 
 def _plain(text: str) -> str:
-    """Return words without marks of bold type and without escapes of cells."""
+    """Return a text without bold markers and without escaped cell separators."""
     return _BOLD.sub(r"\2", text).replace("\\|", "|").strip()
 
 
@@ -142,7 +141,7 @@ def replace_pages(document: Document, texts: Mapping[int, PageText]) -> Document
 
     Args:
         document: The document; its pages cover its text.
-        texts: The new text by number of the page, from 1; none is empty.
+        texts: New text by page number, from 1; none is empty.
     """
     writer = _Writer(document=document)
     numbers = range(1, len(document.pages) + 1)
@@ -171,7 +170,7 @@ def replace_pages(document: Document, texts: Mapping[int, PageText]) -> Document
 
 @dataclass(slots=True, kw_only=True)
 class _Writer:
-    """Writes page after page."""
+    """Writes a document page by page."""
 
     document: Document
     pieces: list[str] = field(default_factory=list)
@@ -181,39 +180,39 @@ class _Writer:
     _length: int = 0
 
     def put(self, number: int, page: PageText, *, is_last: bool) -> None:
-        """Write a page that is replaced."""
+        """Write a replaced page."""
         start = self._length
         if self._length and not self.pieces[-1].endswith(_BLANK_LINE):
             self._write("\n" if self.pieces[-1].endswith("\n") else _BLANK_LINE)
-        moved = self._length
+        shift = self._length
         self._write(page.text)
         if not is_last:
             self._write(_BLANK_LINE)
         self._place(number, start, self._length)
         self.headings += [
-            replace(one, start=one.start + moved, end=one.end + moved) for one in page.headings
+            replace(item, start=item.start + shift, end=item.end + shift) for item in page.headings
         ]
         self.blocks += [
-            replace(one, start=one.start + moved, end=one.end + moved) for one in page.blocks
+            replace(item, start=item.start + shift, end=item.end + shift) for item in page.blocks
         ]
 
     def keep(self, numbers: list[int]) -> None:
-        """Write pages that follow each other as they are."""
+        """Write consecutive pages unchanged."""
         old = self.document
         start, end = old.pages[numbers[0] - 1].start, old.pages[numbers[-1] - 1].end
-        moved = self._length - start
+        shift = self._length - start
         self._write(old.text[start:end])
         for number in numbers:
             page = old.pages[number - 1]
-            self._place(number, page.start + moved, page.end + moved)
+            self._place(number, page.start + shift, page.end + shift)
         self.headings += [
-            replace(one, start=one.start + moved, end=one.end + moved)
-            for one in old.headings
-            if start <= one.start and one.end <= end
+            replace(item, start=item.start + shift, end=item.end + shift)
+            for item in old.headings
+            if start <= item.start and item.end <= end
         ]
         self.blocks += [
-            replace(one, start=one.start + moved, end=one.end + moved)
-            for one in _cut(old, start, end)
+            replace(item, start=item.start + shift, end=item.end + shift)
+            for item in _clipped_blocks(old, start, end)
         ]
 
     def _write(self, piece: str) -> None:
@@ -225,8 +224,8 @@ class _Writer:
         self.pages.append(replace(self.document.pages[number - 1], start=start, end=end))
 
 
-def _cut(document: Document, start: int, end: int) -> Iterator[Block]:
-    """Yield what of the blocks of a document is inside a range; at a cut without white space."""
+def _clipped_blocks(document: Document, start: int, end: int) -> Iterator[Block]:
+    """Yield the parts of blocks inside a range, without white space at a cut."""
     for block in document.blocks:
         first, stop = max(block.start, start), min(block.end, end)
         if (first, stop) != (block.start, block.end):

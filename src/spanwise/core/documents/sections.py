@@ -1,12 +1,12 @@
-"""Cut a document into sections without a model: by its headings, and by topic where they end.
+"""Division of a document into sections without a model: by headings, then by topic.
 
 Rules:
     The sections of a document, joined, are its text; an empty text has none.
     A section goes from one heading to the next; text before the first heading is a section too.
-    A section that is too short to stand alone (a heading and hardly a line) joins the one after
-    it, where that is its child, or else its sibling.
-    A section that is too long is cut where its topic changes; each part gets a title of its own
-    words under the title of the section.
+    A section that is too short (a heading and little text) is merged into the next one, if that is
+    its child, or else its sibling.
+    A section that is too long is cut where its topic changes; each part gets a title extracted
+    from its own words, under the title of the section.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from spanwise.core.documents.topics import Embed, topic_cuts
 from spanwise.options import SectionOptions
 from spanwise.types import Document, Heading, Section
 
-_MAX_DEPTH = 8  # titles in a path; deeper headings stand beside each other
+_MAX_DEPTH = 8  # titles in a path; deeper headings become siblings
 _TITLE_CHARS = 120
-_ALONE_CHARS = 200  # a shorter section joins the next one
+_ALONE_CHARS = 200  # a shorter section is merged into the next one
 
 
 class _Outline(NamedTuple):
@@ -33,7 +33,7 @@ class _Outline(NamedTuple):
     start: int
     end: int
     path: tuple[str, ...]
-    """Empty before the first heading."""
+    """Titles from the outermost heading down; empty before the first heading."""
 
 
 def split_sections(
@@ -42,13 +42,14 @@ def split_sections(
     """Return the sections of a document, in order; joined, they are its text.
 
     Args:
-        document: The document; where it has no headings, they are looked for in the text.
-        options: Lengths between which long sections are cut; None for the default ones.
-        embed: Vectors to find changes of topic by; None for terms, which are as good and faster.
+        document: The document; if it has no headings, they are detected in the text.
+        options: Minimum and maximum length; None for the defaults.
+        embed: Vectors to detect changes of topic; None for term counts, which are as good and
+            faster.
 
     Returns:
-        Sections, none empty; none longer than `options.max_chars`, but for characters that cannot
-        be parted. A title is empty where its section has no word. Empty for an empty text.
+        Non-empty sections; none longer than `options.max_chars`, except for characters that cannot
+        be split. A title is empty if its section has no word. Empty for an empty text.
 
     Raises:
         OptionError: If the headings are not in order or not inside the text.
@@ -77,19 +78,19 @@ def cut_long(
     options: SectionOptions,
     embed: Embed | None = None,
 ) -> list[Section]:
-    """Return the sections of a range: one, or several where it is too long, cut by topic.
+    """Return the sections of a range: one, or several cut by topic if it is too long.
 
     Args:
         document: The document.
-        start: First character.
-        end: One past the last character.
-        path: Titles over the range; empty for a title of its own words.
-        options: The greatest length, and the least of a part.
-        embed: Vectors to find changes of topic by; None for terms.
+        start: Offset of the first character.
+        end: Offset after the last character.
+        path: Titles of the range; if empty, a title is extracted from its words.
+        options: Maximum length of a section, minimum length of a part.
+        embed: Vectors to detect changes of topic; None for term counts.
 
     Returns:
-        Sections that partition the range. Where it is cut, each part has a title of its own words
-        under the path.
+        Sections that partition the range. If it is cut, each part has an extracted title under the
+        path.
     """
     blocks = document.blocks
     first = max(0, bisect_right(blocks, start, key=lambda block: block.start) - 1)
@@ -108,7 +109,7 @@ def cut_long(
 
 
 def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
-    """Return the ranges between headings with their paths, none empty."""
+    """Return the non-empty ranges between headings with their paths."""
     outlines: list[_Outline] = []
     levels: list[int] = []
     path: list[str] = []
@@ -130,7 +131,7 @@ def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
 def _merge_short(
     outlines: Sequence[_Outline], belongs: Callable[[tuple[str, ...], tuple[str, ...]], bool]
 ) -> list[_Outline]:
-    """Return outlines where those too short to stand alone joined the one that belongs to them."""
+    """Return outlines with short ones merged into the next one that `belongs` to them."""
     merged: list[_Outline] = []
     joined: list[_Outline] = []
     for outline in outlines:
@@ -154,9 +155,9 @@ def _is_sibling(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
 
 
 def _join(joined: Sequence[_Outline]) -> _Outline:
-    """Return outlines that follow each other as one.
+    """Return consecutive outlines as one.
 
-    Its path is the last one where the others lead to it, else their titles stand in it together.
+    Its path is the last one if the others lead to it, otherwise their titles joined.
     """
     paths = [outline.path for outline in joined if outline.path]
     path = paths[-1] if paths else ()
@@ -168,7 +169,7 @@ def _join(joined: Sequence[_Outline]) -> _Outline:
 
 
 def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the titles that all paths begin with, each less its own title."""
+    """Return the common prefix of all paths, without their own titles."""
     shared = paths[0][:-1]
     for path in paths[1:]:
         same = 0

@@ -1,10 +1,10 @@
-"""What chunks are packed from: runs of text that follow each other, with their lengths.
+"""Division of text into the pieces that chunks are packed from.
 
 Rules:
-    A piece is a sentence or a line; a block that fits into `block_max` is one piece, together with
-    the short line that leads it.
-    Any other piece that would leave no choice to the packing is cut at clauses and words, and
-    where even words are too long, between characters.
+    A piece is a sentence or a line. A block that fits into `block_max` is one piece, together with
+    the short line that introduces it.
+    A piece so long that it would leave the packing no choice is cut at clauses and words, and if
+    even words are too long, between characters.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from spanwise.options import ChunkOptions
 from spanwise.types import Block
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
-"""Number of tokens of each text, in order."""
+"""Function that returns the number of tokens of each text, in order."""
 
-_STEPS = 16  # choices that a greatest length leaves between clauses or words, about
+_STEPS = 16  # approximate number of break points inside a maximum length
 
 
 class Pieces(NamedTuple):
-    """Pieces in order; both lists have one entry for each."""
+    """Pieces in order, as two parallel lists."""
 
     ends: list[int]
-    """As `core.ends` makes them; the last one is where the text stops."""
+    """Encoded break points (`core.text.break_points`); the last one is the end of the text."""
     lengths: list[int]
-    """In the unit of the options."""
+    """Length of each piece in the unit of the options."""
 
 
 def least_length(options: ChunkOptions) -> int:
-    """Return the length under which a chunk is made only where nothing else is possible."""
+    """Return the length below which a chunk is made only if nothing else is possible."""
     return max(1, options.target // 4)
 
 
@@ -61,15 +61,15 @@ def split_pieces(
 
     Args:
         text: The text.
-        start: First character.
-        stop: One past the last character, `start < stop`.
-        blocks: Those of the document that overlap the range, in order, disjoint.
+        start: Offset of the first character.
+        stop: Offset after the last character, `start < stop`.
+        blocks: Blocks that overlap the range, in order, disjoint.
         options: Lengths and their unit.
-        count_tokens: Measures pieces; None where the unit is the character.
+        count_tokens: Token counter; None if the unit is the character.
 
     Returns:
-        At least one piece. Each is at most `options.max` long, but for kept blocks and for
-        characters that cannot be parted.
+        At least one piece. Each is at most `options.max` long, except for kept blocks and for
+        characters that cannot be split.
     """
     ends = text_ends(text, start=start, stop=stop, blocks=blocks)
     ends.append(last_end(stop))
@@ -96,10 +96,10 @@ def _lengths(
 def _keep_blocks(
     pieces: Pieces, blocks: Sequence[Block], block_max: int
 ) -> tuple[Pieces, frozenset[int]]:
-    """Return pieces where each block that fits is one, and the ends of those."""
+    """Return pieces in which each block that fits is one piece, and the ends of these."""
     ends: list[int] = []
     lengths: list[int] = []
-    kept = set()
+    whole = set()
     done = 0
     for block in blocks:
         first = max(done, bisect_left(pieces.ends, first_end(block.start + 1)))
@@ -116,16 +116,16 @@ def _keep_blocks(
             lengths += pieces.lengths[done:first]
             ends.append(pieces.ends[last])
             lengths.append(length)
-            kept.add(pieces.ends[last])
+            whole.add(pieces.ends[last])
             done = last + 1
     ends += pieces.ends[done:]
     lengths += pieces.lengths[done:]
-    return Pieces(ends, lengths), frozenset(kept)
+    return Pieces(ends, lengths), frozenset(whole)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refinement:
-    """Cuts the pieces that are longer than `limit`, but for those that end at one of `kept`."""
+    """Cuts the pieces longer than `limit`, except those that end at one of `kept`."""
 
     text: str
     start: int
@@ -134,7 +134,7 @@ class _Refinement:
     count_tokens: CountTokens | None
 
     def apply(self, pieces: Pieces) -> Pieces:
-        """Return pieces that are cut at clauses, words, and between characters until all fit."""
+        """Return pieces cut at clauses, words, and then between characters until all fit."""
         finer = self._cut(self._cut(pieces, self._clauses), self._words)
         count = 0
         while count != len(finer.ends):
@@ -152,7 +152,7 @@ class _Refinement:
         return character_ends(self.text, start=start, stop=stop, step=max(1, limit // 4))
 
     def _cut(self, pieces: Pieces, ends_inside: Callable[[int, int, int], list[int]]) -> Pieces:
-        """Return pieces with the long ones cut at the ends that a function finds inside them."""
+        """Return pieces with the long ones cut at the break points that a function returns."""
         ends: list[int] = []
         lengths: list[int] = []
         done = 0

@@ -1,10 +1,10 @@
-"""Choose the sentence of a text that says most about it: titles and summaries without a model.
+"""Extractive summary and title: the most representative sentence of a text, without a model.
 
 Rules:
-    Only the first characters are read, so that the cost does not grow with the text.
-    A sentence is worth the mean weight of its words of four letters and more, and a word weighs
-    more the more often the text uses it; early, whole and readable sentences come first.
-    Rows of tables and lines of numbers are not chosen where there is a sentence.
+    Only the first characters are read, so the cost does not grow with the text.
+    The score of a sentence is the mean weight of its words of four letters and more; frequent words
+    weigh more. Early, complete and readable sentences are preferred.
+    Table rows and lines of numbers are used only if there is no sentence.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _TITLE_CHARS = 80
 _ELLIPSIS = "…"
 _MARKUP = "#>*-+=|•·~` \t"
 
-_HALF_SENTENCES = 10  # the sentence after so many is worth half of the first
+_HALF_SENTENCES = 10  # position at which the score of a sentence is halved
 _CLIPPED_FACTOR = 0.6
 _NO_STOP_FACTOR = 0.5
 _ENOUGH_WORDS = 6
-_MIN_WORDS_SHARE = 0.35  # of the characters of a sentence; less is numbers, names or code
+_MIN_WORDS_SHARE = 0.35  # minimum share of word characters; less is numbers, names or code
 _DATA_FACTOR = 0.1
 
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}]){{3,}}")
 
 
 def clip(text: str, *, max_chars: int) -> str:
-    """Return a text in one line, cut at a word and marked with "…" where it is longer.
+    """Return a text in one line, cut at a word and marked with "…" if it is too long.
 
     Args:
         text: The text; each run of white space becomes one space.
-        max_chars: Greatest length of the result, at least 1.
+        max_chars: Maximum length of the result, at least 1.
     """
     line = " ".join(text[: 4 * max_chars + 80].split())
     if len(line) <= max_chars:
@@ -51,11 +51,11 @@ def clip(text: str, *, max_chars: int) -> str:
 
 
 def summarise(text: str, *, max_chars: int = _SUMMARY_CHARS) -> str:
-    """Return the sentence of the first part of a text that says most about all of that part.
+    """Return the most representative sentence of the first part of a text.
 
     Args:
         text: Text of the document.
-        max_chars: Greatest length of the result; a longer sentence is cut at a word.
+        max_chars: Maximum length of the result; a longer sentence is cut at a word.
 
     Returns:
         One line; empty for a text without a word. Ties go to the earlier sentence.
@@ -65,7 +65,7 @@ def summarise(text: str, *, max_chars: int = _SUMMARY_CHARS) -> str:
 
 
 def extract_title(text: str, *, start: int, stop: int) -> str:
-    """Return what can stand as the title of `text[start:stop]`: a line or sentence of its own.
+    """Return a line or sentence of `text[start:stop]` that can serve as its title.
 
     Returns:
         One line of at most 80 characters; empty for a range without a word.
@@ -80,7 +80,7 @@ def _sentences(text: str, *, start: int, stop: int, read_chars: int) -> list[str
     ends = [end for end in text_ends(text, start=start, stop=limit) if grade_of(end) != LINE]
     places = [place_of(end) for end in ends]
     if limit == stop or not places:
-        places.append(limit)  # else the last one is not whole: it is left out
+        places.append(limit)  # otherwise the last one is incomplete and dropped
     lines = [" ".join(text[a:b].split()).strip(_MARKUP) for a, b in pairwise([start, *places])]
     return [line for line in lines if line]
 
@@ -90,19 +90,19 @@ def _best_sentence(sentences: Sequence[str], *, max_chars: int, no_stop: float) 
     uses = Counter(chain.from_iterable(words))
     weights = {word: log1p(count) for word, count in uses.items()}
     best = ""
-    best_worth = -1.0
-    for index, (sentence, found) in enumerate(zip(sentences, words, strict=True)):
-        worth = sum([weights[word] for word in dict.fromkeys(found)]) / max(
-            len(found), _ENOUGH_WORDS
+    best_score = -1.0
+    for index, (sentence, sentence_words) in enumerate(zip(sentences, words, strict=True)):
+        score = sum([weights[word] for word in dict.fromkeys(sentence_words)]) / max(
+            len(sentence_words), _ENOUGH_WORDS
         )
-        worth *= _HALF_SENTENCES / (_HALF_SENTENCES + index)
+        score *= _HALF_SENTENCES / (_HALF_SENTENCES + index)
         if sentence.rstrip(CLOSERS)[-1:] not in STOPS:
-            worth *= no_stop
+            score *= no_stop
         if len(sentence) > max_chars:
-            worth *= _CLIPPED_FACTOR
-        is_prose = sum(map(len, found)) >= _MIN_WORDS_SHARE * len(sentence)
+            score *= _CLIPPED_FACTOR
+        is_prose = sum(map(len, sentence_words)) >= _MIN_WORDS_SHARE * len(sentence)
         if not is_prose or CELLS.search(sentence) is not None:
-            worth *= _DATA_FACTOR
-        if worth > best_worth:
-            best, best_worth = sentence, worth
+            score *= _DATA_FACTOR
+        if score > best_score:
+            best, best_score = sentence, score
     return clip(best, max_chars=max_chars)

@@ -1,12 +1,12 @@
-"""What stands above a part of a table: the title of its section and the heads of its columns.
+"""Heads of tables that are split over several chunks: section title and column heads.
 
 Rules:
-    A table that is longer than a chunk is cut between its rows; a row then says neither which
-    statement it stands in nor what its columns are. Search sees both with every part.
-    The head of a table is what stands before its first row of figures: caption, units, heads of
-    columns; its first line alone where no such row comes soon.
-    A chunk that holds the title or the head itself is given no second one. Readers see the text
-    alone.
+    A table longer than a chunk is cut between rows. A row alone names neither its statement nor its
+    columns, so search sees the table head with every part.
+    The head of a table is the text before its first row of figures: caption, units and column
+    heads; only its first line if no such row follows soon.
+    A chunk that contains the title or the head itself gets no second one. Readers see the text
+    without the head.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def searched_text(text: str, *, table_head: str, context: str) -> str:
-    """Return what keyword and vector search see of a chunk: context, what stands above it, text."""
+    """Return the text of a chunk for keyword and vector search: context, table head, text."""
     return "\n".join((*filter(None, (context, table_head)), text))
 
 
@@ -35,35 +35,35 @@ def table_heads(
     blocks: Sequence[Block],
     chunks: Sequence[ChunkSpan],
 ) -> list[str]:
-    """Return what stands above each chunk that begins inside a table, "" for the others.
+    """Return the head of each chunk that begins inside a table, "" for the others.
 
     Args:
         text: Text of the document.
         sections: Its sections.
-        blocks: Its tables and pieces of code, in order, disjoint.
+        blocks: Its tables and code, in order, disjoint.
         chunks: Its chunks, in order.
     """
     tables = [block for block in blocks if block.kind == "table"]
-    found: list[str] = []
-    place = 0
-    head, head_of = "", -1
+    heads: list[str] = []
+    table_index = 0
+    head, head_index = "", -1
     for chunk in chunks:
-        while place < len(tables) and tables[place].end <= chunk.start:
-            place += 1
-        if place == len(tables) or tables[place].start > chunk.start:
-            found.append("")
+        while table_index < len(tables) and tables[table_index].end <= chunk.start:
+            table_index += 1
+        if table_index == len(tables) or tables[table_index].start > chunk.start:
+            heads.append("")
             continue
-        table, section = tables[place], sections[chunk.section]
-        if head_of != place:
+        table, section = tables[table_index], sections[chunk.section]
+        if head_index != table_index:
             head = _table_head(text[table.start : min(table.end, table.start + _MAX_CHARS)])
-            head_of = place
+            head_index = table_index
         title = section.title if chunk.start > section.start else ""
-        found.append("\n".join(filter(None, (title, head if chunk.start > table.start else ""))))
-    return found
+        heads.append("\n".join(filter(None, (title, head if chunk.start > table.start else ""))))
+    return heads
 
 
 def _table_head(opening: str) -> str:
-    """Return the head of a table, whose first characters are given."""
+    """Return the head of a table, given its first characters."""
     lines = opening.split("\n")[:_MAX_LINES]
     for index, line in enumerate(lines):
         if _is_row(line):

@@ -1,14 +1,13 @@
-"""The title of a document, and the words that route a question to it.
+"""Title of a document, and its routing words.
 
 Rules:
-    The title is that of the metadata, else what the first page of a filing says ("PepsiCo 10-K
-    2022"), else the first heading of the parser, else a heading that opens a plain text, else the
+    The title is that of the metadata, else from the first page of a filing ("PepsiCo 10-K 2022"),
+    else the first heading of the parser, else a heading at the start of a plain text, else the
     file name.
-    Numbers ("Exhibit 10.1"), lines of speakers ("HOST: WELCOME") and stamps ("CONFIDENTIAL") open
-    texts too, and title none. Other first lines never stand in for the title: they lose up to 13
-    points of recall on logs of chats.
-    The words of file name and path always stand beside the title, and those of company, form and
-    fiscal year, which questions about filings name.
+    Numbers ("Exhibit 10.1"), speaker lines ("HOST: WELCOME") and stamps ("CONFIDENTIAL") are not
+    titles. Other first lines are never used: they cost up to 13 points of recall on chat logs.
+    Routing words are the title, the words of file name and path, and company, form and fiscal year,
+    because questions about filings mention them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from spanwise.core.text.terms import words
 from spanwise.types import Document
 
 _TITLE_CHARS = 200
-_HEADING_WITHIN_CHARS = 4_000  # a later heading is about a part of the document
+_HEADING_WITHIN_CHARS = 4_000  # a later heading is that of a section
 _NUMBERED = re.compile(
     r"\d|(?:PART|CHAPTER|ARTICLE|ITEM|SECTION|SCHEDULE|EXHIBIT|ANNEX|APPENDIX|NOTE)\b",
     re.IGNORECASE,
@@ -46,18 +45,18 @@ def document_title(document: Document) -> str:
     """Return the title of a document, in one line of at most 200 characters.
 
     Returns:
-        The title given with it, else company, form and date of a filing, else its first heading,
-        else the heading that opens its text, else its file name without separators and suffix
-        (with the folder where the file name says nothing, as "index.md" does), else its id.
+        The given title; else company, form and date of a filing; else the first heading; else the
+        heading at the start of the text; else the file name without separators and suffix (with the
+        folder if the file name is generic, such as "index.md"); else the id.
     """
-    found = (
+    title = (
         document.title.strip()
         or ("" if "form" in document.given_fields else cover_title(document.metadata))
         or _first_heading(document)
         or _opening_heading(document)
     )
-    if found:
-        return clip(found, max_chars=_TITLE_CHARS)
+    if title:
+        return clip(title, max_chars=_TITLE_CHARS)
     parts = _path_parts(document.id) or _path_parts(document.source) or [document.id]
     name = _spaced(parts[-1])
     if len(parts) > 1 and (name.lower() in _NO_NAMES or name.isdigit()):
@@ -66,7 +65,7 @@ def document_title(document: Document) -> str:
 
 
 def _first_heading(document: Document) -> str:
-    """Return the first heading that the parser found near the start, or nothing."""
+    """Return the first parser heading near the start; empty if there is none."""
     for heading in document.headings:
         if heading.start > _HEADING_WITHIN_CHARS:
             break
@@ -80,9 +79,9 @@ def _is_stamp(heading: str) -> bool:
 
 
 def _opening_heading(document: Document) -> str:
-    """Return the heading that opens a text without headings of its parser, or nothing.
+    """Return the heading at the start of a text without parser headings; empty if there is none.
 
-    Only headings that title no document may stand before it.
+    Only headings that cannot be titles may precede it.
     """
     if document.headings:
         return ""
@@ -98,37 +97,39 @@ def _opening_heading(document: Document) -> str:
 
 
 def _titles_document(heading: str) -> bool:
-    """Return whether a heading that opens a text is its title: no number, speaker or stamp."""
+    """Return whether an opening heading is a title: no number, speaker or stamp."""
     return not (_NUMBERED.match(heading) or ":" in heading or _is_stamp(heading))
 
 
 def _spaced(name: str) -> str:
-    """Return a file name with spaces for its separators; "10-K" stays where there are others."""
+    """Return a file name with spaces for its separators; "10-K" is kept if there are others."""
     spaced = _SEPARATORS.sub(" ", name).strip()
     return spaced if " " in spaced else spaced.replace("-", " ").strip()
 
 
 def title_words(document: Document, *, title: str) -> str:
-    """Return the words that route a question to a document: title, file name and path, cover.
+    """Return the routing words of a document: title, file name and path, cover fields.
 
     Args:
         document: The document.
-        title: Its title as people see it.
+        title: Its displayed title.
 
     Returns:
-        The title, then the words of the id and of the file name of the source that it lacks, then
-        company, form and fiscal year where it has no word of them; each word once, in order.
+        The title, then the words of the id and of the source's file name that it lacks, then
+        company, form and fiscal year if it has no word of them; each word once, in order.
     """
     seen = set(_lower_words(title))
-    found = [title] if title else []
+    parts = [title] if title else []
     names = _path_parts(document.id) + _path_parts(document.source)[-1:]
-    said = [str(document.metadata[name]) for name in _ROUTING if name in document.metadata]
-    told = [value for value in said if seen.isdisjoint([_one_word(value), *_lower_words(value)])]
-    for word in words(" ".join([*names, *told])):
+    cover_values = [str(document.metadata[name]) for name in _ROUTING if name in document.metadata]
+    new_values = [
+        value for value in cover_values if seen.isdisjoint([_one_word(value), *_lower_words(value)])
+    ]
+    for word in words(" ".join([*names, *new_values])):
         if word.lower() not in seen:
             seen.add(word.lower())
-            found.append(word)
-    return " ".join(found)
+            parts.append(word)
+    return " ".join(parts)
 
 
 def _lower_words(text: str) -> list[str]:
@@ -136,12 +137,12 @@ def _lower_words(text: str) -> list[str]:
 
 
 def _one_word(text: str) -> str:
-    """Return a text as file names write it: "10k" for "10-K"."""
+    """Return a text as in file names: "10k" for "10-K"."""
     return "".join(_lower_words(text))
 
 
 def _path_parts(path: str) -> list[str]:
-    """Return the folders and the file name of a path or address, without suffixes."""
+    """Return the folders and the file name of a path or URL, without suffixes."""
     if "://" in path:
         address = urlsplit(path)
         path = f"{address.netloc.removeprefix('www.')}/{unquote(address.path)}"

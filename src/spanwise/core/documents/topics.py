@@ -1,23 +1,21 @@
-"""Hashed word counts of runs of text: a cheap picture of what each is about.
+"""Topic segmentation: cuts a long text without headings where its topic changes.
 
-Rules:
-    A word is known by its first six bytes (eight outside of ASCII) of UTF-8, small letters and
-    capitals A to Z alike; words of fewer than four bytes tell nothing. Each Chinese or Japanese
-    character is a word of its own.
-    A count is weighted by its square root and by how few of the runs have the word.
-All is done in numpy on bytes, with no Python object for a word.
+Rules of segmentation:
+    The text is read as atoms: runs of a few sentences, about 800 characters long.
+    The strength of a gap between two atoms is one less the cosine of the atoms before and after it,
+    standardised over the text, and higher at the end of a paragraph.
+    The cuts are the gaps with the greatest sum of strengths under a minimum and a maximum length,
+    found exactly by dynamic programming. A short piece is used only if there is no other way.
 
-Cut a long text without headings where its topic changes.
+Rules of hashed word counts:
+    A word is identified by its first six bytes (eight outside ASCII) of UTF-8, ignoring the case of
+    A to Z; words of fewer than four bytes are ignored. Each Chinese or Japanese character is a word
+    of its own.
+    Counts are weighted by their square root and by the rarity of the word among the runs.
+    Everything is done in numpy on bytes, with no Python object per word.
 
-Rules:
-    The text is read as atoms: runs of a few sentences, some 800 characters long.
-    Between two atoms stands a gap; its strength is how little the atoms before it have in common
-    with those after it, against the other gaps of the text, and more where a paragraph ends.
-    The cuts are the gaps with the greatest sum of strengths under a least and a greatest length,
-    found exactly by dynamic programming; a short piece is taken only where there is no other way.
-
-Terms are compared by hashed, weighted counts: no model, and a fraction of the cost of embedding
-the text once more. An embedder is used where the caller gives one.
+Hashed counts need no model and cost a fraction of embedding the text again. An embedder is used if
+the caller gives one.
 """
 
 from __future__ import annotations
@@ -53,16 +51,16 @@ for _first, _last in (b"09", b"AZ", b"az"):
 _SIGNS = ((0xC2, 2), (0xE2, 3), (0xEF, 3))
 """First byte and length of characters that are mostly spaces, quotes, dashes and signs."""
 _ALONE_FIRST, _ALONE_LAST, _ALONE_BYTES = 0xE3, 0xE9, 3
-"""First bytes and length of Chinese and Japanese characters."""
+"""Range of first bytes, and length, of Chinese and Japanese characters."""
 _ALONE_SIGNS = 0x80  # second byte of those under the first of these bytes that are punctuation
 
 
-def word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
-    """Return the weighted counts of the words of consecutive runs of a text.
+def hashed_word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
+    """Return the weighted word counts of consecutive runs of a text (feature hashing).
 
     Args:
         text: The text.
-        bounds: Where the runs start, rising, and where the last one ends.
+        bounds: Offset of each run, ascending, and the end of the last one.
 
     Returns:
         Shape (runs, BUCKETS), not below 0; a row of zeros for a run without words.
@@ -82,7 +80,7 @@ def word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
 
 
 def _word_keys(encoded: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return where the words of a text start, in bytes, and a number for each; in no order."""
+    """Return the byte offset of each word of a text and a number for it; in no order."""
     padded = bytes(1) + encoded + bytes(_KEY_BYTES)
     codes = np.frombuffer(padded, dtype=np.uint8)
     is_word = _IS_WORD.take(codes)
@@ -114,23 +112,23 @@ def _first_bytes(
     every = np.ndarray((len(padded) - _KEY_BYTES + 1,), dtype="<u8", buffer=padded, strides=(1,))
     keys = every[starts] & _MASKS[np.minimum(lengths, _KEY_BYTES)]
     is_ascii = (keys & _NOT_ASCII) == 0
-    found: NDArray[np.uint64] = np.where(
+    result: NDArray[np.uint64] = np.where(
         is_ascii, (keys | _SMALL_LETTERS) & _MASKS[_ASCII_KEY_BYTES], keys
     )
-    return found
+    return result
 
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Returns one vector for each text, in order: shape (texts, dimensions)."""
+"""Function that returns one vector per text, in order: shape (texts, dimensions)."""
 
 _ATOM_CHARS = 900
-_LOOK_SHARE = 0.8  # an atom ends in the last fifth of its greatest length, ...
+_LOOK_SHARE = 0.8  # an atom ends in the last fifth of its maximum length, ...
 _PARAGRAPH_SHARE = 0.2  # ... or with a paragraph after this part of it
 _WINDOW_ATOMS = 2
 _BATCH_ATOMS = 512
-_CUT_COST = 1.0  # standard deviations above the mean that a gap needs to be worth a cut
+_CUT_COST = 1.0  # minimum strength of a cut, in standard deviations above the mean
 _PARAGRAPH_STRENGTH = 1.0
-_BLOCK_STRENGTH = -1e3  # below any sum of gaps that a section may hold
+_BLOCK_STRENGTH = -1e3  # below any sum of gaps in a section
 _SHORT_COST = 1e9
 _PARAGRAPH = re.compile(r"\n[^\S\n]{0,80}\n\s{0,80}|\f\s{0,80}")
 
@@ -144,19 +142,19 @@ def topic_cuts(
     blocks: Sequence[Block] = (),
     embed: Embed | None = None,
 ) -> list[int]:
-    """Return the places where the topic of `text[start:stop]` changes.
+    """Return the offsets where the topic of `text[start:stop]` changes.
 
     Args:
         text: The text.
-        start: First character.
-        stop: One past the last character.
-        options: Least and greatest length of a piece.
-        blocks: Tables and code that overlap the range, in order; they are not cut without need.
-        embed: Vectors to compare by; None for terms.
+        start: Offset of the first character.
+        stop: Offset after the last character.
+        options: Minimum and maximum length of a piece.
+        blocks: Tables and code that overlap the range, in order; they are cut only if necessary.
+        embed: Vectors to compare; None for hashed word counts.
 
     Returns:
-        Places in `(start, stop)`, rising; none where the text is short enough. No piece is longer
-        than `options.max_chars`, but for characters that cannot be parted.
+        Offsets in `(start, stop)`, ascending; empty if the text is short enough. No piece is longer
+        than `options.max_chars`, except for characters that cannot be split.
     """
     if stop - start <= options.max_chars:
         return []
@@ -188,7 +186,7 @@ def _atom_places(text: str, start: int, stop: int, max_chars: int) -> list[int]:
 
 
 def _atom_end(text: str, start: int, limit: int) -> int:
-    """Return where the atom from `start` ends: at the last of the best ends before `limit`."""
+    """Return the end of the atom from `start`: the last of the best break points before `limit`."""
     length = limit - start
     paragraph = _PARAGRAPH.search(text, start + int(_PARAGRAPH_SHARE * length), limit)
     if paragraph is not None and paragraph.end() > start:
@@ -204,17 +202,17 @@ def _atom_end(text: str, start: int, limit: int) -> int:
 def gap_differences(
     text: str, *, start: int, places: Sequence[int], embed: Embed | None = None
 ) -> NDArray[np.float64]:
-    """Return how much the text changes at each gap between atoms.
+    """Return the change of topic at each gap between atoms.
 
     Args:
         text: The text.
-        start: Where the first atom starts.
-        places: End of each atom, rising.
-        embed: Vectors to compare by; None for terms.
+        start: Offset of the first atom.
+        places: End of each atom, ascending.
+        embed: Vectors to compare; None for hashed word counts.
 
     Returns:
         One number for each place but the last: one less the cosine of the atoms around it, in
-        standard deviations above the mean; zeros where all gaps are alike.
+        standard deviations above the mean; zeros if all gaps are alike.
     """
     bounds = [start, *places]
     gaps = len(places) - 1
@@ -223,7 +221,9 @@ def gap_differences(
         last = min(first + _BATCH_ATOMS, gaps)
         before = min(first, _WINDOW_ATOMS - 1)
         batch = bounds[first - before : last + _WINDOW_ATOMS + 1]
-        vectors = word_counts(text, batch) if embed is None else _embedded(text, batch, embed)
+        vectors = (
+            hashed_word_counts(text, batch) if embed is None else _embedded(text, batch, embed)
+        )
         differences[first:last] = _differences(vectors)[before : before + last - first]
     spread = float(differences.std()) if gaps else 0.0
     return (differences - differences.mean()) / spread if spread > 1e-9 else differences * 0.0
@@ -251,19 +251,21 @@ def best_cuts(
 ) -> list[int]:
     """Return the places to cut at: those with the greatest sum of strengths.
 
+    Dynamic programming with two monotonic queues, linear in the number of atoms.
+
     Args:
-        places: Ends of the atoms, rising; the first atom starts at 0.
-        strengths: What a cut at each place but the last is worth, finite; may be negative.
-        min_chars: Least length of a piece. Divisions with the fewest shorter pieces come first.
-        max_chars: Greatest length of a piece, at least the longest atom.
+        places: Ends of the atoms, ascending; the first atom starts at 0.
+        strengths: Value of a cut at each place but the last, finite; may be negative.
+        min_chars: Minimum length of a piece. Divisions with the fewest shorter pieces come first.
+        max_chars: Maximum length of a piece, at least that of the longest atom.
 
     Returns:
-        A rising subset of `places` without the last; empty for one atom. Of equal divisions, the
-        one whose last pieces are longest.
+        An ascending subset of `places` without the last; empty for one atom. Of equal divisions,
+        the one whose last pieces are longest.
     """
     bounds = [0, *places]
     gains = [0.0, *strengths, 0.0]
-    values = [0.0]  # of the best division up to each bound
+    values = [0.0]  # value of the best division up to each bound
     previous = [0]
     fitting: deque[int] = deque()  # starts of pieces of allowed length, values falling
     short: deque[int] = deque()  # starts of pieces that are too short, values falling
@@ -293,7 +295,7 @@ def best_cuts(
 
 
 def _enter(starts: deque[int], start: int, values: Sequence[float]) -> None:
-    """Append a start to a queue whose values fall; those it beats will never be best again."""
+    """Append a start to a queue of falling values; dominated starts are removed."""
     while starts and values[starts[-1]] < values[start]:
         starts.pop()
     starts.append(start)

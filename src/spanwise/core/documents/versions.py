@@ -1,4 +1,4 @@
-"""How texts are told apart: by hash, and by the version that people see."""
+"""Content hash and version of a document's text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable
 
 VERSION_CHARS = 12
-"""Hex digits of a hash that make a version: few enough to read, and no two texts share them."""
+"""Number of hex digits of the hash that form a version."""
 
 
 def text_hash(texts: Iterable[str]) -> str:
-    """Return the SHA-256 of some texts joined, hex."""
+    """Return the SHA-256 of the joined texts, in hex."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update(text.encode("utf-8"))

@@ -1,8 +1,11 @@
-"""Cut what several excerpts of one document show into stretches that follow each other.
+"""Partition of the evidence of one document into several excerpts (bin packing in order).
 
 Rules:
-    Each stretch fits. Best is where the least is lost: text that stays out between the parts of a
-    stretch, and tokens that a stretch cannot fill, because others stand close to both its sides.
+    Each excerpt is a consecutive range of evidence units that fits into its capacity. The best
+    partition has the least loss: the text left out between the units of an excerpt, and the
+    capacity that an excerpt cannot fill because its neighbours are close on both sides.
+
+Method: dynamic programming over the end of each excerpt.
 """
 
 from __future__ import annotations
@@ -13,21 +16,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bins:
-    """The excerpts of one document."""
+    """Number and size of the excerpts of one document."""
 
     count: int
-    """How many there are, at least 1."""
+    """Number of excerpts, at least 1."""
     capacity_tokens: int
-    """Of each, for its parts."""
+    """Tokens of each excerpt that its parts may use."""
     run_tokens: int
-    """What each run of chunks costs besides its text."""
+    """Tokens of each run of chunks besides its text."""
     chunks: int
-    """Chunks of the document."""
+    """Number of chunks of the document."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Stretches of the first units."""
+class _Partition:
+    """Best partition of the first units into a number of excerpts."""
 
     lost: int
     ranges: tuple[tuple[int, int], ...]
@@ -36,45 +39,45 @@ class _Found:
 def split_units(
     units: Sequence[tuple[int, int]], lengths_tokens: Sequence[int], bins: Bins
 ) -> list[tuple[int, int]]:
-    """Return units in stretches, a stretch for each excerpt, so that the least is lost.
+    """Return a partition of units into `bins.count` excerpts with the least loss.
 
     Args:
         units: Ranges of chunks in order, disjoint; they may touch.
-        lengths_tokens: Length of each, at least 1.
-        bins: What they are put into.
+        lengths_tokens: Tokens of each unit, at least 1.
+        bins: Number and size of the excerpts.
 
     Returns:
-        Ranges of positions among the units, in order; ties go to later cuts. None where no
-        stretches fit.
+        Ranges of positions among the units, in order; ties go to later cuts. Empty if no partition
+        fits.
     """
     if not units:
         return []
     split = _Split(units, lengths_tokens, bins)
-    best: dict[int, _Found] = {0: _Found(0, ())}
+    partitions: dict[int, _Partition] = {0: _Partition(0, ())}
     for _ in range(bins.count):
-        longer: dict[int, _Found] = {}
-        for start, before in best.items():
-            for end, lost in split.stretches(start):
-                found = longer.get(end)
-                if found is None or before.lost + lost < found.lost:
-                    longer[end] = _Found(before.lost + lost, (*before.ranges, (start, end)))
-        best = longer
-    whole = best.get(len(units))
-    return list(whole.ranges) if whole is not None else []
+        extended: dict[int, _Partition] = {}
+        for start, before in partitions.items():
+            for end, lost in split.ranges_from(start):
+                current = extended.get(end)
+                if current is None or before.lost + lost < current.lost:
+                    extended[end] = _Partition(before.lost + lost, (*before.ranges, (start, end)))
+        partitions = extended
+    complete = partitions.get(len(units))
+    return list(complete.ranges) if complete is not None else []
 
 
 def next_fit(
     units: Sequence[tuple[int, int]], lengths_tokens: Sequence[int], bins: Bins
 ) -> list[tuple[int, int]]:
-    """Return units in stretches, each as long as it fits.
+    """Return a partition of units into excerpts by the next-fit rule: each as long as it fits.
 
     Args:
-        units: As `split_units`.
-        lengths_tokens: As `split_units`.
-        bins: What they are put into; there may be fewer or more stretches than excerpts.
+        units: As for `split_units`.
+        lengths_tokens: As for `split_units`.
+        bins: Size of the excerpts; the number of ranges may differ from its count.
 
     Returns:
-        As `split_units`. None where a unit fits into no stretch.
+        As for `split_units`. Empty if a unit is longer than an excerpt.
     """
     groups: list[tuple[int, int]] = []
     left = -1
@@ -104,19 +107,19 @@ class _Split:
         edges = [0, *(end for _, end in units)]
         nexts = [*(start for start, _ in units), bins.chunks]
         self._gaps = [mean * (b - a) for a, b in zip(edges, nexts, strict=True)]
-        """Tokens, about, before each unit and after the last one."""
+        """Estimated tokens before each unit and after the last one."""
 
-    def stretches(self, start: int) -> list[tuple[int, int]]:
-        """Return the ends of stretches that fit, and what each loses."""
-        found = []
-        tokens = left_out = 0
+    def ranges_from(self, start: int) -> list[tuple[int, int]]:
+        """Return the end of each range from `start` that fits, and its loss."""
+        ends = []
+        tokens = gap_tokens = 0
         for end in range(start + 1, len(self._units) + 1):
             touches = end - 1 > start and not self._gaps[end - 1]
             tokens += self._lengths[end - 1] + (0 if touches else self._bins.run_tokens)
-            left_out += self._gaps[end - 1] if end - 1 > start else 0
+            gap_tokens += self._gaps[end - 1] if end - 1 > start else 0
             unused = self._bins.capacity_tokens - tokens
             if unused < 0:
                 break
-            room = left_out + self._gaps[start] + self._gaps[end]
-            found.append((end, max(0, left_out - unused) + max(0, unused - room)))
-        return found
+            room = gap_tokens + self._gaps[start] + self._gaps[end]
+            ends.append((end, max(0, gap_tokens - unused) + max(0, unused - room)))
+        return ends

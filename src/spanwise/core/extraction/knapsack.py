@@ -1,14 +1,15 @@
-"""Closing the gap between the best answer known and the bound of a price, exactly.
+"""Exact search for the best path inside the token budget: branch and bound, dynamic programming.
 
 Rules:
-    A path from the first node to the last is an answer; an arc has tokens, and a loss: how far
-    below the bound the best path through it stays at least.
-    All paths that lose at most some limit use arcs that lose at most that limit. So small limits
-    are tried first; a path inside the budget that loses no more than the limit is the best of all.
-    Few cases go by labels (tokens and worth of the path ends that may matter), many by a table
-    over all token counts. Work is counted, never timed.
-    Of paths of equal value the one of fewer tokens is best, then the one whose first differing arc
-    stands first among the arcs of its node.
+    A path from the first node to the last is a solution. Each arc has tokens and a loss, its
+    reduced cost: the difference between the dual bound and the best path through the arc.
+    A path that loses at most a limit uses only arcs that lose at most that limit. Small limits are
+    therefore tried first. A path inside the budget that loses at most the limit is optimal.
+    Two exact methods: label setting (a label is the tokens and value of a partial path; dominated
+    labels are dropped) for few labels, and a dynamic programming table over all token counts for
+    many. The choice depends on counted work, never on time, so results are reproducible.
+    Among paths of equal value, the one with fewer tokens is best, then the one whose first
+    differing arc is earlier among the arcs of its node.
 """
 
 from __future__ import annotations
@@ -22,32 +23,36 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 _FEW_LABELS = 500
-"""Up to this many, labels are tried before any table; one costs about half a microsecond."""
+"""Number of labels up to which label setting is always tried first (half a microsecond each)."""
 _SOME_LABELS = 2_000
-"""Up to this many, before a table of more than a few cells."""
+"""Number of labels up to which label setting is tried before a table of many cells."""
 _MANY_LABELS = 500_000
-"""Up to this many, where a table has too many cells."""
+"""Number of labels up to which label setting is tried if the table has too many cells."""
 _FEW_CELLS = 1 << 18
+"""Number of cells up to which the table is filled without trying more labels."""
 _MANY_CELLS = 1 << 27
-"""Of a table, all nodes together; one costs about four nanoseconds and two bytes."""
+"""Maximum number of cells of a table, over all nodes (four nanoseconds and two bytes each)."""
 
 
-class TooMuchWorkError(Exception):
-    """The search would take more labels and cells than allowed; the caller has another answer."""
+class WorkLimitError(Exception):
+    """The search needs more labels and cells than allowed; the caller returns its incumbent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arcs:
-    """Arcs of a graph as arrays of one length, by ascending tail, the preferred first.
+    """Arcs of a graph as arrays of one length, by ascending tail, preferred arcs first.
 
     Each tail is less than its head. The least tail is the first node, the greatest head the last.
     """
 
     tails: Integers
+    """Node that each arc leaves."""
     heads: Integers
+    """Node that each arc leads to."""
     tokens: Integers
+    """Tokens of each arc."""
     losses: Integers
-    """At least 0, against the bound of a price without the tokens left over."""
+    """Reduced cost of each arc at the price, >= 0; unused tokens are not included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,41 +60,43 @@ class Path:
     """Best path inside a budget."""
 
     arcs: list[int]
-    """Indexes, in order."""
+    """Indexes of the arcs, in order."""
     loss: int
-    """Against the bound, tokens left over counted."""
+    """Difference to the dual bound, including the price of unused tokens."""
 
 
 def best_path(arcs: Arcs, *, price: int, budget: int, limits: list[int]) -> Path | None:
     """Return the best path inside the budget, if it loses at most the last limit.
 
     Args:
-        arcs: All arcs that lose at most the last limit; others do no harm.
+        arcs: All arcs that lose at most the last limit; additional arcs are ignored.
         price: Price at which the losses were computed.
-        budget: In tokens.
-        limits: Losses to allow, tokens left over counted, one after the other; ascending.
+        budget: Token budget.
+        limits: Loss limits to try in order, ascending; unused tokens count towards a loss.
 
     Returns:
-        The path, or None where every path loses more. Without arcs the path is empty.
+        The path, or None if every path loses more. Without arcs the path is empty.
 
     Raises:
-        TooMuchWorkError: If neither way of searching is small enough.
+        WorkLimitError: If both methods exceed their work limits.
     """
-    branches = _branches(arcs, limits[-1])
+    # Nodes without a choice are contracted, then the limits are tried from the smallest.
+    graph = _contract_arcs(arcs, limits[-1])
     for limit in limits:
-        fewer = _fewer_branches(branches, limit)
-        path = _search(_Task(fewer, price, budget, limit))
+        tightened = _tighten(graph, limit)
+        path = _search(_Subproblem(tightened, price, budget, limit))
         if path is not None:
-            return Path(arcs=branches.trace(fewer.trace(path.arcs)), loss=path.loss)
+            return Path(arcs=graph.trace(tightened.trace(path.arcs)), loss=path.loss)
     return None
 
 
-def _search(task: _Task) -> Path | None:
-    windows = _windows(task)
-    labels = _Labels(task, windows)
+def _search(subproblem: _Subproblem) -> Path | None:
+    """Return the best path of a subproblem by the method that needs the least work."""
+    windows = _windows(subproblem)
+    labels = _LabelSetting(subproblem, windows)
     if labels.fill(_FEW_LABELS):
         return labels.path()
-    table = _Table(task, windows)
+    table = _TokenTable(subproblem, windows)
     if table.cells > _FEW_CELLS and labels.fill(_SOME_LABELS):
         return labels.path()
     if table.cells <= _MANY_CELLS:
@@ -97,34 +104,38 @@ def _search(task: _Task) -> Path | None:
         return table.path()
     if labels.fill(_MANY_LABELS):
         return labels.path()
-    raise TooMuchWorkError
+    raise WorkLimitError
 
 
 @dataclass(frozen=True, slots=True)
-class _Branches:
-    """Nodes with several arcs under a limit; nodes with one arc are passed over."""
+class _ContractedGraph:
+    """Graph of the nodes that have several arcs; chains of nodes with one arc are contracted."""
 
     nodes: list[tuple[int, int, int, int]]
-    """Node, its first arc, one past its last arc, what all paths to it lose; ascending."""
+    """Branching nodes: (node, first arc, index after its last arc, least loss of its arcs)."""
     heads: list[int]
-    """Branching node that an arc leads to at last, or the last node."""
+    """Branching node at the end of each contracted arc, or the last node."""
     tokens: list[int]
-    """Of the arc and of what is passed over."""
+    """Tokens of each contracted arc."""
     losses: list[int]
+    """Reduced cost of each arc."""
     entry: int
     """Branching node that the first node leads to, or the last node."""
     entry_tokens: int
+    """Tokens before the entry node."""
     last_node: int
+    """Last node of every path."""
     forced: dict[int, int]
-    """The arc of each node that has one."""
+    """Only arc of each node that has one."""
     indexes: list[int]
-    """Of the arcs, among all."""
+    """Index of each arc among the arcs of the uncontracted graph."""
     first_node: int
+    """First node of every path."""
     next_nodes: list[int]
-    """Node that an arc leads to at once."""
+    """Node that each arc leads to before contraction."""
 
     def trace(self, chosen: list[int]) -> list[int]:
-        """Return the indexes of all arcs of a path, given those at its branching nodes."""
+        """Return the indexes of all arcs of a path, given its arcs at branching nodes."""
         choices = iter(chosen)
         node, indexes = self.first_node, []
         while node != self.last_node:
@@ -134,35 +145,36 @@ class _Branches:
         return indexes
 
 
-def _branches(arcs: Arcs, limit: int) -> _Branches:
-    kept = np.flatnonzero(arcs.losses <= limit)
-    tails = arcs.tails[kept].tolist()
+def _contract_arcs(arcs: Arcs, limit: int) -> _ContractedGraph:
+    """Return the contracted graph of the arcs that lose at most a limit."""
+    within = np.flatnonzero(arcs.losses <= limit)
+    tails = arcs.tails[within].tolist()
     last_node = int(arcs.heads.max(initial=0))
     return _contract(
-        indexes=kept.tolist(),
+        indexes=within.tolist(),
         tails=tails,
-        heads=arcs.heads[kept].tolist(),
-        tokens=arcs.tokens[kept].tolist(),
-        losses=arcs.losses[kept].tolist(),
+        heads=arcs.heads[within].tolist(),
+        tokens=arcs.tokens[within].tolist(),
+        losses=arcs.losses[within].tolist(),
         ends=(tails[0] if tails else last_node, 0, last_node),
     )
 
 
-def _fewer_branches(branches: _Branches, limit: int) -> _Branches:
-    """Return the branches under a lower limit; their arcs are among those of the given branches."""
-    kept = [
+def _tighten(graph: _ContractedGraph, limit: int) -> _ContractedGraph:
+    """Return the contracted graph under a lower limit; its arcs are a subset of the given graph."""
+    within = [
         (arc, node)
-        for node, first, end, _ in branches.nodes
+        for node, first, end, _ in graph.nodes
         for arc in range(first, end)
-        if branches.losses[arc] <= limit
+        if graph.losses[arc] <= limit
     ]
     return _contract(
-        indexes=[arc for arc, _ in kept],
-        tails=[node for _, node in kept],
-        heads=[branches.heads[arc] for arc, _ in kept],
-        tokens=[branches.tokens[arc] for arc, _ in kept],
-        losses=[branches.losses[arc] for arc, _ in kept],
-        ends=(branches.entry, branches.entry_tokens, branches.last_node),
+        indexes=[arc for arc, _ in within],
+        tails=[node for _, node in within],
+        heads=[graph.heads[arc] for arc, _ in within],
+        tokens=[graph.tokens[arc] for arc, _ in within],
+        losses=[graph.losses[arc] for arc, _ in within],
+        ends=(graph.entry, graph.entry_tokens, graph.last_node),
     )
 
 
@@ -174,12 +186,13 @@ def _contract(
     tokens: list[int],
     losses: list[int],
     ends: tuple[int, int, int],
-) -> _Branches:
-    """Return the branches of a graph; `ends` are first node, tokens before it, and last node."""
+) -> _ContractedGraph:
+    """Return a contracted graph; `ends` are first node, tokens before it, and last node."""
     first_node, entry_tokens, last_node = ends
     goals = {last_node: (last_node, 0)}
     nodes, forced, next_nodes = [], {}, heads.copy()
     end = len(tails)
+    # From the last node back: a node with one arc is contracted into that arc.
     while end:
         node, first = tails[end - 1], end - 1
         while first and tails[first - 1] == node:
@@ -196,7 +209,7 @@ def _contract(
         end = first
     nodes.reverse()
     entry, more_tokens = goals[first_node]
-    return _Branches(
+    return _ContractedGraph(
         nodes=nodes,
         heads=heads,
         tokens=tokens,
@@ -212,67 +225,71 @@ def _contract(
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    branches: _Branches
+class _Subproblem:
+    graph: _ContractedGraph
     price: int
     budget: int
     limit: int
 
 
 _Windows = dict[int, tuple[int, int]]
-"""Least and greatest number of tokens from each node on, of paths that may matter."""
+"""Least and greatest number of tokens from each node to the end, for paths that may be optimal."""
 
 
-def _windows(task: _Task) -> _Windows:
-    """Return the windows that arcs, budget and limit leave; least above greatest for none."""
-    branches = task.branches
-    arcs = list(zip(branches.heads, branches.tokens, strict=True))
-    before_least = {branches.entry: branches.entry_tokens}
+def _windows(subproblem: _Subproblem) -> _Windows:
+    """Return the windows allowed by arcs, budget and limit; least > greatest if there are none."""
+    graph = subproblem.graph
+    arcs = list(zip(graph.heads, graph.tokens, strict=True))
+    # Forwards: the least and most tokens that a path to each node can have.
+    before_least = {graph.entry: graph.entry_tokens}
     before_most = before_least.copy()
-    for node, first, end, _ in branches.nodes:
+    for node, first, end, _ in graph.nodes:
         least, most = before_least[node], before_most[node]
         for head, tokens in arcs[first:end]:
             if head not in before_least or least + tokens < before_least[head]:
                 before_least[head] = least + tokens
             if head not in before_most or most + tokens > before_most[head]:
                 before_most[head] = most + tokens
-    needed = task.budget - (task.limit // task.price if task.price else task.budget)
-    after = {branches.last_node: (0, 0)}
-    for node, first, end, _ in reversed(branches.nodes):
-        least, most = task.budget, 0
+    # Unused tokens cost the price, so a path within the limit uses at least `needed` tokens.
+    needed = subproblem.budget - (
+        subproblem.limit // subproblem.price if subproblem.price else subproblem.budget
+    )
+    after = {graph.last_node: (0, 0)}
+    for node, first, end, _ in reversed(graph.nodes):
+        least, most = subproblem.budget, 0
         for head, tokens in arcs[first:end]:
             low, high = after[head]
             least = low + tokens if low + tokens < least else least
             most = high + tokens if high + tokens > most else most
-        low, high = needed - before_most[node], task.budget - before_least[node]
+        low, high = needed - before_most[node], subproblem.budget - before_least[node]
         after[node] = (low if low > least else least, high if high < most else most)
     return after
 
 
-class _Labels:
-    """Search by labels: tokens and worth of the path ends that no other beats.
+class _LabelSetting:
+    """Label-setting search: tokens and value of the partial paths that no other dominates.
 
-    The worth is relative: the price of the tokens less what the path end loses. So a label has
-    lost `price * tokens - worth`, and a label that has more tokens must be worth more.
+    The value is relative: the price of the tokens less the loss of the partial path. A label with
+    more tokens than another must also have a greater value, otherwise it is dominated.
     """
 
-    def __init__(self, task: _Task, windows: _Windows) -> None:
-        self._task = task
+    def __init__(self, subproblem: _Subproblem, windows: _Windows) -> None:
+        self._subproblem = subproblem
         self._windows = windows
         self._fronts: dict[int, list[tuple[int, int]]] = {}
         self._choices: dict[int, list[tuple[int, int]]] = {}
 
     def fill(self, most: int) -> bool:
-        """Return whether all labels were made; False when they are more than `most`."""
-        branches = self._task.branches
-        self._fronts = {branches.last_node: [(0, 0)]}
-        made = 0
-        for node, first, end, before in reversed(branches.nodes):
+        """Return whether all labels were created; False if there are more than `most`."""
+        graph = self._subproblem.graph
+        self._fronts = {graph.last_node: [(0, 0)]}
+        count = 0
+        for node, first, end, before in reversed(graph.nodes):
             merged: list[tuple[int, int, int, int]] = []
             for arc in range(first, end):
                 self._extend(node, arc, before, merged)
-            made += len(merged)
-            if made > most:
+            count += len(merged)
+            if count > most:
                 return False
             self._prune(node, merged)
         return True
@@ -280,18 +297,19 @@ class _Labels:
     def _extend(
         self, node: int, arc: int, before: int, merged: list[tuple[int, int, int, int]]
     ) -> None:
-        """Add tokens, negative worth, arc and label index of all that an arc gives."""
-        branches, price = self._task.branches, self._task.price
+        """Append (tokens, negative value, arc, label index) of each partial path through an arc."""
+        graph, price = self._subproblem.graph, self._subproblem.price
         low, high = self._windows[node]
-        spare = self._task.limit - before
-        more_tokens = branches.tokens[arc]
-        more_worth = price * more_tokens - (branches.losses[arc] - before)
-        for index, (tokens, worth) in enumerate(self._fronts[branches.heads[arc]]):
-            new_tokens, new_worth = tokens + more_tokens, worth + more_worth
-            if low <= new_tokens <= high and price * new_tokens - new_worth <= spare:
-                merged.append((new_tokens, -new_worth, arc, index))
+        spare = self._subproblem.limit - before
+        more_tokens = graph.tokens[arc]
+        more_value = price * more_tokens - (graph.losses[arc] - before)
+        for index, (tokens, value) in enumerate(self._fronts[graph.heads[arc]]):
+            new_tokens, new_value = tokens + more_tokens, value + more_value
+            if low <= new_tokens <= high and price * new_tokens - new_value <= spare:
+                merged.append((new_tokens, -new_value, arc, index))
 
     def _prune(self, node: int, merged: list[tuple[int, int, int, int]]) -> None:
+        """Keep the labels of a node that no other dominates."""
         merged.sort()
         best: int | None = None
         labels, choices = [], []
@@ -303,34 +321,34 @@ class _Labels:
         self._fronts[node], self._choices[node] = labels, choices
 
     def path(self) -> Path | None:
-        """Return the best path found, or None where none loses at most the limit."""
-        task, branches = self._task, self._task.branches
-        node, room = branches.entry, task.budget - branches.entry_tokens
+        """Return the best path found, or None if none loses at most the limit."""
+        subproblem, graph = self._subproblem, self._subproblem.graph
+        node, room = graph.entry, subproblem.budget - graph.entry_tokens
         labels = self._fronts[node]
         fitting = [index for index, (tokens, _) in enumerate(labels) if tokens <= room]
         if not fitting:
             return None
-        index = fitting[-1]  # worth most
-        loss = task.price * room - labels[index][1]
-        if loss > task.limit:
+        index = fitting[-1]  # the greatest value
+        loss = subproblem.price * room - labels[index][1]
+        if loss > subproblem.limit:
             return None
         chosen = []
-        while node != branches.last_node:
+        while node != graph.last_node:
             arc, index = self._choices[node][index]
             chosen.append(arc)
-            node = branches.heads[arc]
+            node = graph.heads[arc]
         return Path(arcs=chosen, loss=loss)
 
 
-class _Table:
-    """Search by a table: for each node and each count of tokens from there on, the least loss.
+class _TokenTable:
+    """Dynamic programming table: the least loss for each node and each token count from there on.
 
-    Counts are in steps, the greatest common divisor of all tokens.
+    Token counts are in steps of the greatest common divisor of all tokens.
     """
 
-    def __init__(self, task: _Task, windows: _Windows) -> None:
-        self._task = task
-        tokens = np.array(task.branches.tokens, dtype=np.int64)
+    def __init__(self, subproblem: _Subproblem, windows: _Windows) -> None:
+        self._subproblem = subproblem
+        tokens = np.array(subproblem.graph.tokens, dtype=np.int64)
         self._step = step = int(np.gcd.reduce(tokens)) or 1
         self._lowest = {node: -(-low // step) for node, (low, _) in windows.items()}
         self._widths = {
@@ -343,51 +361,51 @@ class _Table:
 
     def fill(self) -> None:
         """Fill the table from the last node to the first."""
-        branches = self._task.branches
-        rows = {branches.last_node: np.zeros(1, dtype=np.int64)}
-        uses = Counter(branches.heads)
-        for node, first, end, before in reversed(branches.nodes):
+        graph = self._subproblem.graph
+        rows = {graph.last_node: np.zeros(1, dtype=np.int64)}
+        uses = Counter(graph.heads)
+        for node, first, end, before in reversed(graph.nodes):
             rows[node] = self._fill_row(node, range(first, end), before, rows)
-            for head in branches.heads[first:end]:
+            for head in graph.heads[first:end]:
                 uses[head] -= 1
                 if not uses[head]:
                     del rows[head]
-        self._row = rows[branches.entry]
+        self._row = rows[graph.entry]
 
     def _fill_row(self, node: int, arcs: range, before: int, rows: dict[int, Integers]) -> Integers:
-        branches, width = self._task.branches, self._widths[node]
-        row = np.full(width, self._task.limit - before + 1, dtype=np.int64)
+        graph, width = self._subproblem.graph, self._widths[node]
+        row = np.full(width, self._subproblem.limit - before + 1, dtype=np.int64)
         choices = np.zeros(width, dtype=np.uint16)
         for arc in arcs:
-            source = rows[branches.heads[arc]]
-            shift = self._lowest[branches.heads[arc]] - self._lowest[node]
-            shift += branches.tokens[arc] // self._step
+            source = rows[graph.heads[arc]]
+            shift = self._lowest[graph.heads[arc]] - self._lowest[node]
+            shift += graph.tokens[arc] // self._step
             begin, stop = max(0, shift), min(width, shift + len(source))
             if begin >= stop:
                 continue
-            lost = source[begin - shift : stop - shift] + (branches.losses[arc] - before)
+            lost = source[begin - shift : stop - shift] + (graph.losses[arc] - before)
             choices[begin:stop][lost < row[begin:stop]] = arc - arcs.start
             np.minimum(row[begin:stop], lost, out=row[begin:stop])
         self._choices[node] = choices
         return row
 
     def path(self) -> Path | None:
-        """Return the best path found, or None where none loses at most the limit."""
-        task, branches = self._task, self._task.branches
-        node, room = branches.entry, task.budget - branches.entry_tokens
+        """Return the best path found, or None if none loses at most the limit."""
+        subproblem, graph = self._subproblem, self._subproblem.graph
+        node, room = graph.entry, subproblem.budget - graph.entry_tokens
         if not len(self._row):
             return None
         steps = self._lowest[node] + np.arange(len(self._row), dtype=np.int64)
-        lost = self._row + task.price * (room - self._step * steps)
+        lost = self._row + subproblem.price * (room - self._step * steps)
         place = int(np.argmin(lost))  # the first of equals, which has the fewest tokens
-        if lost[place] > task.limit:
+        if lost[place] > subproblem.limit:
             return None
         left = int(steps[place])
-        firsts = {start: first for start, first, _, _ in branches.nodes}
+        firsts = {start: first for start, first, _, _ in graph.nodes}
         chosen = []
-        while node != branches.last_node:
+        while node != graph.last_node:
             arc = firsts[node] + int(self._choices[node][left - self._lowest[node]])
             chosen.append(arc)
-            left -= branches.tokens[arc] // self._step
-            node = branches.heads[arc]
+            left -= graph.tokens[arc] // self._step
+            node = graph.heads[arc]
         return Path(arcs=chosen, loss=int(lost[place]))

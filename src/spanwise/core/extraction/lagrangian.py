@@ -1,11 +1,13 @@
-"""The price of a token: how little an answer that respects the budget can be bettered.
+"""Lagrangian relaxation of the token budget: dual bound and reduced costs of a chain.
 
 Rules:
-    An item is a chunk that is worth something; the gap before it reaches back to the item before.
-    At a price, a chunk is worth its value less the price of its tokens, and the budget is free:
-    the best runs are then found in one pass, and what they are worth, plus the price of the whole
-    budget, is a bound on every answer inside the budget. The least such bound is sought.
-    Worths are integers, values shifted left by `shift` bits so that a price may be an integer too.
+    An item is a chunk of positive value. The gap before an item reaches back to the item before.
+    At a price per token, the reduced value of a chunk is its value less the price of its tokens,
+    and the budget no longer applies. The best runs at a price are found in one pass. Their reduced
+    value plus the price of the whole budget is an upper bound on every solution inside the budget
+    (weak duality). The dual problem is to find the price with the least bound.
+    Reduced values are integers: values shifted left by `shift` bits, so that prices can be
+    integers too.
 """
 
 from __future__ import annotations
@@ -19,36 +21,38 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 _FALLING = (1024, 768, 256, 32)
-"""Prices to try while answers stay inside the budget, in 1,024ths of the first; then the lowest."""
+"""Prices to try while solutions stay inside the budget, in 1,024ths of the first price."""
 
-NEVER = 1 << 61
-"""More than any worth: what a step costs that may not be taken."""
+INFINITY = 1 << 61
+"""Cost of a step that is not allowed; greater than any reduced value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What holds for every run; values are integers, lengths are in tokens."""
+class Problem:
+    """Limits and charges of one extraction; values are integers, lengths are in tokens."""
 
     budget: int
-    """Of all runs, a header each."""
+    """Maximum tokens of all runs, including one header each."""
     longest: int
-    """Of one run, without its header."""
+    """Maximum tokens of one run, without its header."""
     charge: int
+    """Cost of each run, in units of value."""
     header: int
+    """Tokens of one header."""
     shift: int
-    """Bits between values and worths."""
+    """Fraction bits of a reduced value."""
 
     @property
     def lowest_price(self) -> int:
-        """Price at which the most value is best, and of equal values the fewest tokens.
+        """Price at which the most valuable solution is best and, among those, the shortest.
 
-        It is one unit: all tokens that fit cost less than the least difference in value. Where
-        the budget is too large for that it is 0, and tokens do not tell.
+        It is one unit: the price of all tokens that fit is less than the smallest difference in
+        value. If the budget is too large for that, it is 0 and tokens do not break ties.
         """
         return 1 if self.budget < 1 << self.shift else 0
 
-    def opening(self, price: int) -> int:
-        """Return what a run costs beside its chunks, at a price."""
+    def opening_cost(self, price: int) -> int:
+        """Return the cost of a run besides its chunks, at a price: the charge and the header."""
         return (self.charge << self.shift) + price * self.header
 
 
@@ -57,62 +61,68 @@ class Chain:
     """Items in order, as arrays of one length."""
 
     positions: Integers
-    """Of the chunk of each item, among all chunks."""
+    """Position of the chunk of each item, among all chunks."""
     values: Integers
+    """Value of each item."""
     tokens: Integers
+    """Tokens of each item."""
     gap_values: Integers
-    """Of the chunks between the item and the one before, together; 0 where there is none."""
+    """Sum of the values of the chunks between the item and the item before; 0 if they touch."""
     gap_tokens: Integers
-    fresh: NDArray[np.bool_]
-    """Whether the gap before the item is never crossed."""
+    """Tokens of the chunks between the item and the item before."""
+    blocked: NDArray[np.bool_]
+    """Whether no run may bridge the gap before the item (other document, or too long)."""
     documents: Integers
-    """Number of the document of each item, ascending."""
+    """Index of the document of each item, ascending."""
     value_ends: Integers
     """Running sums of values and gap values."""
     token_ends: Integers
     """Running sums of tokens and gap tokens."""
 
-    def worths(self, price: int, *, shift: int) -> Integers:
-        """Return the worth of each item at a price."""
+    def reduced_values(self, price: int, *, shift: int) -> Integers:
+        """Return the reduced value of each item at a price."""
         return (self.values << shift) - price * self.tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DualBound:
-    """Price with the bound it gives, and the best answer met inside the budget."""
+    """Solution of the dual problem, and the best feasible solution that the search met."""
 
     price: int
+    """Price per token with the least bound."""
     bound: int
+    """Dual bound: upper bound on the shifted value of every solution."""
     value: int
-    """Of that answer, shifted as worths are; 0 for no run at all."""
+    """Shifted value of the best feasible solution; 0 for the empty one."""
     value_price: int | None
-    """Price at which it is the best; None for no run at all."""
-    free: bool
-    """Whether it is the best of all, fewest tokens included, because the budget does not bind."""
+    """Price at which that solution is the best; None for the empty solution."""
+    unconstrained: bool
+    """Whether that solution is optimal because the budget does not bind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potentials:
-    """Worth of the best answer through each state of a chain, at a price.
+    """Reduced value of the best solution on either side of each place of a chain, at a price.
 
-    Each list has one entry more than the chain has items: entry `i` is about the place between
-    item `i - 1` and item `i`.
+    Each list has one entry more than the chain has items: entry `i` is the place between item
+    `i - 1` and item `i`. Left and right values together give the best path through an arc, and
+    with it the reduced cost of that arc.
     """
 
     closed_before: list[int]
-    """Best of the items before the place, no run open there."""
+    """Best value of the items before the place, with no run open there."""
     open_before: list[int]
-    """The same with a run that holds item `i - 1` still open."""
+    """Best value of the items before the place, with a run open that contains item `i - 1`."""
     closed_after: list[int]
-    """Best of the items from the place on, no run open there."""
+    """Best value of the items from the place on, with no run open there."""
     open_after: list[int]
-    """The same with a run still open."""
+    """Best value of the items from the place on, with a run open there."""
 
 
-def thin(chain: Chain, keep: NDArray[np.bool_], *, longest: int) -> Chain:
-    """Return a chain of the kept items; the others become part of the gaps.
+def keep_items(chain: Chain, keep: NDArray[np.bool_], *, longest: int) -> Chain:
+    """Return a chain of the selected items; the other items become part of the gaps.
 
-    A gap of more than `longest` tokens is never crossed.
+    A gap of more than `longest` tokens is blocked.
     """
     index = np.flatnonzero(keep)
     values, tokens = chain.values[index], chain.tokens[index]
@@ -121,16 +131,16 @@ def thin(chain: Chain, keep: NDArray[np.bool_], *, longest: int) -> Chain:
     gap_values[1:] -= value_ends[:-1]
     gap_tokens[1:] -= token_ends[:-1]
     documents = chain.documents[index]
-    fresh = gap_tokens > longest
-    fresh[:1] = True
-    fresh[1:] |= documents[1:] != documents[:-1]
+    blocked = gap_tokens > longest
+    blocked[:1] = True
+    blocked[1:] |= documents[1:] != documents[:-1]
     return Chain(
         positions=chain.positions[index],
         values=values,
         tokens=tokens,
         gap_values=gap_values,
         gap_tokens=gap_tokens,
-        fresh=fresh,
+        blocked=blocked,
         documents=documents,
         value_ends=value_ends,
         token_ends=token_ends,
@@ -138,47 +148,53 @@ def thin(chain: Chain, keep: NDArray[np.bool_], *, longest: int) -> Chain:
 
 
 def crossings_at(chain: Chain, price: int, *, shift: int) -> Integers:
-    """Return the worth of the gap before each item; -NEVER where it is never crossed."""
+    """Return the reduced value of the gap before each item; -INFINITY if the gap is blocked."""
     crossings = (chain.gap_values << shift) - price * chain.gap_tokens
-    crossings[chain.fresh] = -NEVER
+    crossings[chain.blocked] = -INFINITY
     return crossings
 
 
-def prune_by_bound(chain: Chain, worths: Integers, *, opening: int, loss: int) -> NDArray[np.bool_]:
-    """Return which items may begin or end a run of an answer that loses at most `loss`.
+def prune_by_bound(
+    chain: Chain, reduced: Integers, *, opening_cost: int, loss: int
+) -> NDArray[np.bool_]:
+    """Return which items may begin or end a run in a solution that loses at most `loss`.
 
-    Without the item, or without the run, the answer would lose less; so the item alone, and what
-    is worth something in its document less the opening of a run, are worth at least `-loss`.
+    Removing an item, or a whole run, from such a solution must not gain more than `loss`. So each
+    item is worth at least `-loss`, and the positive items of its document are worth at least the
+    opening cost less `loss`.
     """
-    new = np.ones(len(worths), dtype=np.bool_)
+    new = np.ones(len(reduced), dtype=np.bool_)
     np.not_equal(chain.documents[1:], chain.documents[:-1], out=new[1:])
-    sums = np.add.reduceat(np.maximum(worths, 0), np.flatnonzero(new))
-    rich: NDArray[np.bool_] = (sums >= opening - loss)[np.cumsum(new) - 1]
-    return rich & (worths >= -loss)
+    sums = np.add.reduceat(np.maximum(reduced, 0), np.flatnonzero(new))
+    rich: NDArray[np.bool_] = (sums >= opening_cost - loss)[np.cumsum(new) - 1]
+    return rich & (reduced >= -loss)
 
 
-class ChainBounder:
-    """Finds what the best runs of a chain are worth at a price.
+class ChainRelaxation:
+    """The relaxed problem of a chain: the value of its best runs at a price.
 
-    An item that is worth nothing at a price is worth nothing at a higher one: once a price is too
-    low for the budget, the items are thinned for good.
+    An item of no value at one price has none at a higher price. Once a solution exceeds the budget,
+    only higher prices follow, so the chain is thinned permanently.
     """
 
-    def __init__(self, chain: Chain, terms: Terms) -> None:
+    def __init__(self, chain: Chain, problem: Problem) -> None:
         self._chain = chain
-        self._terms = terms
+        self._problem = problem
 
     def __call__(self, price: int) -> tuple[int, int]:
-        """Return worth and tokens, headers included, of the best runs, budget apart.
+        """Return reduced value and tokens, headers included, of the best runs without the budget.
 
-        They are the runs of `runs_at`. After an answer over the budget, prices must be higher.
+        The runs are those of `relaxed_runs`. After a solution over the budget, later prices must be
+        higher.
         """
-        terms = self._terms
-        chain, worths, crossings = _worthy(self._chain, terms, price)
-        opening, header = terms.opening(price), terms.header
-        closed = closed_tokens = opened = open_tokens = 0  # of what follows an item
+        problem = self._problem
+        chain, reduced, crossings = _useful_items(self._chain, problem, price)
+        opening_cost, header = problem.opening_cost(price), problem.header
+        # Dynamic programming from the last item to the first. `closed` and `opened` are the best
+        # reduced values of the rest of the chain, without and with a run open.
+        closed = closed_tokens = opened = open_tokens = 0
         for reduced_value, crossing, tokens, gap_tokens in zip(
-            reversed(worths),
+            reversed(reduced),
             reversed(crossings),
             reversed(chain.tokens.tolist()),
             reversed(chain.gap_tokens.tolist()),
@@ -186,41 +202,43 @@ class ChainBounder:
         ):
             opened += reduced_value
             open_tokens += tokens
-            if opened - opening >= closed:
-                closed, closed_tokens = opened - opening, open_tokens + header
+            if opened - opening_cost >= closed:
+                closed, closed_tokens = opened - opening_cost, open_tokens + header
             opened += crossing
             open_tokens += gap_tokens
             if opened < closed:
                 opened, open_tokens = closed, closed_tokens
-        if closed_tokens > terms.budget:
+        if closed_tokens > problem.budget:
             self._chain = chain
         return closed, closed_tokens
 
 
-def _worthy(chain: Chain, terms: Terms, price: int) -> tuple[Chain, list[int], list[int]]:
-    """Return the items that may begin or end a run of a best answer, their worths and crossings."""
-    worths = chain.worths(price, shift=terms.shift)
-    keep = prune_by_bound(chain, worths, opening=terms.opening(price), loss=-1)
-    chain = thin(chain, keep, longest=terms.longest)
-    return chain, worths[keep].tolist(), crossings_at(chain, price, shift=terms.shift).tolist()
+def _useful_items(chain: Chain, problem: Problem, price: int) -> tuple[Chain, list[int], list[int]]:
+    """Return the items that may begin or end a run, with reduced values and crossings."""
+    reduced = chain.reduced_values(price, shift=problem.shift)
+    keep = prune_by_bound(chain, reduced, opening_cost=problem.opening_cost(price), loss=-1)
+    chain = keep_items(chain, keep, longest=problem.longest)
+    return chain, reduced[keep].tolist(), crossings_at(chain, price, shift=problem.shift).tolist()
 
 
-def runs_at(chain: Chain, terms: Terms, price: int) -> list[tuple[int, int]]:
-    """Return the best runs at a price, budget apart, as positions of first and last chunk.
+def relaxed_runs(chain: Chain, problem: Problem, price: int) -> list[tuple[int, int]]:
+    """Return the best runs at a price without the budget, as positions of first and last chunk.
 
-    Of answers of equal worth it is the one whose list of (start, -end) is lexicographically
-    smallest.
+    Among solutions of equal value, it returns the one whose list of (start, -end) is
+    lexicographically smallest.
     """
-    chain, worths, crossings = _worthy(chain, terms, price)
-    opening = terms.opening(price)
+    chain, reduced, crossings = _useful_items(chain, problem, price)
+    opening_cost = problem.opening_cost(price)
     closed = opened = 0
-    begins, holds = [], []  # whether a run begins with an item, or goes on with it
-    for reduced_value, crossing in zip(reversed(worths), reversed(crossings), strict=True):
+    # Backward pass: whether it is best to begin a run at each item, and to go on with an open one.
+    begins, holds = [], []
+    for reduced_value, crossing in zip(reversed(reduced), reversed(crossings), strict=True):
         opened += reduced_value
-        begins.append(opened - opening >= closed)
-        closed = max(closed, opened - opening)
+        begins.append(opened - opening_cost >= closed)
+        closed = max(closed, opened - opening_cost)
         holds.append(opened + crossing >= closed)
         opened = max(closed, opened + crossing)
+    # Forward pass: follow the decisions and read off the runs.
     firsts, lasts, inside = [], [], False
     for item, (begin, hold) in enumerate(zip(reversed(begins), reversed(holds), strict=True)):
         if inside and not hold:
@@ -229,32 +247,32 @@ def runs_at(chain: Chain, terms: Terms, price: int) -> list[tuple[int, int]]:
             firsts.append(item)
         inside = begin or (inside and hold)
     if inside:
-        lasts.append(len(worths) - 1)
+        lasts.append(len(reduced) - 1)
     positions = chain.positions
     return list(zip(positions[firsts].tolist(), positions[lasts].tolist(), strict=True))
 
 
-def potentials_at(chain: Chain, terms: Terms, price: int) -> Potentials:
-    """Return the potentials of a chain at a price."""
-    worths = chain.worths(price, shift=terms.shift).tolist()
-    crossings = crossings_at(chain, price, shift=terms.shift).tolist()
-    opening = terms.opening(price)
-    closed, opened = 0, -NEVER
+def potentials_at(chain: Chain, problem: Problem, price: int) -> Potentials:
+    """Return the potentials of a chain at a price: one pass forwards, one backwards."""
+    reduced = chain.reduced_values(price, shift=problem.shift).tolist()
+    crossings = crossings_at(chain, price, shift=problem.shift).tolist()
+    opening_cost = problem.opening_cost(price)
+    closed, opened = 0, -INFINITY
     closed_before, open_before = [closed], [opened]
-    for reduced_value, crossing in zip(worths, crossings, strict=True):
+    for reduced_value, crossing in zip(reduced, crossings, strict=True):
         opened += crossing
-        begun = closed - opening
-        opened = reduced_value + (opened if opened > begun else begun)
+        begin = closed - opening_cost
+        opened = reduced_value + (opened if opened > begin else begin)
         closed = opened if opened > closed else closed
         closed_before.append(closed)
         open_before.append(opened)
     closed, opened = 0, 0
     closed_after, open_after = [closed], [opened]
-    for reduced_value, crossing in zip(reversed(worths), reversed(crossings), strict=True):
-        held = reduced_value + opened
-        begun = held - opening
-        closed = begun if begun > closed else closed
-        opened = held + crossing
+    for reduced_value, crossing in zip(reversed(reduced), reversed(crossings), strict=True):
+        with_item = reduced_value + opened
+        begin = with_item - opening_cost
+        closed = begin if begin > closed else closed
+        opened = with_item + crossing
         opened = opened if opened > closed else closed
         closed_after.append(closed)
         open_after.append(opened)
@@ -268,43 +286,51 @@ def potentials_at(chain: Chain, terms: Terms, price: int) -> Potentials:
     )
 
 
-def first_price(chain: Chain, terms: Terms) -> int:
-    """Return a price to begin with: that of the item that fills the budget, densest items first."""
+def initial_price(chain: Chain, problem: Problem) -> int:
+    """Return the first price to try: the value density of the item that fills the budget.
+
+    The items are taken in order of density, as in the fractional knapsack problem.
+    """
     order = np.argsort(-(chain.values / chain.tokens), kind="stable")
-    place = int(np.searchsorted(np.cumsum(chain.tokens[order]), terms.budget))
+    place = int(np.searchsorted(np.cumsum(chain.tokens[order]), problem.budget))
     if place == len(order):
         return 0
     last = order[place]
-    density = (int(chain.values[last]) << terms.shift) // int(chain.tokens[last])
-    return min(density, (int(chain.values.sum()) << terms.shift) // terms.budget)
+    density = (int(chain.values[last]) << problem.shift) // int(chain.tokens[last])
+    return min(density, (int(chain.values.sum()) << problem.shift) // problem.budget)
 
 
-def least_bound(best: Callable[[int], tuple[int, int]], terms: Terms, *, first: int) -> DualBound:
-    """Return the price whose bound is least.
+def minimize_dual(
+    best: Callable[[int], tuple[int, int]], problem: Problem, *, first: int
+) -> DualBound:
+    """Return the price with the least dual bound.
 
-    The bound is convex and piecewise linear in the price. Two answers, one over the budget and one
-    inside it, are two of its lines; the next price is where they cross, until no line lies above.
+    The bound is convex and piecewise linear in the price; each solution is one of its lines. Of two
+    solutions, one over the budget and one inside it, the next price is the intersection of their
+    lines. The search ends when no solution lies above the intersection.
 
     Args:
-        best: Returns worth and tokens of the best answer at a price, budget apart. Once an answer
-            was over the budget it is called with higher prices only.
-        terms: Of the runs.
-        first: Price to begin with.
+        best: Returns reduced value and tokens of the best relaxed solution at a price. After a
+            solution over the budget it is called with higher prices only.
+        problem: Limits and charges.
+        first: First price to try.
     """
-    lowest = terms.lowest_price
+    lowest = problem.lowest_price
     price, tried = max(first, lowest), set[int]()
     over: tuple[int, int] | None = None
     inside, inside_price = (0, 0), None
-    least = (2 * NEVER, first)
+    least = (2 * INFINITY, first)
     while price not in tried:
         tried.add(price)
         reduced_value, tokens = best(price)
         line = (reduced_value + price * tokens, tokens)
-        least = min(least, (reduced_value + price * terms.budget, price))
-        if tokens <= terms.budget:
+        least = min(least, (reduced_value + price * problem.budget, price))
+        if tokens <= problem.budget:
             inside, inside_price = line, price
         else:
             over = line
+        # Choose the next price: lower while all solutions fit, higher while none does, and then
+        # the intersection of the lines of the last solution on each side.
         if over is None:
             falling = first * _FALLING[len(tried)] >> 10 if len(tried) < len(_FALLING) else 0
             price = max(falling, lowest)
@@ -317,5 +343,5 @@ def least_bound(best: Callable[[int], tuple[int, int]], terms: Terms, *, first: 
         bound=least[0],
         value=inside[0],
         value_price=inside_price,
-        free=lowest > 0 and inside_price == lowest,
+        unconstrained=lowest > 0 and inside_price == lowest,
     )

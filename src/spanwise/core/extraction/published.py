@@ -1,32 +1,28 @@
-"""Segments as published: one after the other the best that is left, in turn for each query.
+"""The published method (relevant segment extraction, dsRAG 0.5.6): chunk values and greedy search.
 
-Rules:
-    A run is one or more consecutive chunks of one document that starts and ends with a chunk worth
+Chunk values:
+    The value of a chunk for a query is `(relevance * exp(-rank / decay) - penalty) * length /
+    reference`; a chunk that the query did not retrieve has relevance 0.
+    Only documents that contain one of the best chunks of some query are considered.
+    Each query values all chunks on its own; a chunk retrieved by several queries counts for each.
+    Older versions of the method used the plain length ("proportional"), at first without a length
+    for chunks that were not retrieved, later with a floor of 350 characters.
+
+Greedy search:
+    A run is one or more consecutive chunks of one document whose first and last chunk are worth
     at least 0. Its value is the sum of its chunk values for the query whose turn it is.
-    Runs share no chunk; each has at most `max_segment_chunks`, all together `budget_chunks`.
-    A query has had its last turn when its best run is worth less than `min_segment_value`.
-    Ties go to the first document, the first start, then the shorter run.
-    Values are rounded to a billionth, as `core.segments` does: their sums are the same everywhere.
+    Queries take turns; in its turn, a query takes its best remaining run.
+    Runs share no chunk. Each has at most `max_segment_chunks` chunks, all together at most
+    `budget_chunks`.
+    A query stops when its best run is worth less than `min_segment_value`.
+    Ties go to the first document, then the first start, then the shorter run.
+    Values are rounded to a billionth, as in `core.extraction.segments`, so that sums do not depend
+    on the platform.
+    The best end of each start is cached. Taking a run only shortens how far other runs may reach,
+    so a cached end that is still reachable remains the best one; only the others are recomputed.
 
-Idea: for each start the best end is known. A choice only shortens how far a run may reach, so an
-end that can still be reached stays the best one; only the others are looked for again.
-
-The published method: values from relevance, rank and length, segments chosen greedily.
-
-Rules:
-    A chunk's value for a query is `(relevance * exp(-rank / decay) - penalty) * length /
-    reference`; a chunk that the query did not find has relevance 0.
-    Only documents that hold one of the best chunks of some query are looked at.
-    Each query values chunks by itself; a chunk that several queries find counts once for each.
-
-This is relevant segment extraction as dsRAG 0.5.6 does it. Earlier versions took the length as it
-is ("proportional"), without any for chunks that were not found, and then with a floor of 350.
-
-The beta distribution: rerankers' scores spread over [0, 1], as the published method reads them.
-
-A reranker bunches its scores; the published method passes them through the cumulative distribution
-function of a beta distribution whose shape belongs to the reranker. What comes out is taken for
-relevance.
+Reranker scores are bunched. The method maps them to relevance by the cumulative distribution
+function of a beta distribution whose shape depends on the reranker.
 """
 
 from __future__ import annotations
@@ -57,18 +53,18 @@ _NEVER = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyRun:
-    """Consecutive chunks of one document, chosen for one query."""
+    """Run of consecutive chunks of one document, chosen for one query."""
 
     document: int
-    """Index among the documents given."""
+    """Index of the document among the documents given."""
     start: int
-    """First chunk."""
+    """Index of the first chunk in the document."""
     end: int
-    """One past the last chunk."""
+    """Index after the last chunk in the document."""
     value: float
     """Sum of the chunk values for its query."""
     query: int
-    """Index of the query that chose it."""
+    """Index of the query that chose the run."""
 
 
 def extract_greedily(
@@ -81,14 +77,14 @@ def extract_greedily(
     """Return the runs that the published method chooses.
 
     Args:
-        values: For each query the chunk values of each document, finite, or of one document in a
-            flat list; every query has all chunks. Sizes of a query's values sum to less than 5e8.
-        max_segment_chunks: Chunks of a run at most, >= 1.
-        budget_chunks: Chunks of all runs at most, >= 0.
-        min_segment_value: What each run must be worth.
+        values: Chunk values of each document for each query, finite (a flat list for one document);
+            every query has all chunks. The absolute values of a query sum to less than 5e8.
+        max_segment_chunks: Maximum chunks of a run, >= 1.
+        budget_chunks: Maximum chunks of all runs, >= 0.
+        min_segment_value: Minimum value of each run.
 
     Returns:
-        Runs in the order of their choice; none where nothing is worth the minimum.
+        Runs in the order of their choice; empty if no run reaches the minimum.
 
     Raises:
         OptionError: If queries have different chunks, or a number is out of its range.
@@ -102,16 +98,16 @@ def extract_greedily(
     least = round(min_segment_value * _UNITS)
     starts = np.concatenate([[0], ends])[:-1]
     reach = np.repeat(ends, ends - starts)
-    turns = [_Turns(row, reach) for row in joined]
-    waiting = list(range(len(turns)))
+    turns = [_QueryTurns(row, reach) for row in joined]
+    active = list(range(len(turns)))
     runs: list[GreedyRun] = []
     left = budget_chunks
-    while left and waiting:
-        query = waiting.pop(0)
+    while left and active:
+        query = active.pop(0)
         start, end, value = turns[query].best(reach, longest=min(max_segment_chunks, left))
         if start < 0 or value < least:
             continue
-        waiting.append(query)
+        active.append(query)
         left -= end - start
         reach = _blocked(reach, start, end)
         document = int(np.searchsorted(ends, start, side="right"))
@@ -129,7 +125,7 @@ def extract_greedily(
 
 
 def _join(values: Sequence[NumbersByDocument]) -> tuple[list[Integers], Integers]:
-    """Return the values of each query in one row, in units, and where documents end in it."""
+    """Return one row of integer values per query, and the end of each document in a row."""
     rows = [by_document(query) for query in values]
     counts = [[len(document) for document in query] for query in rows]
     if any(count != counts[0] for count in counts):
@@ -146,31 +142,31 @@ def _join(values: Sequence[NumbersByDocument]) -> tuple[list[Integers], Integers
 
 
 def _blocked(reach: Integers, start: int, end: int) -> Integers:
-    """Return how far a run from each place may reach when a further run is taken."""
+    """Return the reach of a run from each position after another run is taken."""
     blocked = reach.copy()
     blocked[:start] = np.minimum(blocked[:start], start)
     blocked[start:end] = -1
     return blocked
 
 
-class _Turns:
-    """The best run from each start, for one query."""
+class _QueryTurns:
+    """Best run from each start, for one query."""
 
     def __init__(self, values: Integers, reach: Integers) -> None:
         totals: Integers = np.cumsum(values)
         self._before = totals - values
         self._up_to = np.where(values >= 0, totals, _NEVER)
         self._starts = np.flatnonzero(values >= 0)
-        self._ends = reach[self._starts] + 1  # not looked for yet: further than any run reaches
+        self._ends = reach[self._starts] + 1  # beyond any reach: not computed yet
         self._values = np.full(len(self._starts), _NEVER, dtype=np.int64)
 
     def best(self, reach: Integers, *, longest: int) -> tuple[int, int, int]:
-        """Return start, end and value of the best run, -1 for a start where there is none.
+        """Return start, end and value of the best run; start is -1 if there is none.
 
         Args:
-            reach: One past the last chunk that a run from each place may hold; -1 where none may
-                start. Never further than at the call before.
-            longest: Chunks of a run; never more than at the call before.
+            reach: Index after the last chunk that a run from each position may contain; -1 if no
+                run may start there. Never greater than in the previous call.
+            longest: Maximum chunks of a run; never greater than in the previous call.
         """
         limits = np.minimum(reach[self._starts], self._starts + longest)
         for at in np.flatnonzero(self._ends > limits).tolist():
@@ -190,7 +186,7 @@ class _Turns:
 
 
 RankedChunk = tuple[int, int, float]
-"""Index of a document, index of a chunk in it, and relevance in [0, 1]."""
+"""Index of a document, index of a chunk in it, and its relevance in [0, 1]."""
 
 
 def published_values(
@@ -203,10 +199,10 @@ def published_values(
     """Return the value of each chunk for one query, (n,).
 
     Args:
-        relevances: Of each chunk, in [0, 1]; of one that was not found it does not count.
-        ranks: Rank of each, from 0, which is best; -1 for one that was not found.
-        lengths_chars: Length of each in characters.
-        options: Penalty, decay and formula of length.
+        relevances: Relevance of each chunk in [0, 1]; ignored for a chunk that was not retrieved.
+        ranks: Rank of each chunk, 0 for the best; -1 for a chunk that was not retrieved.
+        lengths_chars: Length of each chunk in characters.
+        options: Penalty, decay and length adjustment.
 
     Raises:
         OptionError: If the lengths of the lists differ.
@@ -239,29 +235,29 @@ def extract_published(
     *,
     options: PublishedOptions,
 ) -> list[GreedyRun]:
-    """Return the segments that the published method gives for one question.
+    """Return the segments that the published method selects for one question.
 
     Args:
-        rankings: For each query the chunks it found, best first: document, chunk, relevance.
+        rankings: Retrieved chunks of each query, best first: document, chunk, relevance.
         lengths_chars: Length in characters of every chunk of each document, or of one document in
             a flat list.
-        options: Limits, penalty, decay and formula of length; presets are its constants.
+        options: Limits, penalty, decay and length adjustment; presets are class constants.
 
     Returns:
-        Runs in the order of their choice, queries in turn; none where nothing is worth the minimum.
+        Runs in the order of their choice, queries in turn; empty if no run reaches the minimum.
 
     Raises:
-        OptionError: If a ranking names a chunk that there is not, or one twice, or a relevance is
+        OptionError: If a ranking contains a chunk that does not exist, or one twice, or a relevance
             outside [0, 1].
     """
     lengths = by_document(lengths_chars)
     for ranking in rankings:
         _check_ranking(ranking, [len(row) for row in lengths])
-    tops = [ranking[: options.document_ranks] for ranking in rankings]
-    documents = sorted({document for top in tops for document, _, _ in top})
-    found = {document: lengths[document] for document in documents}
+    best_chunks = [ranking[: options.document_ranks] for ranking in rankings]
+    documents = sorted({document for top in best_chunks for document, _, _ in top})
+    considered = {document: lengths[document] for document in documents}
     runs = extract_greedily(
-        [_document_values(ranking, found, options) for ranking in rankings],
+        [_document_values(ranking, considered, options) for ranking in rankings],
         max_segment_chunks=options.max_segment_chunks,
         budget_chunks=options.budget_chunks + options.further_query_chunks * (len(rankings) - 1),
         min_segment_value=options.min_segment_value,
@@ -292,7 +288,7 @@ def _document_values(
     lengths: Mapping[int, NDArray[np.int64]],
     options: PublishedOptions,
 ) -> list[NDArray[np.float64]]:
-    """Return the chunk values of some documents for one query."""
+    """Return the chunk values of the given documents for one query."""
     relevances = {document: np.zeros(len(row)) for document, row in lengths.items()}
     ranks = {document: np.full(len(row), -1) for document, row in lengths.items()}
     for rank, (document, chunk, relevance) in enumerate(ranking):
@@ -306,7 +302,7 @@ def _document_values(
 
 
 RERANKER_SHAPES: Mapping[str, tuple[float, float]] = {"cohere": (0.4, 0.4), "voyage": (0.5, 1.8)}
-"""Published shape (a, b) of each vendor's scores."""
+"""Published shape (a, b) of each vendor's score distribution."""
 
 _TINY = 1e-300  # in place of 0 in a denominator
 _PRECISION = 1e-15
@@ -317,21 +313,21 @@ def beta_relevance(scores: ArrayLike, *, shape: str | tuple[float, float]) -> ND
     """Return reranker scores as relevance: the regularised incomplete beta function.
 
     Args:
-        scores: In [0, 1].
+        scores: Scores in [0, 1].
         shape: Name of a reranker ("cohere", "voyage"), or a and b, each from 0.01 to 100.
 
     Returns:
-        Relevance in [0, 1], as many as scores, in the same order: 0 for 0, 1 for 1, rising.
+        Relevance in [0, 1], one per score in the same order; increasing from 0 at 0 to 1 at 1.
 
     Raises:
-        OptionError: If a score is outside [0, 1], or there is no such shape.
+        OptionError: If a score is outside [0, 1], or the shape is unknown.
     """
     a, b = _shape(shape)
-    given = np.asarray(scores, dtype=np.float64)
-    if not np.all((given >= 0) & (given <= 1)):
-        outside = given[~((given >= 0) & (given <= 1))]
+    values = np.asarray(scores, dtype=np.float64)
+    if not np.all((values >= 0) & (values <= 1)):
+        outside = values[~((values >= 0) & (values <= 1))]
         raise OptionError(f"a score is {float(outside.flat[0])!r}; scores must be in [0, 1]")
-    return np.array([_incomplete_beta(x, a, b) for x in given.flat]).reshape(given.shape)
+    return np.array([_incomplete_beta(x, a, b) for x in values.flat]).reshape(values.shape)
 
 
 def _shape(shape: str | tuple[float, float]) -> tuple[float, float]:
@@ -352,16 +348,16 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     if x in (0.0, 1.0):
         return float(x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
-    if x < (a + 1) / (a + b + 2):  # where the fraction converges quickly
+    if x < (a + 1) / (a + b + 2):  # here the fraction converges quickly
         return front * _fraction(x, a, b) / a
     return 1.0 - front * _fraction(1.0 - x, b, a) / b
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of the function, up to where it changes no more.
+    """Return the continued fraction of the function, evaluated until it converges.
 
-    NIST Digital Library of Mathematical Functions, 8.17.22, evaluated as Lentz did: its
-    denominator is a product of quotients, of which `c` and `d` are the two halves.
+    NIST Digital Library of Mathematical Functions, 8.17.22, by the modified Lentz method: the
+    denominator is a product of quotients whose two parts are `c` and `d`.
     """
     denominator, c, d = 1.0, 1.0, 0.0
     for step in range(1, _MAX_STEPS):

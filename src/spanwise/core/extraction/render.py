@@ -1,7 +1,7 @@
-"""Segments as a reader sees them: each inside a fence, under its header, in reading order.
+"""Rendering of segments for a language model: each in a fence, with its header, in reading order.
 
-What comes from a document is data to the model that reads it: text, title, headings and id. The
-fence is a tag that none of them opens or closes.
+Text, title, headings and id of a document are untrusted data. The fence is a tag that none of them
+can open or close.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 SEPARATOR = "\n\n"
-"""What stands between two segments."""
+"""Text between two segments."""
 _TAG = "segment"
 _WIDE_NUMBER = 999
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # the name of a file may have line feeds
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # file names may contain line feeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,29 +30,30 @@ class ExcerptPart:
     """Run of text inside an excerpt."""
 
     start: int
-    """Place of its first character in the document."""
+    """Offset of the first character in the document."""
     text: str
+    """Text of the part."""
     place: str = ""
-    """Section path under which it stands; empty where none is wanted."""
+    """Section path printed above the part; empty for none."""
 
     @property
     def end(self) -> int:
-        """Return the place after its last character."""
+        """Offset after the last character in the document."""
         return self.start + len(self.text)
 
 
 def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0) -> str:
-    """Return the line that opens a segment and says where it stands.
+    """Return the opening tag of a segment, with its citation as attributes.
 
     Args:
-        tag: Of the fence.
-        number: Of the segment.
-        citation: Where it stands.
-        also_in: How many other documents hold nearly the same text.
+        tag: Name of the fence tag.
+        number: Number of the segment.
+        citation: Document, pages and character range of the segment.
+        also_in: Number of other documents with nearly the same text.
     """
     pages = f' pages="{citation.page_numbers}"' if citation.pages is not None else ""
     document = citation.document_id.replace("&", "&amp;").replace('"', "&quot;")
-    document = _CONTROL.sub(lambda found: f"&#{ord(found.group())};", document)
+    document = _CONTROL.sub(lambda match: f"&#{ord(match.group())};", document)
     place = f'characters="{citation.start}-{citation.end}"'
     noun = "document" if also_in == 1 else "documents"
     copies = f' also_in="{also_in} {noun}"' if also_in else ""
@@ -69,7 +70,7 @@ def render_segment(
 
 
 def render_parts(parts: Sequence[ExcerptPart]) -> str:
-    """Return the parts of an excerpt in order, each under its place, and what stands between."""
+    """Return the parts of an excerpt in order, with section paths and the sizes of the gaps."""
     lines: list[str] = []
     for before, part in zip([None, *parts], parts, strict=False):
         if before is not None:
@@ -80,11 +81,11 @@ def render_parts(parts: Sequence[ExcerptPart]) -> str:
     return SEPARATOR.join(lines)
 
 
-def frame(citation: Citation, header: str) -> tuple[str, str]:
-    """Return what stands before the text of a segment and after it, its separator included.
+def segment_frame(citation: Citation, header: str) -> tuple[str, str]:
+    """Return the text before and after the text of a segment, including the separator.
 
-    The number is as wide as it may be. Together the line breaks of both may be one token: they are
-    counted one by one.
+    The number has its greatest width. Both parts are counted as tokens separately, because their
+    line breaks could merge into one token when joined.
     """
     empty = render_segment(_TAG, number=_WIDE_NUMBER, citation=citation, header=header, text="")
     end = empty.rindex("\n")
@@ -92,7 +93,7 @@ def frame(citation: Citation, header: str) -> tuple[str, str]:
 
 
 def render_context(parts: Sequence[str]) -> str:
-    """Return rendered segments one after the other."""
+    """Return rendered segments joined by the separator."""
     return SEPARATOR.join(parts)
 
 
@@ -106,13 +107,13 @@ def render_segments(
     """Return texts as a language model reads them: numbered, cited, each inside a fence.
 
     Args:
-        texts: In reading order.
-        citations: Where each stands.
-        headers: What stands above each (`chunk_header`); none when empty.
-        also_in: How many other documents hold nearly the text of each; 0 when empty.
+        texts: Texts in reading order.
+        citations: Citation of each text.
+        headers: Header of each text (`chunk_header`); empty for no headers.
+        also_in: Number of other documents with nearly the same text, for each text; empty for 0.
 
     Raises:
-        OptionError: If there are not as many citations, headers or copies as texts.
+        OptionError: If the numbers of citations, headers or copies differ from the number of texts.
     """
     count = len(texts)
     headers, also_in = headers or [""] * count, also_in or [0] * count

@@ -1,18 +1,18 @@
-"""Whether anything in scope answers a question at all: four signals and a logistic model.
+"""Estimate of whether anything in scope answers a question: four signals and a logistic model.
 
-Shares of a question sum to 1 whatever it asks, so they cannot say it. What can: how much of the
-weight of the question's words stands in one place, how near the best place is in meaning, and how
-it scores. `benchmarks/abstention.py` makes the weights and both thresholds.
+Shares of a question always sum to 1, so they cannot tell. The signals are: the weight of the
+question's words found in one place, the nearest meaning, and the score of the best place.
+`benchmarks/abstention.py` fits the weights and both thresholds.
 
 Rules:
-    A word that no chunk holds weighs a little more than a word that one chunk holds.
-    Words weigh as in a knowledge base with 200 chunks more: nine chunks that all hold a word do not
-    show that it says nothing. Nor does a low score, for among few chunks none stands out far.
-    Words that say what to do with a text ("summarize", "document") weigh less than words that say
-    what it is about. A question that has none but these is not judged, nor one of which a part
-    alone was searched by.
-    Cosines mean something else for each embedder: with another one than the model was made for, and
-    without any, the model for keywords alone judges.
+    A word that no chunk contains weighs a little more than a word that one chunk contains.
+    Word weights are computed as if there were 200 more chunks: nine chunks that all contain a word
+    do not show that the word is uninformative. Scores have a lower limit, because among few chunks
+    none can stand out.
+    Words of the request ("summarize", "document") weigh less than words of the subject. A question
+    without a subject word is not assessed, nor is one too long for all its terms to be searched.
+    Cosines have a different scale for every embedder. With an embedder other than the one of the
+    model, and without an embedder, the model for keywords is used.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ SIGNALS = {
     "score": "score of the best place",
     "meaning": "nearest meaning",
 }
-"""Name of each signal, in order, and how it is called for people."""
+"""Label of each signal, by name, in order."""
 
 _PRIOR_CHUNKS = 200
 _LEAST_SCORE = 7.0
 _REQUEST_WORD = 0.4
-_MAX_ODDS = 50.0  # what lies further out is sure, and does not overflow
+_MAX_ODDS = 50.0  # prevents overflow; beyond it the result is certain
 _REQUEST_WORDS = frozenset(
     """
     according article articles ask asked author concerning consider conversation define describe
@@ -73,21 +73,21 @@ _REQUEST_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a model says of the signals of one question."""
+class EvidenceAssessment:
+    """Result of the abstention model for one question."""
 
     evidence: float
-    """Chance that it can be answered, were half of all questions answerable, in [0, 1]."""
+    """Probability of an answer, assuming half of all questions are answerable, in [0, 1]."""
     is_weak: bool
     """Whether the evidence is below the loose threshold."""
     is_missing: bool
-    """Whether it is below the strict one; then it is weak, too."""
+    """Whether the evidence is below the strict threshold; it is then weak, too."""
 
 
-UNJUDGED = Judgement(0.5, is_weak=False, is_missing=False)
-"""Of a question that does not say what it is about."""
-NOTHING = Judgement(0.0, is_weak=True, is_missing=True)
-"""Where nothing in scope has a word or a vector to match."""
+UNASSESSED = EvidenceAssessment(0.5, is_weak=False, is_missing=False)
+"""Assessment of a question without a subject word."""
+NO_EVIDENCE = EvidenceAssessment(0.0, is_weak=True, is_missing=True)
+"""Assessment if nothing in scope matches a word or has a vector."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,45 +95,50 @@ class LogisticModel:
     """Weights of the signals, and both thresholds."""
 
     weights: NDArray[np.float64]
-    """One a signal, (4,); of keywords alone 0 for the last."""
+    """Weight of each signal, (4,); without vectors the last one is 0."""
     bias: float
+    """Log-odds at signals of 0."""
     weak: float
-    """Evidence below it is weak, in [0, 1]."""
+    """Evidence below this value is weak, in [0, 1]."""
     missing: float
-    """Evidence below it is none, at most `weak`."""
+    """Evidence below this value is missing; at most `weak`."""
 
-    def judge(self, signals: NDArray[np.float64]) -> Judgement:
-        """Return what the model says of the signals of one question, (4,)."""
+    def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
+        """Return the assessment of the signals of one question, (4,)."""
         odds = self.bias
         for weight, signal in zip(self.weights.tolist(), signals.tolist(), strict=True):
             odds += weight * signal
         evidence = 1 / (1 + math.exp(-max(-_MAX_ODDS, min(_MAX_ODDS, odds))))
-        return Judgement(evidence, is_weak=evidence < self.weak, is_missing=evidence < self.missing)
+        return EvidenceAssessment(
+            evidence, is_weak=evidence < self.weak, is_missing=evidence < self.missing
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbstentionModel:
-    """One model for the embedder it was made for, one for keywords alone."""
+    """One logistic model with vectors for one embedder, and one for keywords only."""
 
     embedder: str
-    """Name of the embedder whose cosines the first one knows."""
+    """Name of the embedder of the training data."""
     with_vectors: LogisticModel
+    """Model for cosines of that embedder."""
     keywords_alone: LogisticModel
+    """Model without cosines."""
 
     def for_embedder(self, name: str | None) -> LogisticModel:
-        """Return the model for vectors of an embedder, by its name; None for no vectors."""
+        """Return the model for an embedder, by its name; None for no vectors."""
         return self.with_vectors if name == self.embedder else self.keywords_alone
 
     @classmethod
     def from_json(cls, text: str) -> AbstentionModel:
-        """Read a model that was made for these signals.
+        """Return the model of a JSON text with these signals.
 
         Raises:
-            OptionError: If it was made for others, or is not a model.
+            OptionError: If the text is not a model, or has other signals.
         """
         try:
             data = json.loads(text)
-            made_for = tuple(data["signals"])
+            names = tuple(data["signals"])
             model = cls(
                 embedder=str(data["embedder"]),
                 with_vectors=_logistic(data["with_vectors"]),
@@ -141,8 +146,8 @@ class AbstentionModel:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OptionError(f"this abstention model cannot be read: {error!r}") from error
-        if made_for != tuple(SIGNALS):
-            raise OptionError(f"this abstention model is for the signals {made_for!r}")
+        if names != tuple(SIGNALS):
+            raise OptionError(f"this abstention model is for the signals {names!r}")
         return model
 
 
@@ -154,18 +159,18 @@ def _logistic(data: Mapping[str, object]) -> LogisticModel:
     return LogisticModel(weights=weights, bias=bias, weak=weak, missing=missing)
 
 
-def can_judge(question: Question) -> bool:
-    """Return whether a question says what it is about, in no more words than it is searched by."""
+def is_assessable(question: Question) -> bool:
+    """Return whether a question has a subject word and few enough terms to be searched by all."""
     if len(question.terms) >= MAX_TERMS:
         return False
-    asked = " ".join(question.words)
-    # A question of stop words alone keeps them all; beside another word it keeps none.
-    telling = frozenset(content_words(f"Spanwise {asked}", language=question.language)[1:])
-    return any(word in telling for word, _ in _subjects(question))
+    text = " ".join(question.words)
+    # Stop words are content words of a text without others; the added word removes them.
+    content = frozenset(content_words(f"Spanwise {text}", language=question.language)[1:])
+    return any(word in content for word, _ in _subjects(question))
 
 
 def _subjects(question: Question) -> Iterator[tuple[str, str]]:
-    """Yield the words that say what a question is about, each with its first term."""
+    """Yield the subject words of a question, each with its first term."""
     for word, stem in zip(question.words, question.stems, strict=True):
         if stem is not None and word.lower() not in _REQUEST_WORDS:
             yield word, stem
@@ -183,19 +188,19 @@ def abstention_signals(
     """Return the signals of a question, in the order of `SIGNALS`, (4,).
 
     Args:
-        question: With the terms that were searched by, at least one.
-        scan: What the searches saw.
-        rows: Where the chunks of `passages` belong.
-        passages: Raw material; `similarities[0]` is the cosine to the question, where there is one.
-        candidates: Rows that were weighed, at least one.
-        score: That of the best of them under the relevance model.
+        question: Question with its search terms, at least one.
+        scan: Result of the search.
+        rows: Layout of the chunks of `passages`.
+        passages: Inputs of the features; `similarities[0]` is the cosine to the question, if any.
+        candidates: Rows that were scored, at least one.
+        score: Best score of the candidates under the relevance model.
     """
     weights = _weights(question, scan)[:, None]
-    titled = scan.document_titles[rows.documents[candidates]].T
+    title_terms = scan.document_titles[rows.documents[candidates]].T
     impacts = passages.impacts[:, candidates].astype(np.float64)
     # Sums over terms run in their order, so that they are the same on every machine.
-    words = (weights * (impacts + titled)).sum(axis=0).max() / (MAX_IMPACT * weights.sum())
-    near = _near(passages.impacts > 0, rows)[:, candidates] | titled
+    words = (weights * (impacts + title_terms)).sum(axis=0).max() / (MAX_IMPACT * weights.sum())
+    near = _near(passages.impacts > 0, rows)[:, candidates] | title_terms
     roots = np.sqrt(weights)
     coverage = (roots * near).sum(axis=0).max() / roots.sum()
     has_vectors = len(passages.similarities) > 0
@@ -204,7 +209,7 @@ def abstention_signals(
 
 
 def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
-    """Return what each term counts, (T,)."""
+    """Return the weight of each term, (T,)."""
     chunks = scan.all_chunks + _PRIOR_CHUNKS
     known = inverse_frequencies(scan.term_chunks, chunks)
     weights = np.where(scan.term_chunks == 0, np.log1p(chunks), known)
@@ -213,11 +218,11 @@ def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
     return np.where([term in requests for term in question.terms], _REQUEST_WORD * weights, weights)
 
 
-def _near(held: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
-    """Return which terms each row or a neighbour in its range holds, (T, n)."""
-    near = held.copy()
-    joined = np.ones(held.shape[1] - 1, dtype=bool)
+def _near(contained: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
+    """Return which terms each row or a neighbour in its range contains, (T, n)."""
+    near = contained.copy()
+    joined = np.ones(contained.shape[1] - 1, dtype=bool)
     joined[rows.starts[1:] - 1] = False
-    near[:, 1:] |= held[:, :-1] & joined
-    near[:, :-1] |= held[:, 1:] & joined
+    near[:, 1:] |= contained[:, :-1] & joined
+    near[:, :-1] |= contained[:, 1:] & joined
     return near

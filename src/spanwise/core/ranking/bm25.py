@@ -1,8 +1,8 @@
-"""BM25 in the parts that relevance needs: saturation of one term, weights of terms, documents.
+"""BM25: saturation of a term, inverse document frequency, and scores of whole documents.
 
-The average length is a constant of the knowledge base, not of its present contents, and a
-saturation is kept as one byte, so that the score of a chunk depends on nothing but its own text
-and on how many living chunks hold each term.
+The average length is a constant of the knowledge base, independent of its current contents. A
+saturation is quantised to one byte. The score of a chunk therefore depends only on its own text and
+on the number of live chunks that contain each term.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _K1 = 1.2
 _B = 0.75
 _DOCUMENT_B = 0.3
 MAX_IMPACT = _K1 + 1
-"""What the saturation of one term comes near to, however often a chunk holds it."""
+"""Upper limit of the saturation of one term, whatever its frequency."""
 IMPACT_STEP = MAX_IMPACT / 255
-"""What one unit of a quantised impact is worth."""
+"""Saturation of one unit of a quantised impact."""
 
 
 def quantised_impacts(
@@ -33,9 +33,9 @@ def quantised_impacts(
     (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
 
     Args:
-        frequencies: How often a chunk holds a term, >= 1.
-        lengths: Terms of that chunk, >= 1; same shape.
-        reference_terms: Length of a chunk that is neither rewarded nor punished, in terms.
+        frequencies: Number of occurrences of a term in a chunk, >= 1.
+        lengths: Number of terms of that chunk, >= 1; same shape.
+        reference_terms: Average length of a chunk, in terms.
     """
     tf = frequencies.astype(np.float64)
     norm = _K1 * (1 - _B + _B * lengths.astype(np.float64) / reference_terms)
@@ -47,11 +47,11 @@ def inverse_frequencies(holders: ArrayLike, total: ArrayLike) -> NDArray[np.floa
     """Return `ln(1 + (total - holders + 0.5) / (holders + 0.5))`, the weight of a term, > 0.
 
     Args:
-        holders: How many chunks (or documents) hold the term, from 0 to `total`.
-        total: How many there are; broadcast against `holders`.
+        holders: Number of chunks (or documents) that contain the term, from 0 to `total`.
+        total: Number of chunks (or documents); broadcast against `holders`.
     """
-    held = np.asarray(holders, dtype=np.float64)
-    return np.log1p((np.asarray(total, dtype=np.float64) - held + 0.5) / (held + 0.5))
+    holding = np.asarray(holders, dtype=np.float64)
+    return np.log1p((np.asarray(total, dtype=np.float64) - holding + 0.5) / (holding + 0.5))
 
 
 def document_scores(
@@ -64,15 +64,15 @@ def document_scores(
 ) -> NDArray[np.float64]:
     """Return the BM25 score of whole documents, (documents,).
 
-    The frequency of a term is the number of chunks that hold it, plus one where the title does,
-    and the length of a document is its number of chunks: on ten datasets this ranks as counts of
-    words do, and it needs no positions. k1 = 1.2, b = 0.3.
+    The frequency of a term is the number of chunks that contain it, plus one if the title does; the
+    length of a document is its number of chunks. On ten datasets this ranked as well as word
+    counts, and it needs no positions. k1 = 1.2, b = 0.3.
 
     Args:
-        term_chunks: How many chunks of a document hold a term, (documents, terms).
-        titles: Whether its title words hold it, (documents, terms).
-        chunks: Chunks of each document, >= 1.
-        weights: Weight of each term, over documents.
+        term_chunks: Number of chunks of each document that contain each term, (documents, terms).
+        titles: Whether the title words contain the term, (documents, terms).
+        chunks: Number of chunks of each document, >= 1.
+        weights: Weight of each term, counted over documents.
         mean_chunks: Mean of `chunks` over the documents of the knowledge base.
     """
     frequency = term_chunks + titles.astype(np.float64)

@@ -1,14 +1,13 @@
-"""Chunks that say the same: boilerplate that stands in many documents.
+"""Near-duplicate chunks, such as boilerplate that occurs in many documents.
 
 Rules:
-    Two chunks are copies when they hold the same numbers and nearly the same runs of three words.
-    A row of a table with other figures is no copy, whatever its words.
-    Chunks that the question tells apart are no copies of each other for this question: those that
-    do not hold the same of its terms.
-    Of a group of copies the chunk stands for all whose document holds the most shares: so that
-    one document shows the whole passage, and not a chunk from each.
-    The chunks around a copy have shares because it stands there: they go with it, as far as shares
-    fall, but for what a query finds best.
+    Two chunks are near-duplicates if they have the same numbers and nearly the same shingles of
+    three words. A table row with other figures is no duplicate, whatever its words.
+    Chunks that differ in the terms of the question are not duplicates for that question.
+    A group of duplicates is represented by its chunk in the document with the most shares, so that
+    one document shows the whole passage.
+    The chunks around a duplicate have shares only because of it. They lose their shares along with
+    it, as far as shares decrease, except for the best chunk of a query.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ if TYPE_CHECKING:
 _IDEOGRAPHS = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+")
 _NUMBER = re.compile(r"\d+")
-_LEAST_RUNS = 10  # shorter texts are headings and phrases
-_LEAST_ALIKE = 0.8
+_MIN_SHINGLES = 10  # shorter texts are headings and phrases
+_MIN_JACCARD = 0.8
 _LENGTH_RATIO = 0.9
 _IMPACT_GAP = 0.12
 _COSINE_GAP = 0.03
 _DIGIT_GAP = 0.01
-_SLOPE = 5  # chunks on either side of a copy that may have their share from it
+_SLOPE = 5  # chunks on either side of a duplicate whose share may come from it
 
 
-def alike_pairs(
+def candidate_pairs(
     passages: Passages, rows: NDArray[np.int64], documents: NDArray[np.int64], *, shown: Bools
 ) -> list[tuple[int, int]]:
-    """Return pairs of chunks of two documents that may be copies, by what a question knows of them.
+    """Return pairs of chunks of two documents that may be near-duplicates, by their features.
 
     Args:
-        passages: Raw material of the question.
-        rows: Its candidates, (n,).
+        passages: Inputs of the features of the question.
+        rows: Candidates of the question, (n,).
         documents: Document of each candidate, (n,).
-        shown: Candidates that may come to be shown, (n,); one of a pair is such a chunk.
+        shown: Candidates that are likely to be shown, (n,); at least one of a pair is shown.
 
     Returns:
         Pairs of positions in `rows`, a shown one first; of two shown ones the smaller.
@@ -76,12 +75,12 @@ def alike_pairs(
 
 
 def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return a number for each chunk, (n,): the same where chunks hold the same terms, 0 for none.
+    """Return a bit set of the terms in each chunk, (n,); 0 for none.
 
-    A query searches by 64 terms at most: each has its bit.
+    A query has at most 64 terms, one bit each.
 
     Args:
-        impacts: Of the terms of one query in each chunk, (T, n).
+        impacts: Impacts of the terms of one query in each chunk, (T, n).
     """
     keys = np.zeros(impacts.shape[1], dtype=np.uint64)
     for number, row in enumerate(impacts):
@@ -90,7 +89,7 @@ def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
 
 
 def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
-    """Return groups of two and more chunks, a shown one among them, that hold the same terms."""
+    """Return groups of two and more chunks with the same terms that include a shown chunk."""
     keys = term_keys(impacts)
     rows = np.flatnonzero(np.isin(keys, keys[shown]) & (keys != 0))
     order = rows[np.argsort(keys[rows], kind="stable")]
@@ -99,17 +98,17 @@ def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.i
 
 
 @dataclass(frozen=True, slots=True)
-class TextMarks:
-    """What tells whether two texts say the same."""
+class TextFingerprint:
+    """Numbers and shingles of a text."""
 
     numbers: tuple[str, ...]
-    """Sorted, with repetitions."""
-    runs: frozenset[tuple[str, ...]]
-    """Three words in a row; of Chinese and Japanese, which have no spaces, three characters."""
+    """Numbers of the text, sorted, with repetitions."""
+    shingles: frozenset[tuple[str, ...]]
+    """Sequences of three words; three characters for Chinese and Japanese, which have no spaces."""
 
     @classmethod
-    def of(cls, text: str) -> TextMarks:
-        """Return the marks of a text."""
+    def of(cls, text: str) -> TextFingerprint:
+        """Return the fingerprint of a text."""
         words = _WORD.findall(text.casefold())
         return cls(
             tuple(sorted(_NUMBER.findall(text))),
@@ -117,36 +116,43 @@ class TextMarks:
         )
 
 
-def are_copies(one: TextMarks, other: TextMarks) -> bool:
-    """Return whether two texts say the same: the same numbers, nearly the same words in a row."""
-    if min(len(one.runs), len(other.runs)) < _LEAST_RUNS or one.numbers != other.numbers:
+def are_near_duplicates(first: TextFingerprint, second: TextFingerprint) -> bool:
+    """Return whether two texts have the same numbers and similar shingles (Jaccard >= 0.8)."""
+    if (
+        min(len(first.shingles), len(second.shingles)) < _MIN_SHINGLES
+        or first.numbers != second.numbers
+    ):
         return False
-    return len(one.runs & other.runs) >= _LEAST_ALIKE * len(one.runs | other.runs)
+    return len(first.shingles & second.shingles) >= _MIN_JACCARD * len(
+        first.shingles | second.shingles
+    )
 
 
-def originals(
+def find_representatives(
     pairs: Sequence[tuple[int, int]],
     *,
     shares: NDArray[np.float64],
     documents: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the row that stands for each row, (n,): its own where it has no copy.
+    """Return the representative row of each row, (n,): itself if it has no duplicate.
+
+    Duplicates are grouped by union-find.
 
     Args:
-        pairs: Rows that are copies of each other.
+        pairs: Rows that are duplicates of each other.
         shares: Share of each row, (n,).
         documents: Document of each row, (n,).
     """
     leader = np.arange(len(shares))
-    for one, other in pairs:
-        first, second = _root(leader, one), _root(leader, other)
+    for first_row, second_row in pairs:
+        first, second = _root(leader, first_row), _root(leader, second_row)
         leader[max(first, second)] = min(first, second)
     members: dict[int, list[int]] = {}
     for row in sorted({row for pair in pairs for row in pair}):
         members.setdefault(_root(leader, row), []).append(row)
-    held = np.bincount(documents, shares)
+    document_shares = np.bincount(documents, shares)
     for group in members.values():
-        best = min(group, key=lambda row: (-held[documents[row]], -shares[row], row))
+        best = min(group, key=lambda row: (-document_shares[documents[row]], -shares[row], row))
         leader[group] = best
     return leader
 
@@ -157,34 +163,34 @@ def _root(leader: NDArray[np.int64], row: int) -> int:
     return row
 
 
-def shares_without_copies(
+def deduplicate_shares(
     shares: NDArray[np.float64],
     copy_of: NDArray[np.int64],
     *,
     starts: NDArray[np.int64],
-    kept: Sequence[int] = (),
+    protected: Sequence[int] = (),
 ) -> NDArray[np.float64]:
-    """Return shares in which a text counts once, (n,): the chunk that stands for it has them all.
+    """Return shares in which each text counts once, (n,): its representative has the sum.
 
     Args:
         shares: Share of each row, (n,).
-        copy_of: Row that stands for each, (n,).
+        copy_of: Representative of each row, (n,).
         starts: First row of each range, ascending, (r,).
-        kept: Rows that go with no copy beside them.
+        protected: Rows that never lose their share as a neighbour of a duplicate.
     """
-    once = np.bincount(copy_of, shares, minlength=len(shares)).astype(np.float64)
+    deduplicated = np.bincount(copy_of, shares, minlength=len(shares)).astype(np.float64)
     ends = np.append(starts[1:], len(shares))
     copies = np.flatnonzero(copy_of != np.arange(len(shares)))
-    stays = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *kept])
-    homes = np.searchsorted(starts, copies, side="right") - 1
-    for row, at in zip(copies.tolist(), homes.tolist(), strict=True):
+    is_kept = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *protected])
+    range_indexes = np.searchsorted(starts, copies, side="right") - 1
+    for row, at in zip(copies.tolist(), range_indexes.tolist(), strict=True):
         left = range(row - 1, max(int(starts[at]), row - _SLOPE) - 1, -1)
         right = range(row + 1, min(int(ends[at]), row + _SLOPE + 1))
         for side in (left, right):
             last = shares[row]
             for near in side:
-                if shares[near] > last or stays[near]:
+                if shares[near] > last or is_kept[near]:
                     break
                 last = shares[near]
-                once[near] = 0.0
-    return once
+                deduplicated[near] = 0.0
+    return deduplicated

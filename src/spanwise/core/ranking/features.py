@@ -1,9 +1,10 @@
-"""The features of a chunk, for the chunks of the ranges that were read.
+"""Features of the chunks that were read for a question.
 
-Terms and words that the document's own title holds say which document is meant, not which place
-in it: they count little in every feature of a passage ("residual"). Scores are smoothed over
-neighbouring chunks at three widths, because evidence stands together; what stands beside a good
-passage, or in the section of one, may belong to it without saying the words again.
+Terms that the document's own title contains identify the document, not a passage in it. They have a
+low weight in every feature of a passage ("residual"). Scores are smoothed over neighbouring chunks
+at three widths, because evidence is contiguous. The best passage nearby and the best passage of the
+section are features too: a chunk next to a good passage may be evidence without repeating the
+words.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.routing import fused, keyword_weights, z
+from spanwise.core.ranking.routing import fuse_z_scores, keyword_weights, z_scores
 from spanwise.core.ranking.scan import Moments
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ FEATURES = {
     "section_best": "best passage of its section",
     "section_coverage": "words of the question in its section",
 }
-"""Name of each feature, in order, and how it is called for people."""
+"""Label of each feature, by name, in order."""
 
 FEATURE_GROUPS = {
     "document matches the question": ("document", "best_chunk"),
@@ -57,13 +58,13 @@ FEATURE_GROUPS = {
     "words of the question found here": ("coverage", "section_coverage"),
     "asks for numbers and has them": ("numbers",),
 }
-"""Features that say something to people only together, and how that is called.
+"""Groups of features that are explained together, by label.
 
-Scores smoothed at several widths are weighed against each other: one alone may count against a
-chunk although all of them speak for it.
+The model weighs scores smoothed at several widths against each other: a single one may have a
+negative contribution although together they are positive.
 """
 
-_TITLE_WORD = 0.15  # what a term counts in a passage whose document's title holds it
+_TITLE_WORD = 0.15  # weight of a term in a passage whose document's title contains it
 NARROW = np.array([0.3, 1.0, 0.3])
 _ROUGH = {
     "document": 0.7,
@@ -85,30 +86,30 @@ def _gaussian(sigma: float) -> NDArray[np.float64]:
 _NEAR = _gaussian(1.5)
 _WIDE = _gaussian(3.0)
 _PADDING = len(_WIDE) // 2
-_BESIDE = 3  # chunks on either side in which the best passage is looked for
+_NEIGHBOURS = 3  # chunks on either side that are searched for the best passage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """How the chunks of the ranges lie one after the other: n rows of r ranges."""
+    """Layout of the chunks of r ranges, one range after the other: n rows."""
 
     starts: NDArray[np.int64]
     """First row of each range, (r,)."""
     lengths: NDArray[np.int64]
-    """Rows of each range, (r,)."""
+    """Number of rows of each range, (r,)."""
     documents: NDArray[np.int64]
     """Position in the scan of the document of each row, (n,)."""
     chunks: NDArray[np.int64]
     """Chunk index of each row inside its document, (n,)."""
     padded: NDArray[np.int64]
-    """Place of each row in an array with gaps between the ranges, (n,)."""
+    """Index of each row in an array with padding between the ranges, (n,)."""
 
     def smooth(
         self, values: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return weighted sums over neighbouring rows of the same range; zeros stand outside."""
+        """Return weighted sums over neighbouring rows of the same range; rows outside are 0."""
         reach = len(weights) // 2
-        room = self._spread(values, between=0.0)
+        room = self._pad(values, between=0.0)
         size = len(room)
         out = np.zeros(size)
         for offset, weight in zip(range(-reach, reach + 1), weights, strict=True):
@@ -117,25 +118,25 @@ class Rows:
         return out[self.padded + _PADDING]
 
     def best_near(self, values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-        """Return the greatest of each row and up to `reach` rows either side in its range, (n,)."""
-        room = self._spread(values, between=-np.inf)
+        """Return the maximum over up to `reach` rows on either side in the same range, (n,)."""
+        room = self._pad(values, between=-np.inf)
         places = self.padded + _PADDING
         best = values.copy()
         for offset in range(-reach, reach + 1):
             np.maximum(best, room[places + offset], out=best)
         return best
 
-    def _spread(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
+    def _pad(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
         room = np.full(int(self.padded[-1]) + 1 + 2 * _PADDING, between)
         room[self.padded + _PADDING] = values
         return room
 
-    def best_of_runs(
+    def best_of_sections(
         self, values: NDArray[np.float64], openings: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Return the greatest value of the run that each row lies in, (n,).
+        """Return the maximum over the section of each row, (n,).
 
-        A run goes from one opening to the next; none goes on from one range to another.
+        A section goes from one opening to the next and never continues into another range.
         """
         begins = openings.copy()
         begins[self.starts] = True
@@ -144,7 +145,7 @@ class Rows:
         return np.repeat(best, np.diff(firsts, append=len(values)))
 
 
-def lay_out(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
+def build_rows(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
     """Return the rows of ranges, each given with the position of its document in the scan."""
     lengths = np.array([span.end - span.start for _, span in chosen], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
@@ -169,32 +170,36 @@ def feature_matrix(
     passages: Passages,
     residual: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the features of all rows, (n, FEATURES), and their fused score with neighbours, (n,).
+    """Return the features of all rows, (n, FEATURES), and their smoothed fused score, (n,).
 
     Args:
         question: The question.
-        scan: What the searches saw.
-        routing: How well each document of the scan matches.
-        rows: Where the chunks of `passages` belong.
-        passages: Raw material; `similarities[0]` is the cosine to the whole question.
-        residual: Which row of `similarities` holds the cosine to the question without the words
-            of the title, for each document of the scan.
+        scan: Result of the search.
+        routing: Scores of each document of the scan.
+        rows: Layout of the chunks of `passages`.
+        passages: Inputs of the features; `similarities[0]` is the cosine to the whole question.
+        residual: Row of `similarities` with the cosine to the question without the title's words,
+            for each document of the scan.
     """
     weights = keyword_weights(scan)
     titles = scan.document_titles[rows.documents]
     text = _text_scores(scan, rows, passages, weights, titles)
     if len(passages.similarities):
         whole = passages.similarities[0].astype(np.float64)
-        own = passages.similarities[residual[rows.documents], np.arange(len(whole))]
-        cosine = z(own.astype(np.float64), scan.vector) if scan.vector else np.zeros(len(whole))
+        residual_cosine = passages.similarities[residual[rows.documents], np.arange(len(whole))]
+        cosine = (
+            z_scores(residual_cosine.astype(np.float64), scan.vector)
+            if scan.vector
+            else np.zeros(len(whole))
+        )
     else:
         whole = cosine = np.zeros(len(rows.chunks))
     share = routing.keyword_share
     cosine *= 1 - share
-    passage = share * z(text.residual, scan.body) + cosine
+    passage = share * z_scores(text.residual, scan.body) + cosine
     local = share * _standardised(text.local) + cosine
     keywords = keyword_scores(scan, rows, passages)
-    fused_near = rows.smooth(fused(keywords, whole, scan, keyword_share=share), NARROW)
+    fused_near = rows.smooth(fuse_z_scores(keywords, whole, scan, keyword_share=share), NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],
@@ -205,15 +210,15 @@ def feature_matrix(
         rows.smooth(local, _NEAR),
         text.coverage,
         passages.digits.astype(np.float64) * question.asks_number,
-        rows.best_near(passage, _BESIDE),
-        rows.best_of_runs(passage, passages.openings),
-        rows.best_of_runs(text.coverage, passages.openings),
+        rows.best_near(passage, _NEIGHBOURS),
+        rows.best_of_sections(passage, passages.openings),
+        rows.best_of_sections(text.coverage, passages.openings),
     ]
     return np.stack(columns, axis=1), fused_near
 
 
 def keyword_scores(scan: Scan, rows: Rows, passages: Passages) -> NDArray[np.float64]:
-    """Return the keyword score of all rows, text and title, (n,), summed in the order of terms."""
+    """Return the keyword score of all rows, body and title, (n,), summed in the order of terms."""
     titles = scan.document_titles[rows.documents]
     score = np.zeros(len(rows.chunks))
     for t, weight in enumerate(keyword_weights(scan)):
@@ -235,7 +240,7 @@ def _text_scores(
     weights: NDArray[np.float64],
     titles: NDArray[np.bool_],
 ) -> _TextScores:
-    """Return the other scores of words of all rows, summed in the order of terms."""
+    """Return the other keyword scores of all rows, summed in the order of terms."""
     n = len(rows.chunks)
     residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n)
     possible = np.zeros(n)
@@ -243,7 +248,7 @@ def _text_scores(
     for t, weight in enumerate(weights):
         impact = passages.impacts[t].astype(np.float64)
         keep = np.where(titles[:, t], _TITLE_WORD, 1.0)
-        if scan.term_chunks[t] == 0:  # no passage can hold it, with or without a title
+        if scan.term_chunks[t] == 0:  # no passage contains it
             possible += float(np.log1p(scan.all_chunks))
             continue
         residual += weight * keep * impact
@@ -255,11 +260,11 @@ def _text_scores(
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return z(values, Moments(float(values.mean()), float(values.std())))
+    return z_scores(values, Moments(float(values.mean()), float(values.std())))
 
 
 def _best_of_document(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
-    """Return the best score of each row's document less the best of all, <= 0."""
+    """Return the best score of each row's document less the overall best, <= 0."""
     best = np.full(int(rows.documents.max()) + 1, -np.inf)
     np.maximum.at(best, rows.documents, scores)
     return np.asarray(best[rows.documents] - scores.max())
@@ -268,15 +273,15 @@ def _best_of_document(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.flo
 def candidate_rows(
     features: NDArray[np.float64], fused_near: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the rows that are weighed, ascending: best by a rough sum, and best by fused score."""
+    """Return the rows to score, ascending: the best by a rough sum, and the best by fused score."""
     rough = np.zeros(len(features))
     for column, name in zip(features.T, FEATURES, strict=True):
         if name in _ROUGH:
             rough += _ROUGH[name] * column
-    return np.flatnonzero(_greatest(rough, _BY_ROUGH) | _greatest(fused_near, _BY_FUSED))
+    return np.flatnonzero(_top(rough, _BY_ROUGH) | _top(fused_near, _BY_FUSED))
 
 
-def _greatest(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
+def _top(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
     """Return which values are among the `count` greatest, (n,); ties go to the earlier one."""
     if len(values) <= count:
         return np.ones(len(values), dtype=bool)

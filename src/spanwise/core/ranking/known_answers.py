@@ -1,24 +1,24 @@
-"""What answered questions of a kind: words to look for when such a question comes again.
+"""Query expansion from known answers: words of the evidence of similar labelled questions.
 
-The idea:
+Idea:
     The same is asked of many documents: the clauses of contracts, the items of reports. Questions
-    and answers use other words ("which law governs" and "construed in accordance with"), and the
-    answers in one document are like those in another. So questions of a kind remember the words
-    that their evidence held, and a further question of that kind looks for these too.
-Rules:
-    Words tell which place of a document is meant, never which document: a chunk is measured against
-    the best one of its own document.
-    A question that is like no kind is searched as if nothing was known.
+    and answers use different words ("which law governs" and "construed in accordance with"), but
+    the answers in different documents are alike. Each kind of question stores the words of its
+    evidence, and a new question of that kind is expanded by them.
 
-Kinds of questions, out of questions whose evidence is known.
+Rules of a search:
+    Expansion words tell which passage of a document is meant, never which document: a chunk is
+    compared with the best chunk of its own document.
+    A question that is similar to no kind is not expanded.
 
-Rules:
-    Questions whose weighted terms overlap by half (Jaccard) with the first of a kind belong to it;
-    one that fits several goes to the nearest. Words of the titles of the documents do not count.
-    Of too many, or too long ones, those with most questions are kept.
-    A kind was answered in two documents at least, and so was each word of its answers: names and
-    numbers of one document fall out.
-    What comes out does not depend on the order of the questions.
+Rules of learning:
+    A question belongs to a kind if its weighted Jaccard similarity to the first question of the
+    kind is at least one half; of several kinds, to the most similar. Words of document titles are
+    ignored.
+    If there are too many kinds, those with the most questions are kept.
+    A kind, and each of its answer words, must occur in two documents at least. This removes names
+    and numbers of single documents.
+    The result does not depend on the order of the questions.
 """
 
 from __future__ import annotations
@@ -39,79 +39,82 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.features import Rows
 
-_LIKE = 0.5  # of the words of a kind, weighted, that a question has to hold more than
-_SOUGHT = 30  # words that one question looks for, at most
-_MOST_LACK = 6.0  # deviations; what lies further below says no more
+_MIN_SIMILARITY = 0.5  # weighted share of the terms of a kind that a question must exceed
+_MAX_EXPANSION = 30  # maximum number of expansion terms of a question
+_MOST_LACK = 6.0  # standard deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionKind:
-    """Questions that ask about the same of several documents."""
+    """Questions that ask for the same thing in several documents."""
 
     terms: tuple[str, ...]
-    """Of at least half of the questions, ascending, at least one."""
+    """Terms of at least half of the questions, ascending, at least one."""
     questions: int
+    """Number of labelled questions."""
     documents: int
+    """Number of documents with evidence."""
     answers: Mapping[str, float]
-    """Share of the evidence that stands in pieces with a term, in (0, 1], by term, ascending."""
+    """Share of the evidence in pieces with a term, in (0, 1], by term, ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SoughtWords:
-    """What one question looks for beside its own words."""
+class ExpansionTerms:
+    """Expansion terms of one question."""
 
     shares: Mapping[str, float]
-    """Share of the evidence of such questions with each term, in (0, 1], by term, ascending."""
-    likeness: float
-    """How far the question is like the kind that it is most like, in (0, 1]."""
+    """Share of the evidence of similar questions with each term, in (0, 1], by term, ascending."""
+    similarity: float
+    """Similarity of the question to the most similar kind, in (0, 1]."""
 
     def best(self, rarities: NDArray[np.float64]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the words that tell most, and what each is worth: share times rarity, (words,).
+        """Return the most informative terms and their weights: share times rarity, (words,).
 
         Args:
-            rarities: Weight of each word in the knowledge base, in their order; 0 for one that no
-                chunk holds.
+            rarities: Inverse frequency of each term in the knowledge base, in order; 0 for a term
+                that no chunk contains.
         """
-        worth = np.fromiter(self.shares.values(), dtype=np.float64) * rarities
-        order = np.argsort(-worth, kind="stable")[:_SOUGHT]
-        chosen = np.sort(order[worth[order] > 0])
+        weights = np.fromiter(self.shares.values(), dtype=np.float64) * rarities
+        order = np.argsort(-weights, kind="stable")[:_MAX_EXPANSION]
+        chosen = np.sort(order[weights[order] > 0])
         words = tuple(self.shares)
-        return tuple(words[at] for at in chosen.tolist()), worth[chosen]
+        return tuple(words[at] for at in chosen.tolist()), weights[chosen]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAnswers:
-    """Kinds of questions and what answered them; none for nothing known."""
+    """Kinds of questions with their answer words; empty if nothing was learned."""
 
     kinds: tuple[QuestionKind, ...] = ()
+    """Learned kinds of questions."""
 
-    def sought(self, terms: Sequence[str]) -> SoughtWords | None:
-        """Return what a question with these terms looks for too; None if it is like no kind.
+    def expansion(self, terms: Sequence[str]) -> ExpansionTerms | None:
+        """Return the expansion terms of a question; None if it is similar to no kind.
 
-        Kinds weigh by how far the question is like them, and by their number of questions.
+        Kinds are weighted by their similarity to the question and by their number of questions.
 
         Args:
-            terms: Of the question, in all their forms.
+            terms: Terms of the question, in all their forms.
         """
-        own = frozenset(terms)
+        question_terms = frozenset(terms)
         weights = term_rarities([kind.terms for kind in self.kinds])
         shares: defaultdict[str, float] = defaultdict(float)
-        likeness = total = 0.0
+        similarity = total = 0.0
         for kind in self.kinds:
-            like = _coverage(kind.terms, own, weights)
-            if like <= _LIKE:
+            coverage = _coverage(kind.terms, question_terms, weights)
+            if coverage <= _MIN_SIMILARITY:
                 continue
-            closeness = (like - _LIKE) / (1 - _LIKE)
-            likeness = max(likeness, closeness)
+            closeness = (coverage - _MIN_SIMILARITY) / (1 - _MIN_SIMILARITY)
+            similarity = max(similarity, closeness)
             total += closeness * kind.questions
             for term, share in kind.answers.items():
                 shares[term] += closeness * kind.questions * share
-        found = {term: shares[term] / total for term in sorted(shares.keys() - own)}
-        return SoughtWords(shares=found, likeness=likeness) if found else None
+        expansion = {term: shares[term] / total for term in sorted(shares.keys() - question_terms)}
+        return ExpansionTerms(shares=expansion, similarity=similarity) if expansion else None
 
 
 def term_rarities(texts: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Return the weight of each term over some texts: what all of them hold weighs least."""
+    """Return the inverse frequency of each term over the texts."""
     holders = Counter(term for text in texts for term in text)
     terms = sorted(holders)
     weights = inverse_frequencies([holders[term] for term in terms], len(texts))
@@ -119,9 +122,9 @@ def term_rarities(texts: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def _coverage(terms: Sequence[str], held: frozenset[str], weights: Mapping[str, float]) -> float:
-    """Return the weighted part of some terms that is held, in [0, 1]."""
-    found = sum(weights[term] for term in terms if term in held)
-    return found / sum(weights[term] for term in terms)
+    """Return the weighted share of terms that are held, in [0, 1]."""
+    covered = sum(weights[term] for term in terms if term in held)
+    return covered / sum(weights[term] for term in terms)
 
 
 def answer_lift(
@@ -131,24 +134,24 @@ def answer_lift(
     rows: Rows,
     weight: float,
 ) -> NDArray[np.float64]:
-    """Return what each chunk loses for the sought words that others of its document hold, (n,).
+    """Return the score change of each chunk by the expansion terms, (n,).
 
-    At most 0: `-weight * min(6, (best - score) / deviation)`, the score the sum of worth and
-    saturation of the words, with that of its neighbours; `best` that of the document, the deviation
-    that of all chunks that were read.
+    The change is `-weight * min(6, (best - score) / deviation)`, at most 0. The score is the
+    weighted sum of the saturations of the terms, smoothed over neighbours; `best` is the maximum in
+    the document, the deviation that of all chunks that were read.
 
     Args:
-        impacts: Saturation of each sought word in each chunk, (words, n).
-        worth: Of each word, (words,).
-        rows: Where the chunks belong.
-        weight: Of a deviation.
+        impacts: Saturation of each expansion term in each chunk, (words, n).
+        worth: Weight of each term, (words,).
+        rows: Layout of the chunks.
+        weight: Weight per standard deviation.
     """
     score = np.zeros(impacts.shape[1])
-    for one, impact in zip(worth, impacts, strict=True):  # in this order on every machine
-        score += one * impact.astype(np.float64)
+    for term_weight, impact in zip(worth, impacts, strict=True):  # in this order on every machine
+        score += term_weight * impact.astype(np.float64)
     score = rows.smooth(score, NARROW)
     deviation = float(score.std())
-    if deviation <= 1e-9:  # the same everywhere, but for rounding
+    if deviation <= 1e-9:  # equal except for rounding
         return np.zeros(len(score))
     best = np.full(int(rows.documents.max()) + 1, -np.inf)
     np.maximum.at(best, rows.documents, score)
@@ -156,56 +159,59 @@ def answer_lift(
 
 
 MOST_KINDS = 400
-"""Kinds that are remembered, at most."""
+"""Maximum number of kinds."""
 MOST_WORDS = 60
-"""Words that a kind remembers, at most."""
-_MOST_BYTES = 300_000  # of all their words in UTF-8, so that a file of 1 MB holds them
+"""Maximum number of answer words of a kind."""
+_MOST_BYTES = 300_000  # UTF-8 size of all words, so that they fit into a file of 1 MB
 _LEAST_DOCUMENTS = 2
-_SAME_KIND = 0.5  # of the words of two questions, weighted, that both hold; .35 to .7 do as well
-_DIGITS = 3  # of a share: what is learned is what its file says
+_SAME_KIND = 0.5  # weighted Jaccard similarity; values from .35 to .7 work as well
+_DIGITS = 3  # of a share, as in the tuning file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePiece:
-    """Some of the evidence of a question."""
+    """One piece of the evidence of a question."""
 
     document_id: str
+    """Id of the document."""
     terms: frozenset[str]
+    """Terms of the piece."""
     chars: int
-    """Its length, at least 1."""
+    """Length in characters, at least 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """A question whose evidence is known."""
+    """Question with known evidence."""
 
     id: str
+    """Unique id of the question."""
     terms: frozenset[str]
-    """Without those that the titles of its documents hold."""
+    """Terms of the question without those of the titles of its documents."""
     evidence: tuple[EvidencePiece, ...]
-    """Disjoint pieces; without one it teaches nothing."""
+    """Disjoint pieces of evidence; a question without any is ignored."""
 
 
 def learn_kinds(
     answered: Sequence[AnsweredQuestion], *, rarities: Mapping[str, float]
 ) -> tuple[QuestionKind, ...]:
-    """Return the kinds of some questions that were answered in several documents, by their terms.
+    """Return the kinds of questions that were answered in several documents, by terms.
 
     Args:
-        answered: Questions, each id once.
-        rarities: Weight of each term of the evidence in the knowledge base.
+        answered: Questions with unique ids.
+        rarities: Inverse frequency of each term of the evidence in the knowledge base.
     """
     kinds = [
         _kind(group, rarities)
-        for group in _groups([one for one in answered if one.terms])
+        for group in _groups([kind for kind in answered if kind.terms])
         if len(_documents(group)) >= _LEAST_DOCUMENTS
     ]
-    found = sorted(
-        (one for one in kinds if one.answers), key=lambda one: (-one.questions, one.terms)
+    ranked = sorted(
+        (kind for kind in kinds if kind.answers), key=lambda kind: (-kind.questions, kind.terms)
     )
-    sizes = accumulate(_size(one) for one in found[:MOST_KINDS])
+    sizes = accumulate(_size(kind) for kind in ranked[:MOST_KINDS])
     fitting = sum(size <= _MOST_BYTES for size in sizes)
-    return tuple(sorted(found[:fitting], key=lambda one: one.terms))
+    return tuple(sorted(ranked[:fitting], key=lambda kind: kind.terms))
 
 
 def _size(kind: QuestionKind) -> int:
@@ -213,32 +219,34 @@ def _size(kind: QuestionKind) -> int:
 
 
 def _documents(group: Sequence[AnsweredQuestion]) -> frozenset[str]:
-    return frozenset(piece.document_id for one in group for piece in one.evidence)
+    return frozenset(piece.document_id for question in group for piece in question.evidence)
 
 
 def _groups(answered: Sequence[AnsweredQuestion]) -> list[list[AnsweredQuestion]]:
-    """Return questions by the first of each kind, in the order of ids."""
-    weights = term_rarities([sorted(one.terms) for one in answered])
+    """Return the questions grouped by similarity to the first question of each group, by id."""
+    weights = term_rarities([sorted(question.terms) for question in answered])
     groups: list[list[AnsweredQuestion]] = []
     holders: defaultdict[str, list[int]] = defaultdict(list)
-    for one in sorted(answered, key=lambda one: one.id):
-        near = {at for term in _heavy(one.terms, weights) for at in holders[term]}
-        likes = {at: _overlap(groups[at][0].terms, one.terms, weights) for at in sorted(near)}
-        best = max(likes, key=lambda at: (likes[at], -at), default=None)
-        if best is not None and likes[best] >= _SAME_KIND:
-            groups[best].append(one)
+    for question in sorted(answered, key=lambda question: question.id):
+        near = {at for term in _prefix_terms(question.terms, weights) for at in holders[term]}
+        similarities = {
+            at: _overlap(groups[at][0].terms, question.terms, weights) for at in sorted(near)
+        }
+        best = max(similarities, key=lambda at: (similarities[at], -at), default=None)
+        if best is not None and similarities[best] >= _SAME_KIND:
+            groups[best].append(question)
             continue
-        for term in sorted(one.terms):
+        for term in sorted(question.terms):
             holders[term].append(len(groups))
-        groups.append([one])
+        groups.append([question])
     return groups
 
 
-def _heavy(terms: frozenset[str], weights: Mapping[str, float]) -> list[str]:
-    """Return the terms of which two questions of a kind share at least one, so that few are tried.
+def _prefix_terms(terms: frozenset[str], weights: Mapping[str, float]) -> list[str]:
+    """Return the terms of which two questions of one kind share at least one (prefix filtering).
 
-    What they share is at least half of their union, so half of each of them: more than the lightest
-    terms that are less than half together.
+    Two such questions share at least half of the weight of their union, so at least half of each.
+    They therefore share a term outside any set of light terms that weighs less than half.
     """
     total = rest = sum(weights[term] for term in sorted(terms))
     heavy: list[str] = []
@@ -257,24 +265,24 @@ def _overlap(first: frozenset[str], second: frozenset[str], weights: Mapping[str
 
 
 def _kind(group: Sequence[AnsweredQuestion], rarities: Mapping[str, float]) -> QuestionKind:
-    """Return what questions of one kind have in common."""
-    held = Counter(term for one in group for term in one.terms)
+    """Return the common terms and answer words of one group of questions."""
+    term_counts = Counter(term for question in group for term in question.terms)
     shares: defaultdict[str, float] = defaultdict(float)
     documents: defaultdict[str, set[str]] = defaultdict(set)
-    for one in group:
-        chars = sum(piece.chars for piece in one.evidence)
-        for piece in one.evidence:
+    for question in group:
+        chars = sum(piece.chars for piece in question.evidence)
+        for piece in question.evidence:
             for term in piece.terms:
                 shares[term] += piece.chars / chars / len(group)
                 documents[term].add(piece.document_id)
-    worth = {
+    term_values = {
         term: round(min(share, 1.0), _DIGITS) * rarities[term]
         for term, share in shares.items()
         if len(documents[term]) >= _LEAST_DOCUMENTS and round(share, _DIGITS) > 0
     }
-    best = sorted(worth, key=lambda term: (-worth[term], term))[:MOST_WORDS]
+    best = sorted(term_values, key=lambda term: (-term_values[term], term))[:MOST_WORDS]
     return QuestionKind(
-        terms=tuple(sorted(term for term, count in held.items() if 2 * count >= len(group)))
+        terms=tuple(sorted(term for term, count in term_counts.items() if 2 * count >= len(group)))
         or tuple(sorted(group[0].terms)),
         questions=len(group),
         documents=len(_documents(group)),

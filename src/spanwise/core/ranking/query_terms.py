@@ -1,6 +1,6 @@
-"""Terms that stand for one word of a question: its stems in the languages of the documents.
+"""Terms that are forms of one query word: its stems in the languages of the documents.
 
-A store is asked for all of them and says what it knows of each; the core wants to know of words.
+A store returns counts per term; relevance is computed per word.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.scan import Passages, Scan
 
 
-def word_counts(counts: NDArray[np.int64], words: Sequence[int], *, most: int) -> NDArray[np.int64]:
-    """Return how often the word of each term is held: by all of its terms together.
+def group_term_counts(
+    counts: NDArray[np.int64], words: Sequence[int], *, most: int
+) -> NDArray[np.int64]:
+    """Return for each term the number of chunks that contain any term of its word.
 
     Args:
-        counts: How many chunks, or titles, hold each term, (T,).
-        words: The word of each term, from 0; empty where each stands for one of its own.
-        most: How many there are: where a text mixes languages, it may hold several terms of a word.
+        counts: Number of chunks, or titles, that contain each term, (T,).
+        words: Index of the word of each term; empty if every term is a word of its own.
+        most: Number of chunks, or titles; a text of mixed languages may contain several terms of
+            one word and is counted once at most.
 
     Returns:
-        One number a term, the same for all terms of a word, (T,).
+        One number per term, the same for all terms of a word, (T,).
     """
     if not words:
         return counts
@@ -35,41 +38,45 @@ def word_counts(counts: NDArray[np.int64], words: Sequence[int], *, most: int) -
     return np.asarray(np.minimum(together, most)[list(words)])
 
 
-def word_scan(scan: Scan, words: Sequence[int]) -> Scan:
-    """Return what the searches saw of words, where they were asked for terms.
+def group_scan_terms(scan: Scan, words: Sequence[int]) -> Scan:
+    """Return a scan with one column per word in place of one per term.
 
     Args:
-        scan: Of T terms.
-        words: The word of each term, from 0 to W - 1, each held; empty leaves the scan as it is.
+        scan: Scan of T terms.
+        words: Index of the word of each term, from 0 to W - 1 without gaps; empty for no change.
 
     Returns:
-        The scan of W words, in the order of their numbers.
+        The scan of W words, in the order of their indexes.
     """
     if not words:
         return scan
     first = [words.index(word) for word in range(max(words) + 1)]
-    held = np.minimum(_summed(scan.document_terms, words), scan.document_chunks[:, None])
+    document_terms = np.minimum(
+        _sum_by_word(scan.document_terms, words), scan.document_chunks[:, None]
+    )
     return replace(
         scan,
-        term_chunks=word_counts(scan.term_chunks, words, most=scan.all_chunks)[first],
-        title_documents=word_counts(scan.title_documents, words, most=scan.all_documents)[first],
-        document_terms=held,
-        document_titles=_summed(scan.document_titles, words) > 0,
+        term_chunks=group_term_counts(scan.term_chunks, words, most=scan.all_chunks)[first],
+        title_documents=group_term_counts(scan.title_documents, words, most=scan.all_documents)[
+            first
+        ],
+        document_terms=document_terms,
+        document_titles=_sum_by_word(scan.document_titles, words) > 0,
     )
 
 
-def word_passages(passages: Passages, words: Sequence[int]) -> Passages:
-    """Return the material of passages by words, where it was asked for by terms, as `word_scan`."""
+def group_passage_terms(passages: Passages, words: Sequence[int]) -> Passages:
+    """Return passages with one row per word in place of one per term, as `group_scan_terms`."""
     if not words:
         return passages
-    return replace(passages, impacts=_summed(passages.impacts.T, words).T)
+    return replace(passages, impacts=_sum_by_word(passages.impacts.T, words).T)
 
 
 _Number = TypeVar("_Number", bound=np.generic)
 
 
-def _summed(columns: NDArray[_Number], words: Sequence[int]) -> NDArray[_Number]:
-    """Return the sums of the columns of each word, added in their order, (n, W)."""
+def _sum_by_word(columns: NDArray[_Number], words: Sequence[int]) -> NDArray[_Number]:
+    """Return the sum of the columns of each word, added in order, (n, W)."""
     total = np.zeros((len(columns), max(words) + 1), dtype=columns.dtype)
     for column, word in zip(columns.T, words, strict=True):
         total[:, word] += column

@@ -1,9 +1,7 @@
-"""Whether a question asks for a number: text with digits is then more likely to answer it.
+"""Analysis of a question: its words, its search terms, and whether it asks for a number.
 
-A question, read once: its words, the terms it searches by, and what kind of question it is.
-
-A word is looked for in each language that the documents are written in: its stems there are forms
-of one term, so that a word counts once, whatever languages a knowledge base holds.
+A word is searched in every language of the documents. Its stems in these languages are forms of one
+term, so a word counts once, whatever languages a knowledge base contains.
 """
 
 from __future__ import annotations
@@ -52,23 +50,25 @@ _WORDS = {
     "sr": "колико процената број koliko procenata broj", "sv": "många mycket procent antal",
     "tr": "kaç yüzde sayısı", "uk": "скільки відсотків кількість",
 }  # fmt: skip
-"""Words that ask for a number, by language, in small letters."""
+"""Words that ask for a number, by language, in lower case."""
 _BY_LANGUAGE = {language: frozenset(text.split()) for language, text in _WORDS.items()}
 
 
 def is_number_question(question: str, *, language: str = "en") -> bool:
     """Return whether a question asks for a number.
 
+    Chunks with digits are then more likely to answer it.
+
     Args:
-        question: The question.
-        language: That it is asked in; one that is not known here is treated as English.
+        question: Text of the question.
+        language: Language of the question; one without a word list is treated as English.
     """
     if _UNSPACED.search(question):
         return True
-    asking = _BY_LANGUAGE.get(language)
-    if asking is None:
+    number_words = _BY_LANGUAGE.get(language)
+    if number_words is None:
         return _ENGLISH.search(question) is not None
-    return "%" in question or any(word in asking for word in words(question.lower()))
+    return "%" in question or any(word in number_words for word in words(question.lower()))
 
 
 _COMPARISON = re.compile(
@@ -80,45 +80,46 @@ _COMPARISON = re.compile(
     re.IGNORECASE,
 )
 MAX_TERMS = 64
-"""Terms that one query searches by; of a longer one the most telling are taken."""
+"""Maximum number of search terms of one query; a longer query uses its most informative terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a question looks for."""
+    """Words, terms and kind of one question."""
 
     text: str
-    """What is searched for: as asked, or the most telling words of a very long question."""
+    """Text to search for; of a very long question, its most telling words."""
     words: tuple[str, ...]
-    """All words in order, composed (NFC)."""
+    """All words in order, in Unicode normal form C."""
     stems: tuple[str | None, ...]
-    """The first term of each word that carries meaning, None for the others."""
+    """First term of each content word, None for function words."""
     terms: tuple[str, ...]
-    """Distinct terms in order of first occurrence; of a word with several forms, the first."""
+    """Distinct terms in order of first occurrence; the first form of each word."""
     asks_number: bool
+    """Whether the question asks for a number."""
     compares: bool
-    """Whether it asks the same of several documents: over time, or one against another."""
+    """Whether the question compares documents, or one thing over time."""
     other_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    """Of terms whose words have other stems in other languages: those, each of one term alone."""
+    """Further forms of terms in other languages, by term; each form belongs to one term."""
 
     uses: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """How often the question holds each term."""
+    """Number of occurrences of each term in the question."""
     language: str = "en"
-    """Language whose stop words it was read with."""
-    asked: str = ""
-    """As asked; empty where `text` is that."""
-    asked_words: int = 0
-    """Number of distinct words of a very long question; 0 where `words` holds all of them."""
+    """Language whose stop words were removed."""
+    original_text: str = ""
+    """Text as the caller wrote it; empty if `text` is the same."""
+    original_words: int = 0
+    """Number of distinct words of a very long question; 0 if `words` holds all of them."""
 
     @property
-    def said(self) -> str:
-        """Return the question as it was asked."""
-        return self.asked or self.text
+    def shown_text(self) -> str:
+        """Return the question as the caller wrote it."""
+        return self.original_text or self.text
 
     def forms(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return all forms of the terms, and for each the place of its term among them.
+        """Return all forms of the terms, and the index of the term of each form.
 
-        The terms come first, in order. Where there are no other forms, no places.
+        The terms come first, in order. The indexes are empty if there are no other forms.
         """
         added = [
             (form, place)
@@ -131,47 +132,50 @@ class Question:
         return forms, (*range(len(self.terms)), *(place for _, place in added))
 
     def without(self, title_terms: frozenset[str]) -> str | None:
-        """Return the question without the words that a title holds.
+        """Return the question without the words that a title contains.
 
-        None where the title holds none of its words, or all that carry meaning.
+        None if the title contains none of its content words, or all of them.
         """
         named = {stem for stem in self.stems if stem is not None and stem in title_terms}
         if not named or named.issuperset(stem for stem in self.stems if stem is not None):
             return None
-        kept = [w for w, s in zip(self.words, self.stems, strict=True) if s not in named]
-        return " ".join(kept)
+        remaining = [w for w, s in zip(self.words, self.stems, strict=True) if s not in named]
+        return " ".join(remaining)
 
 
 def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
-    """Return a question with all its terms; `terms` is empty for a text without words.
+    """Return the analysis of a question; `terms` is empty for a text without words.
 
     Args:
-        text: The question.
-        languages: Those of the documents that it is asked of; "" for one that is not known.
+        text: Text of the question.
+        languages: Languages of the documents to search; "" for an unknown language.
     """
-    held = {stem_language(language) for language in languages or ("",)}
-    stemmers = sorted(held, key=lambda stemmer: (stemmer != "en", stemmer))
-    composed = unicodedata.normalize("NFC", text)  # as function words are
+    stemmers_used = {stem_language(language) for language in languages or ("",)}
+    stemmers = sorted(stemmers_used, key=lambda stemmer: (stemmer != "en", stemmer))
+    composed = unicodedata.normalize("NFC", text)  # as the lists of function words
     language = question_language(composed, languages)
-    found = tuple(words(composed))
-    telling = frozenset(content_words(composed, language=language))
-    known: dict[str, str] = {}  # the term that each form belongs to
+    word_list = tuple(words(composed))
+    content = frozenset(content_words(composed, language=language))
+    term_of: dict[str, str] = {}
     uses: Counter[str] = Counter()
     stems: list[str | None] = []
-    for word in found:
-        own = _terms(word, stemmers, known) if word in telling else []
-        uses.update(own)
-        stems.append(own[0] if own else None)
+    for word in word_list:
+        word_forms = _terms(word, stemmers, term_of) if word in content else []
+        uses.update(word_forms)
+        stems.append(word_forms[0] if word_forms else None)
     terms = tuple(uses)
-    others = (word for word in found if word not in telling)
-    uses.update(known[s] for w in others for s in word_terms(w, language=stemmers[0]) if s in known)
+    # Function words that are also forms of a content word count as further uses of its term.
+    others = (word for word in word_list if word not in content)
+    uses.update(
+        term_of[s] for w in others for s in word_terms(w, language=stemmers[0]) if s in term_of
+    )
     forms: dict[str, list[str]] = {term: [] for term in terms}
-    for form, term in known.items():
+    for form, term in term_of.items():
         if form != term:
             forms[term].append(form)
     return Question(
         text=text,
-        words=found,
+        words=word_list,
         stems=tuple(stems),
         terms=terms,
         asks_number=is_number_question(composed, language=language),
@@ -182,32 +186,32 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     )
 
 
-def _terms(word: str, languages: Sequence[str], known: dict[str, str]) -> list[str]:
-    """Return the terms of a word, and remember which forms belong to them.
+def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list[str]:
+    """Return the terms of a word, and record its forms in `term_of`.
 
-    A form that an earlier word has brings the later word to its term.
+    If an earlier word has one of the forms, the word belongs to the term of that word.
     """
     terms = []
     for forms in zip(*(word_terms(word, language=name) for name in languages), strict=True):
-        term = next((known[form] for form in forms if form in known), forms[0])
+        term = next((term_of[form] for form in forms if form in term_of), forms[0])
         for form in forms:
-            known.setdefault(form, term)
+            term_of.setdefault(form, term)
         terms.append(term)
     return terms
 
 
-def telling_terms(
+def informative_terms(
     question: Question, weights: NDArray[np.float64], *, limit: int = MAX_TERMS
 ) -> tuple[str, ...]:
-    """Return the `limit` terms that say most about a long question, in their order.
+    """Return the `limit` most informative terms of a long question, in their order.
 
-    A term says more the rarer it is in the knowledge base and the more often the question holds
-    it: `weight * (1 + ln(count))`; ties go to the earlier term.
+    The score of a term is `weight * (1 + ln(count))`: it is higher for rare terms and for terms
+    that the question repeats. Ties go to the earlier term.
 
     Args:
         question: The question.
-        weights: Weight of each of its terms; 0 for a term that nothing holds.
-        limit: How many to return at most.
+        weights: Inverse frequency of each of its terms; 0 for a term that no chunk contains.
+        limit: Maximum number of terms.
     """
     uses = np.array([question.uses[term] for term in question.terms])
     value = weights * (1 + np.log(uses))

@@ -1,31 +1,29 @@
-"""Which metadata a question names.
+"""Metadata fields and values that a question mentions, and the filter made from model conditions.
 
-Metadata comes out of documents, and documents are hostile. A language model may only choose among
-what the question itself says, so that no document can bring about a filter, whatever the model
-makes of it.
+Metadata comes from documents, which are untrusted. A language model may only choose among values
+that the question itself mentions, so no document can cause a filter.
 
-Rules:
-    A field counts if at least half of the documents have it, with values of one kind.
-    A text counts if the question says it: all its words, or its first ones where they tell it from
-    the other values ("Amazon" for "Amazon.com"), written as a name: with a digit or a capital.
-    A first word of a sentence, and in German every noun, has a capital for other reasons; there
-    only a digit or a further capital makes a name.
-    A field is left out where the question may say more of its values than are written as names:
-    a filter on those alone would lose the others ("amazon and Microsoft").
-    A number counts if the question says it and it lies between the values of the field; of days
-    (ISO 8601) the year does.
-    Where the question says no value of a field, the latest question before it that does counts.
+Rules of fields:
+    A field is considered if at least half of the documents have it, with values of one kind.
+    A text value is mentioned if the question contains all its words, or its first words if they
+    identify it among the other values ("Amazon" for "Amazon.com"), written as a name: with a digit
+    or a capital letter.
+    The first word of a sentence, and every noun in German, is capitalised for other reasons; there
+    only a digit or a second capital makes a name.
+    A field is dropped if the question may mention more of its values than those written as names:
+    a filter on the names would lose the others ("amazon and Microsoft").
+    A number is mentioned if it is in the question and between the values of the field. For dates
+    (ISO 8601) the year is compared.
+    If the question mentions no value of a field, the latest earlier question that does is used.
 
-From conditions that a model wrote to a filter: typed, and about what the question says.
-
-Rules:
-    A condition is about a field and values that the question says (`core.question_fields`), or it
-    is left out: nothing that a model writes is parsed as a filter.
-    There is no "not", "<" or ">", and conditions on a field that would lose a value which the
-    question says are left out: of "2016 and 2018", 2016 alone is not what is asked for. So a model
-    that obeys a document can at most leave out a filter, or restrict to what the question says.
-    Several values that a field is equal to are alternatives; the rest holds together.
-    A filter that no document passes is left out.
+Rules of conditions:
+    A condition must use a field and values that the question mentions, otherwise it is dropped. No
+    text of a model is parsed as a filter.
+    There is no "not", "<" or ">". Conditions on a field that would exclude a mentioned value are
+    dropped: with "2016 and 2018", a filter on 2016 is wrong. A model that follows instructions in a
+    document can therefore only omit a filter, or restrict it to mentioned values.
+    Several values for "=" are alternatives; all other conditions must hold together.
+    A filter that no document passes is dropped.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
 _MAX_FIELDS, _MAX_VALUES = 20, 20
 _MAX_NAME_CHARS, _MAX_VALUE_CHARS = 60, 100
 _MAX_RUN_WORDS = 8
-_MOST = 10**15  # of numbers: beyond, they are no years, and writing them out may take long
+_MOST = 10**15  # greater numbers are no years and slow to print
 _WORD = re.compile(r"[^\W_]+(?:[-/&][^\W_]+)*")
 _INNER = re.compile(r"[-/&]")
 _SENTENCE_END = re.compile(r"[.?!:]\W*\s|[¿¡\n]")
@@ -58,19 +56,21 @@ NUMBER = re.compile(
     r"(?<![\w.,])(?:[^\W\d_]{1,2})?(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?+(?!\.?\w)"
 )
 DAY = re.compile(r"(\d{4})(?:-\d{2}(?:-\d{2})?)?(?:[T ].{0,40})?", re.ASCII)
-"""A day or a part of one as metadata writes it; its first group is the year."""
+"""A date or a prefix of one, as in metadata; the first group is the year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionField:
-    """A field of the documents with the values that a question says."""
+    """A metadata field with the values that a question mentions."""
 
     name: str
+    """Name of the field."""
     kind: Literal["text", "number", "day"]
+    """Kind of its values."""
     said: tuple[str | int | float, ...]
-    """Texts as they are stored, numbers, or the years of days; ascending."""
+    """Mentioned values, ascending: stored texts, numbers, or years of dates."""
     between: tuple[int | float, int | float] | None = None
-    """Least and greatest number of all documents; of days, years. None for texts."""
+    """Least and greatest value over all documents (years for dates); None for texts."""
 
 
 def question_fields(
@@ -80,26 +80,33 @@ def question_fields(
     documents: Sequence[Mapping[str, Scalar]],
     languages: Sequence[str] = (),
 ) -> tuple[QuestionField, ...]:
-    """Return the fields with a value that a question says, by name.
+    """Return the fields with a value that a question mentions, by name.
 
     Args:
-        question: The question.
-        earlier: The questions before it in a conversation, in order.
+        question: Text of the question.
+        earlier: Earlier questions of the conversation, in order.
         documents: Metadata of each document.
-        languages: In which they are written.
+        languages: Languages of the documents.
     """
     values = _field_values(documents)
-    said_of = [_Said(text, languages) for text in (question, *reversed(earlier))]
-    found = []
+    mentions = [_Mentions(text, languages) for text in (question, *reversed(earlier))]
+    fields = []
     for name in sorted(values):
-        made = next((one for said in said_of if (one := said.field(name, values[name]))), None)
-        if made is not None:
-            found.append(made)
-    return tuple(found[:_MAX_FIELDS])
+        mentioned = next(
+            (
+                match
+                for question_mentions in mentions
+                if (match := question_mentions.field(name, values[name]))
+            ),
+            None,
+        )
+        if mentioned is not None:
+            fields.append(mentioned)
+    return tuple(fields[:_MAX_FIELDS])
 
 
 def _field_values(documents: Sequence[Mapping[str, Scalar]]) -> dict[str, dict[Scalar, None]]:
-    """Return the distinct values of the fields that count."""
+    """Return the distinct values of the fields that are considered."""
     counts: dict[str, int] = {}
     kinds: dict[str, set[Kind | None]] = {}
     values: dict[str, dict[Scalar, None]] = {}
@@ -117,15 +124,15 @@ def _field_values(documents: Sequence[Mapping[str, Scalar]]) -> dict[str, dict[S
     }
 
 
-class _Said:
-    """What one question says: its names and its numbers."""
+class _Mentions:
+    """Names and numbers that one question mentions."""
 
     def __init__(self, text: str, languages: Sequence[str]) -> None:
         self._names, self._runs = _runs(text, languages)
         self._numbers = sorted({read_number(match[1], match[2]) for match in NUMBER.finditer(text)})
 
     def field(self, name: str, values: Iterable[Scalar]) -> QuestionField | None:
-        """Return a field with the values that are said, None where none is."""
+        """Return a field with its mentioned values, or None if there are none."""
         texts = [value for value in values if isinstance(value, str)]
         if not texts:
             numbers = [value for value in values if not isinstance(value, str)]
@@ -134,45 +141,52 @@ class _Said:
         years = [int(day[1]) for day in days if day is not None]
         if len(years) == len(texts):
             return self._of_numbers(name, years, kind="day")
-        said = _begun(texts, self._names)
-        if not said or said != _begun(texts, self._runs):
+        mentioned = _texts_with_prefix(texts, self._names)
+        if not mentioned or mentioned != _texts_with_prefix(texts, self._runs):
             return None
-        return QuestionField(name=name, kind="text", said=tuple(said[:_MAX_VALUES]))
+        return QuestionField(name=name, kind="text", said=tuple(mentioned[:_MAX_VALUES]))
 
     def _of_numbers(
         self, name: str, values: Sequence[int | float], *, kind: Literal["number", "day"]
     ) -> QuestionField | None:
         least, most = min(values), max(values)
-        said = [number for number in self._numbers if least <= number <= most]
-        if not said or max(-least, most) > _MOST:
+        mentioned = [number for number in self._numbers if least <= number <= most]
+        if not mentioned or max(-least, most) > _MOST:
             return None
         return QuestionField(
-            name=name, kind=kind, said=tuple(said[:_MAX_VALUES]), between=(least, most)
+            name=name, kind=kind, said=tuple(mentioned[:_MAX_VALUES]), between=(least, most)
         )
 
 
-def _begun(texts: Sequence[str], runs: frozenset[tuple[str, ...]]) -> list[str]:
-    """Return the texts that are among runs of words, or alone begin with one of them; ascending."""
-    found: set[str] = set()
-    begun: dict[tuple[str, ...], list[str]] = {}
+def _texts_with_prefix(texts: Sequence[str], runs: frozenset[tuple[str, ...]]) -> list[str]:
+    """Return the texts that are among the word runs, or are the only one that starts with a run.
+
+    The result is ascending.
+    """
+    matches: set[str] = set()
+    texts_by_prefix: dict[tuple[str, ...], list[str]] = {}
     for text in texts:
-        own = folded_words(text) if len(text) <= _MAX_VALUE_CHARS else ()
-        for length in range(1, min(len(own), _MAX_RUN_WORDS) + 1):
-            if own[:length] in runs:
-                begun.setdefault(own[:length], []).append(text)
-                if length == len(own):
-                    found.add(text)
-    found.update(held[0] for held in begun.values() if len(held) == 1)
-    return sorted(found)
+        text_words = folded_words(text) if len(text) <= _MAX_VALUE_CHARS else ()
+        for length in range(1, min(len(text_words), _MAX_RUN_WORDS) + 1):
+            if text_words[:length] in runs:
+                texts_by_prefix.setdefault(text_words[:length], []).append(text)
+                if length == len(text_words):
+                    matches.add(text)
+    matches.update(
+        texts_of_prefix[0]
+        for texts_of_prefix in texts_by_prefix.values()
+        if len(texts_of_prefix) == 1
+    )
+    return sorted(matches)
 
 
 def folded_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text, whatever their case and the signs inside of them."""
+    """Return the words of a text, case-folded and without inner punctuation."""
     return tuple(_INNER.sub("", word).casefold() for word in _WORD.findall(text))
 
 
 def read_number(whole: str, decimals: str | None) -> int | float:
-    """Return the number that the groups of `NUMBER` write."""
+    """Return the number of the groups of `NUMBER`."""
     plain = whole.replace(",", "")
     return float(plain + decimals) if decimals and decimals.strip(".0") else int(plain)
 
@@ -180,27 +194,27 @@ def read_number(whole: str, decimals: str | None) -> int | float:
 def _runs(
     text: str, languages: Sequence[str]
 ) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
-    """Return the runs of words that begin with what is written as a name, and all; no stop word."""
-    found = list(_WORD.finditer(text))
+    """Return the word runs that start with a name, and all word runs, except at stop words."""
+    words_found = list(_WORD.finditer(text))
     folded = folded_words(text)
     language = question_language(text, {"de", *languages})
-    telling = {word.casefold() for word in content_words(text, language=language)}
-    stops = {word.casefold() for word in plain_words(text)} - telling
+    content = {word.casefold() for word in content_words(text, language=language)}
+    stop_words = {word.casefold() for word in plain_words(text)} - content
     names: set[tuple[str, ...]] = set()
     runs: set[tuple[str, ...]] = set()
     has_case = not text.isupper()
-    for at, word in enumerate(found):
-        if word[0].casefold() in stops:
+    for at, word in enumerate(words_found):
+        if word[0].casefold() in stop_words:
             continue
-        own = {folded[at:end] for end in range(at + 1, at + 1 + _MAX_RUN_WORDS)}
-        runs |= own
-        is_first = at == 0 or _SENTENCE_END.search(text[found[at - 1].end() : word.start()])
-        # What has a capital here for no other reason than that it names something.
-        named = word[0][1:] if is_first or language == "de" else word[0]
+        word_runs = {folded[at:end] for end in range(at + 1, at + 1 + _MAX_RUN_WORDS)}
+        runs |= word_runs
+        is_first = at == 0 or _SENTENCE_END.search(text[words_found[at - 1].end() : word.start()])
+        # The part of the word in which a capital letter marks a name.
+        marking = word[0][1:] if is_first or language == "de" else word[0]
         if re.search(r"\d", word[0]) or (
-            has_case and len(word[0]) > 1 and any(map(str.isupper, named))
+            has_case and len(word[0]) > 1 and any(map(str.isupper, marking))
         ):
-            names |= own
+            names |= word_runs
     return frozenset(names), frozenset(runs)
 
 
@@ -210,12 +224,14 @@ _SAME = {"==": "=", "in": "="}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition as a model wrote it, before anything in it is checked."""
+    """A condition as a model wrote it, not yet validated."""
 
     field: str
+    """Name of the field."""
     operator: str
-    """"=", ">=" or "<="; another one is left out."""
+    """"=", ">=" or "<="; conditions with other operators are dropped."""
     values: tuple[str, ...]
+    """Values as texts."""
 
 
 def filter_of_conditions(
@@ -224,40 +240,40 @@ def filter_of_conditions(
     fields: Sequence[QuestionField],
     documents: Sequence[Mapping[str, Scalar]],
 ) -> tuple[Filter | None, tuple[str, ...]]:
-    """Return the filter that conditions make, None for none, and what was left out, for people.
+    """Return the filter of the valid conditions, or None, and warnings about dropped conditions.
 
     Args:
-        conditions: As a model wrote them.
-        fields: What they may be about.
+        conditions: Conditions of a model.
+        fields: Fields that the question mentions.
         documents: Metadata of each document.
     """
-    known = {one.name.casefold(): one for one in fields}
-    kept: dict[tuple[str, str], list[Scalar]] = {}
-    left_out: list[str] = []
+    fields_by_name = {item.name.casefold(): item for item in fields}
+    values_by_condition: dict[tuple[str, str], list[Scalar]] = {}
+    dropped: list[str] = []
     for condition in conditions:
-        about = known.get(condition.field.strip().casefold())
+        about = fields_by_name.get(condition.field.strip().casefold())
         operator = _SAME.get(condition.operator.strip(), condition.operator.strip())
         for text in condition.values or ("",):
-            meant = [] if about is None else _meant(text, about, operator)
-            if about is None or not meant:
+            matching = [] if about is None else _matching_values(text, about, operator)
+            if about is None or not matching:
                 shown = (condition.field, operator, repr(text[:_SHOWN_CHARS]))
-                left_out.append(" ".join(part[: _SHOWN_CHARS + 2] for part in shown))
+                dropped.append(" ".join(part[: _SHOWN_CHARS + 2] for part in shown))
             else:
-                kept.setdefault((about.name, operator), []).extend(meant)
-    warnings = list(_warnings(left_out))
+                values_by_condition.setdefault((about.name, operator), []).extend(matching)
+    warnings = list(_warnings(dropped))
     parts: list[Filter] = []
     for about in fields:
         own = [
             part
             for operator in ("=", ">=", "<=")
-            if (values := list(dict.fromkeys(kept.get((about.name, operator), ()))))
+            if (values := list(dict.fromkeys(values_by_condition.get((about.name, operator), ()))))
             for part in _parts(about, operator, values)
         ]
-        lost = [value for value in about.said if not _keeps(own, about, value)]
-        if lost:
+        excluded = [value for value in about.said if not _keeps(own, about, value)]
+        if excluded:
             warnings.append(
                 f"the condition `{reduce(and_, own)}` was left out of the filter: the question "
-                f"also says {lost[0]!r}"
+                f"also says {excluded[0]!r}"
             )
         else:
             parts += own
@@ -269,8 +285,8 @@ def filter_of_conditions(
     return where, tuple(warnings)
 
 
-def _meant(text: str, about: QuestionField, operator: str) -> list[Scalar]:
-    """Return the values of a field that are said and that a text of a model means."""
+def _matching_values(text: str, about: QuestionField, operator: str) -> list[Scalar]:
+    """Return the mentioned values of a field that a model's text stands for."""
     if about.kind == "text":
         if operator != "=":
             return []
@@ -283,18 +299,18 @@ def _meant(text: str, about: QuestionField, operator: str) -> list[Scalar]:
 
 
 def _parts(about: QuestionField, operator: str, values: Sequence[Scalar]) -> list[Filter]:
-    """Return the filters that hold together, for values that one operator compares with."""
+    """Return the filters for the values of one operator; all of them must hold."""
     if operator == "=" and about.kind == "day":
         return [reduce(or_, (_since(about, year) & _until(about, year) for year in values))]
     if operator == "=":
-        one = field(about.name)
-        return [one == values[0] if len(values) == 1 else one.is_in(values)]
+        condition_field = field(about.name)
+        return [condition_field == values[0] if len(values) == 1 else condition_field.is_in(values)]
     bound = _since if operator == ">=" else _until
     return [bound(about, value) for value in values]
 
 
 def _keeps(parts: Sequence[Filter], about: QuestionField, value: Scalar) -> bool:
-    """Return whether filters on a field keep the documents with a value, or with days of a year."""
+    """Return whether filters on a field pass documents with a value (for dates, with its year)."""
     stored = f"{int(value):04d}-06" if about.kind == "day" else value
     return all(matches(part, {about.name: stored}) for part in parts)
 

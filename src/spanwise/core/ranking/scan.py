@@ -1,7 +1,4 @@
-"""What a search of a store gives to the core: counts and raw scores, no judgement.
-
-What a store keeps of each chunk beside its terms and its vector.
-"""
+"""Data that a store returns to the core for one query: counts, scores and features of chunks."""
 
 from __future__ import annotations
 
@@ -12,28 +9,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScanQuery:
-    """What a question looks for."""
+    """Terms and vector of one query."""
 
     terms: tuple[str, ...]
-    """Distinct terms (`core.terms`), possibly none."""
+    """Distinct terms (`core.text.terms`); may be empty."""
     words: tuple[int, ...] = ()
-    """Which word of the question each term stands for; terms of one word weigh what it weighs,
-    counted as often as they are together. Empty where each stands for a word of its own."""
+    """Index of the word that each term is a form of; empty if every term is a word of its own.
+
+    Terms of one word are counted together and have one weight.
+    """
     vector: NDArray[np.float32] | None
-    """Of unit length; None for keywords alone."""
+    """Query vector of unit length; None for a keyword search."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of the keyword score in the fused score, in [0, 1]; the cosine has the rest."""
     hits: int = 400
-    """How many best chunks are wanted from each search."""
+    """Number of best chunks to return from each ranking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Mean and (population) standard deviation of a score over the chunks in scope."""
+    """Mean and population standard deviation of a score over the chunks in scope."""
 
     mean: float
     deviation: float
@@ -41,41 +44,42 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
-    """What both searches saw. T terms; D documents that hold a term or a hit; H hits.
+    """Result of a search: T terms, D documents that contain a term or a hit, H hits.
 
-    The scope is what the filter and the named documents leave; weights of terms are counted over
-    all living chunks, so that a filter never changes the score of a chunk.
+    The scope is the documents that pass the filter and the list of documents. Term weights are
+    counted over all live chunks, so a filter never changes the score of a chunk.
     """
 
     chunks: int
-    """Living chunks in scope."""
+    """Number of live chunks in scope."""
     documents: int
-    """Documents in scope."""
+    """Number of documents in scope."""
     all_chunks: int
-    """Living chunks of the knowledge base."""
+    """Number of live chunks in the knowledge base."""
     all_documents: int
+    """Number of documents in the knowledge base."""
     term_chunks: NDArray[np.int64]
-    """Living chunks of the knowledge base that hold each term, (T,)."""
+    """Number of live chunks in the knowledge base that contain each term, (T,)."""
     title_documents: NDArray[np.int64]
-    """Documents of the knowledge base whose title words hold each term, (T,)."""
+    """Number of documents in the knowledge base whose title words contain each term, (T,)."""
     keyword: Moments
-    """Of the keyword score, body and title."""
+    """Moments of the keyword score of body and title."""
     body: Moments
-    """Of the keyword score of the body alone."""
+    """Moments of the keyword score of the body."""
     vector: Moments | None
-    """Of the cosine; None without a vector."""
+    """Moments of the cosine; None without a vector."""
     handles: NDArray[np.int64]
-    """The store's own number of each document in scope with a term or a hit, ascending, (D,)."""
+    """Store handle of each document in scope with a term or a hit, ascending, (D,)."""
     document_chunks: NDArray[np.int64]
-    """Chunks of each, (D,)."""
+    """Number of chunks of each document, (D,)."""
     document_terms: NDArray[np.int64]
-    """How many chunks of each document hold each term, (D, T)."""
+    """Number of chunks of each document that contain each term, (D, T)."""
     document_titles: NDArray[np.bool_]
-    """Whether the title words of each document hold each term, (D, T)."""
+    """Whether the title words of each document contain each term, (D, T)."""
     hit_documents: NDArray[np.int64]
     """Position in `handles` of the document of each hit, (H,)."""
     hit_chunks: NDArray[np.int64]
-    """Chunk index inside its document, (H,)."""
+    """Chunk index of each hit inside its document, (H,)."""
     hit_keywords: NDArray[np.float64]
     """Keyword score of each hit, body and title, (H,)."""
     hit_vectors: NDArray[np.float64]
@@ -84,7 +88,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class PassageRange:
-    """Chunks `[start, end)` of the document with this handle."""
+    """Chunks `[start, end)` of one document."""
 
     handle: int
     start: int
@@ -93,20 +97,20 @@ class PassageRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Passages:
-    """Raw material of the features: the n chunks of some ranges, one range after the other."""
+    """Inputs of the features for the n chunks of some ranges, one range after the other."""
 
     impacts: NDArray[np.float32]
-    """BM25 saturation of each term in each chunk (`core.scores`), 0 where it is absent, (T, n)."""
+    """BM25 saturation of each term in each chunk (`core.ranking.bm25`), 0 if absent, (T, n)."""
     similarities: NDArray[np.float32]
-    """Cosine of each chunk to each of the vectors asked for, (m, n)."""
+    """Cosine of each chunk to each requested vector, (m, n)."""
     digits: NDArray[np.float32]
-    """Share of digits among its characters, (n,)."""
+    """Share of digits among the characters of each chunk, (n,)."""
     chars: NDArray[np.int64]
-    """Length, (n,)."""
+    """Length of each chunk in characters, (n,)."""
     tokens: NDArray[np.int64]
-    """Length under the tokenizer of the knowledge base, (n,)."""
+    """Length of each chunk in tokens of the knowledge base's tokenizer, (n,)."""
     openings: NDArray[np.bool_]
-    """Whether each chunk begins a section of its document, (n,)."""
+    """Whether each chunk is the first of a section of its document, (n,)."""
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -114,20 +118,20 @@ _STEPS = 255
 
 
 def digit_share(text: str) -> float:
-    """Return the share of digits (`str.isdigit`) among the characters, 0 for an empty text.
+    """Return the share of digits (`str.isdigit`) among the characters; 0 for an empty text.
 
-    Rounded to multiples of 1/255, so that a store can keep it in one byte.
+    The share is rounded to multiples of 1/255, so that a store can hold it in one byte.
     """
     if not text:
         return 0.0
-    digits = sum(map(text.count, "0123456789"))  # a tenth of the time of asking each character
+    digits = sum(map(text.count, "0123456789"))  # ten times as fast as testing each character
     if not text.isascii():
         digits += sum(map(str.isdigit, "".join(_NOT_ASCII.findall(text))))
     return round(digits / len(text) * _STEPS) / _STEPS
 
 
 def section_openings(sections: Sequence[int]) -> NDArray[np.bool_]:
-    """Return whether each chunk of a document begins a section; its first chunk always does.
+    """Return whether each chunk of a document is the first of a section; the first chunk always is.
 
     Args:
         sections: Index of the section of each chunk, (n,).

@@ -1,10 +1,10 @@
-"""Mean and deviation of scores that do not depend on the order of summation.
+"""Exact mean and standard deviation of scores, independent of the order of summation.
 
 Rules:
-    A score is rounded to a multiple of `QUANTUM`; sums of values and of squares are exact integers.
-    So sums over parts, in any order and of any sizes, add up to the sum over the whole.
-    A value is split in a high and a low word whose products, summed over a block, stay below
-    2**53: float64 arithmetic on them is exact, in whatever order the processor adds.
+    A score is rounded to a multiple of `QUANTUM`, so sums of values and of squares are exact
+    integers. Sums over parts of any size, in any order, add up to the sum over the whole.
+    A value is split into a high and a low word whose products, summed over a block, stay below
+    2**53. Float64 arithmetic on them is exact in any order of addition.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 
 QUANTUM = 2.0**-24
-"""Scores are rounded to multiples of this before they are summed."""
+"""Unit to which scores are rounded before summation."""
 
 _WORD = 2.0**20
 _BLOCK = 8192  # larger dot products would enter the thread pool of BLAS
 _EXACT_SQUARES = 2.0**52  # then no sum of a block leaves the integers below 2**53
 KEYWORD_SHARE = 0.7
+"""Default weight of the keyword score in the fused score; the cosine has the rest."""
 
 
 class MomentSums:
-    """Number, sum and sum of squares of scores, exact."""
+    """Count, sum and sum of squares of scores, exact."""
 
     __slots__ = ("_count", "_squares", "_sum")
 
@@ -38,7 +39,7 @@ class MomentSums:
         self._squares = 0
 
     def add(self, scores: NDArray[np.floating]) -> None:
-        """Add scores, of any floating type, (n,).
+        """Add scores of any floating type, (n,).
 
         Raises:
             ValueError: If a score is not finite or far beyond 65,536 in size; nothing is added.
@@ -46,7 +47,7 @@ class MomentSums:
         total = squares = 0
         value = np.empty(min(_BLOCK, len(scores)))
         high = np.empty_like(value)
-        with np.errstate(over="ignore", invalid="ignore"):  # `_block_sums` refuses what comes out
+        with np.errstate(over="ignore", invalid="ignore"):  # `_block_sums` raises for these
             for start in range(0, len(scores), _BLOCK):
                 block = scores[start : start + _BLOCK]
                 size = len(block)
@@ -58,18 +59,18 @@ class MomentSums:
         self._squares += squares
 
     def merge(self, other: MomentSums) -> None:
-        """Add what another one has summed."""
+        """Add the sums of another instance."""
         self._count += other._count
         self._sum += other._sum
         self._squares += other._squares
 
     def result(self) -> tuple[float, float]:
-        """Return the mean and the population standard deviation, both 0 of no scores."""
+        """Return the mean and the population standard deviation, (0, 0) without scores."""
         if not self._count:
             return 0.0, 0.0
         mean = self._sum / self._count * QUANTUM
         spread = self._count * self._squares - self._sum * self._sum  # >= 0, as integers
-        # `spread` may exceed a float; what follows is the square root to 53 bits and more.
+        # `spread` may exceed the range of a float: take the square root of its leading bits.
         shift = max(0, spread.bit_length() - 128)
         shift += shift % 2
         root = math.sqrt(spread >> shift) * 2.0 ** (shift // 2)
@@ -79,7 +80,7 @@ class MomentSums:
 def _block_sums(
     block: NDArray[np.floating], value: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Return sum and sum of squares of a block, in quanta; `value` and `high` are scratch."""
+    """Return sum and sum of squares of a block in quanta; `value` and `high` are scratch."""
     np.multiply(block, 1 / QUANTUM, out=value)
     np.rint(value, out=value)
     total = float(value.sum())
@@ -89,14 +90,14 @@ def _block_sums(
     if not high_squares <= _EXACT_SQUARES:
         raise ValueError(f"scores are not finite or too large to sum exactly: {block!r}")
     high *= _WORD
-    value -= high  # the low word; `high` stands shifted, which costs no precision
+    value -= high  # the low word; scaling `high` by a power of two is exact
     mixed = int(np.vecdot(high, value))
     low_squares = int(np.vecdot(value, value))
     return int(total), int(high_squares) * int(_WORD) ** 2 + 2 * mixed + low_squares
 
 
 def moments(scores: NDArray[np.floating]) -> tuple[float, float]:
-    """Return mean and population standard deviation of scores, (n,), in whatever order they stand.
+    """Return mean and population standard deviation of scores, (n,), in any order.
 
     Raises:
         ValueError: If a score is not finite or far beyond 65,536 in size.
@@ -112,17 +113,22 @@ def fused_scores(
     *,
     keyword_deviation: float,
     cosine_deviation: float,
+    keyword_share: float = KEYWORD_SHARE,
 ) -> NDArray[np.float64]:
-    """Return `0.7 z(keyword) + 0.3 z(cosine)` less its constant, which changes no order, (n,).
+    """Return `s z(keyword) + (1 - s) z(cosine)` without its constant term, (n,).
+
+    The constant term does not affect the order.
 
     Args:
         keywords: Keyword score of each chunk, (n,).
         cosines: Cosine of each chunk, (n,).
-        keyword_deviation: Standard deviation over the scope; where it is 0, keywords do not count.
-        cosine_deviation: The same of the cosines.
+        keyword_deviation: Standard deviation of the keyword scores in scope; if 0, they are
+            ignored.
+        cosine_deviation: Standard deviation of the cosines in scope; if 0, they are ignored.
+        keyword_share: Weight `s` of the keyword score, in [0, 1].
     """
-    keyword_factor = KEYWORD_SHARE / keyword_deviation if keyword_deviation else 0.0
-    cosine_factor = (1 - KEYWORD_SHARE) / cosine_deviation if cosine_deviation else 0.0
+    keyword_factor = keyword_share / keyword_deviation if keyword_deviation else 0.0
+    cosine_factor = (1 - keyword_share) / cosine_deviation if cosine_deviation else 0.0
     fused: NDArray[np.float64] = np.asarray(cosines, dtype=np.float64) * cosine_factor
     fused += keywords * keyword_factor
     return fused

@@ -1,12 +1,12 @@
-"""Vectors as stores keep and compare them: bytes with one scale a row.
+"""Vectors as stores hold and compare them: rows of bytes with one scale per row.
 
 Rules:
-    A row is stored at unit length in half precision; only its direction counts. What was stored
-    before stays as it is, bit for bit, when it is stored again.
-    For comparison its largest component becomes 127 or -127 and the others are rounded to integers;
-    its scale is one over the length of that row of integers.
-    A cosine is the integer dot product times both scales: exact integers until the last
-    step, so that every machine and every way to multiply gives the same bits.
+    A row is stored at unit length in half precision; only its direction matters. A row that was
+    stored before is stored again bit for bit.
+    For comparison, the largest component of a row becomes 127 or -127 and the others are rounded to
+    integers. The scale is one over the length of that row of integers.
+    A cosine is the integer dot product times both scales. Arithmetic is on exact integers until the
+    last step, so every machine and every way to multiply gives the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _LEVELS = 127
-_ROUNDING = 1e-3  # how far half precision may lead a unit length astray
+_ROUNDING = 1e-3  # rounding error of a unit length in half precision
 
 
 def _finite_rows(vectors: ArrayLike) -> NDArray[np.float64]:
@@ -39,16 +39,17 @@ def _largest(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
-    """Return the rows at unit length in half precision: what a store keeps.
+    """Return the rows at unit length in half precision, as a store holds them.
 
     Args:
-        vectors: One row a vector, of any length, (n, d), finite.
+        vectors: One vector per row, of any length, (n, d), finite.
 
     Returns:
-        (n, d); a row of zeros stays zeros, and what this function returned stays the same.
+        Rows of unit length, (n, d). A row of zeros stays zeros; an output of this function is
+        returned unchanged.
 
     Raises:
-        ValueError: If the shape has not two dimensions or a number is not finite.
+        ValueError: If the array is not two-dimensional or a number is not finite.
     """
     rows = _finite_rows(vectors)
     largest = _largest(rows)
@@ -63,19 +64,19 @@ def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
 
 
 def quantise_rows(vectors: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return rows of integers in [-127, 127] and the scale of each.
+    """Return rows of integers in [-127, 127] and the scale of each row.
 
-    The scale makes a row of integers a vector of unit length, so a cosine is in [-1, 1] and that
-    of a vector to itself is 1, up to rounding. Stores quantise what `unit_rows` gave.
+    Integers times scale is a vector of unit length. A cosine is therefore in [-1, 1], and that of a
+    vector to itself is 1, up to rounding. Stores quantise the output of `unit_rows`.
 
     Args:
-        vectors: One row a vector, of any length, (n, d), finite.
+        vectors: One vector per row, of any length, (n, d), finite.
 
     Returns:
         The integers, (n, d), and the scales, (n,); a row of zeros has scale 0.
 
     Raises:
-        ValueError: If the shape has not two dimensions or a number is not finite.
+        ValueError: If the array is not two-dimensional or a number is not finite.
     """
     rows = _finite_rows(vectors)
     integers = np.rint(rows / _largest(rows) * _LEVELS).astype(np.int8)
@@ -91,8 +92,8 @@ def cosines(
     """Return the cosines of rows to one query vector, (n,).
 
     Args:
-        dots: Integer dot products of the quantised rows and the quantised query, (n,); below
-            2**24 they are exact in any type that holds them.
+        dots: Integer dot products of the quantised rows and the quantised query, (n,); below 2**24
+            they are exact in float32.
         scales: Scale of each row, (n,).
         query_scale: Scale of the query.
     """

@@ -1,10 +1,12 @@
-"""Where a chunk may end, and how good each of these places is.
+"""Break points of a text with their grades: where a chunk may end, and how good the place is.
 
 Rules:
-    Better places come first: paragraph, sentence, row, line, clause, word, character.
-    The first line of a paragraph, where it is short and has no stop, leads what follows (a
-    heading, a speaker, the head row of a table): to end after it is worse than to cut a sentence.
+    Grades from best to worst: paragraph, sentence, row, line, clause, word, character.
+    The short first line of a paragraph without a stop leads into the following text (a heading, a
+    speaker, the head row of a table). To break after it is worse than to cut a sentence.
     A row (a line with cells) is not cut at the sentences inside it, nor is a line of a block.
+
+A break point is encoded as one integer: offset and grade.
 """
 
 from __future__ import annotations
@@ -25,41 +27,41 @@ from spanwise.core.text.sentences import (
 from spanwise.types import Block
 
 PARAGRAPH, SENTENCE, ROW, LINE, CLAUSE, WORD, LEAD, CHARACTER = range(8)
-"""Grades of an end, best first, but that LEAD is a place where text must go on."""
+"""Grades of break points, best first, except LEAD, after which text should continue."""
 
 _GRADE_BITS = 3
 _LEAD_CHARS = 80
-_WRAPPED_CHARS = 50  # shorter lines end where their writer wanted it
+_WRAPPED_CHARS = 50  # shorter lines are not wrapped
 _FULL_STOPS = frozenset(STOPS + CLOSERS.replace("\\", "") + ";|")
 CELLS = re.compile(r"\t| \| |^\|", re.MULTILINE)
-"""What shows that a line is a row of a table."""
+"""Pattern of a line that is a table row."""
 _CELL_LOOK_CHARS = 400
 _CLAUSE_END = re.compile(f"[,;:，、；：][{CLOSERS}]{{0,8}}+(?:\\s++|(?<=[，、；：]))")
 _WORD_END = re.compile(r"\s++")
 
 
 def place_of(end: int) -> int:
-    """Return the place of an end: one past its last character."""
+    """Return the offset of a break point."""
     return end >> _GRADE_BITS
 
 
 def grade_of(end: int) -> int:
-    """Return the grade of an end."""
+    """Return the grade of a break point."""
     return end & ((1 << _GRADE_BITS) - 1)
 
 
 def first_end(place: int) -> int:
-    """Return the smallest value that an end at this place can have, to search by."""
+    """Return the smallest break point at an offset, for binary search."""
     return place << _GRADE_BITS
 
 
 def last_end(place: int) -> int:
-    """Return the end of a text that stops at this place."""
+    """Return the break point at the end of a text."""
     return place << _GRADE_BITS | PARAGRAPH
 
 
 def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> int:
-    """Return the grade of a line end that is no paragraph end, from the characters around it."""
+    """Return the grade of a line end inside a paragraph, from the characters around it."""
     last = text[line_stop - 1] if line_stop > line_start else "\n"
     if last.isspace():
         last = text[max(line_start, line_stop - 40) : line_stop].rstrip()[-1:]
@@ -73,7 +75,7 @@ def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> i
 
 
 def _leads(text: str, line_start: int, line_stop: int) -> bool:
-    """Return whether a line that opens a paragraph is short and has no stop."""
+    """Return whether the first line of a paragraph is short and has no stop."""
     if line_stop - line_start > _LEAD_CHARS:
         return False
     return text[line_start:line_stop].rstrip()[-1:] not in _FULL_STOPS
@@ -102,40 +104,40 @@ def _line_ends(text: str, start: int, stop: int) -> list[int]:
 def _without_rows(
     text: str, places: Sequence[int], lines: Sequence[int], start: int, stop: int
 ) -> list[int]:
-    """Return the sentence ends that stand in no line with cells."""
+    """Return the sentence ends that are not in a table row."""
     bounds = [start, *map(place_of, lines), stop]
-    kept = []
+    outside = []
     for place in places:
         line = bisect_left(bounds, place)
         first = max(bounds[line - 1], place - _CELL_LOOK_CHARS)
         if CELLS.search(text, first, min(bounds[line], place + _CELL_LOOK_CHARS)) is None:
-            kept.append(place)
-    return kept
+            outside.append(place)
+    return outside
 
 
 def _without_block_sentences(places: Sequence[int], blocks: Sequence[Block]) -> list[int]:
-    """Return the sentence ends that stand in no block."""
+    """Return the sentence ends that are not in a block."""
     starts = [block.start for block in blocks]
-    kept = []
+    outside = []
     for place in places:
         before = bisect_left(starts, place) - 1
         if before < 0 or place >= blocks[before].end:
-            kept.append(place)
-    return kept
+            outside.append(place)
+    return outside
 
 
 def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ()) -> list[int]:
-    """Return the ends of lines and sentences inside `text[start:stop]`.
+    """Return the line and sentence ends inside `text[start:stop]`.
 
     Args:
         text: The text.
-        start: First character.
-        stop: One past the last character.
-        blocks: Those of the document that overlap the range, in order, disjoint.
+        start: Offset of the first character.
+        stop: Offset after the last character.
+        blocks: Blocks that overlap the range, in order, disjoint.
 
     Returns:
-        Ends in order of place, each place once, all inside `(start, stop)`; `place_of` and
-        `grade_of` read them.
+        Break points in order, one per offset, all inside `(start, stop)`; `place_of` and `grade_of`
+        decode them.
     """
     lines = _line_ends(text, start, stop)
     places = list(sentence_ends(text, start=start, end=stop))
@@ -149,12 +151,12 @@ def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ())
 
 
 def clause_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
-    """Return ends of clauses inside `text[start:stop]`, each the first after `step` characters."""
+    """Return clause ends inside `text[start:stop]`, each the first one after `step` characters."""
     return _spaced_ends(_CLAUSE_END, CLAUSE, (text, start, stop), step)
 
 
 def word_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
-    """Return ends of words inside `text[start:stop]`, each the first after `step` characters."""
+    """Return word ends inside `text[start:stop]`, each the first one after `step` characters."""
     return _spaced_ends(_WORD_END, WORD, (text, start, stop), step)
 
 
@@ -171,7 +173,7 @@ def _spaced_ends(
 
 
 def character_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:
-    """Return ends at most `step` characters apart that part nothing which belongs together."""
+    """Return break points at most `step` characters apart that split no visible character."""
     ends = []
     place = start
     while stop - place > step:

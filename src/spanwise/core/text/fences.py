@@ -1,13 +1,12 @@
-"""Fences around text that is data: nothing in it can close its fence or open one.
+"""Fences around untrusted text, which nothing in the text can close or open (prompt injection).
 
-What comes from documents, and what was made of them, is never an instruction to the model that
-reads it.
+Text of documents, and text derived from it, is never an instruction to a model.
 
 Rules:
-    A fence whose name a text writes gets a number that no text writes.
-    A model reads more than the exact letters: capitals, spaces, entities, invisible characters,
-    brackets and letters that look like others count as if they were the tag itself. A number too
-    many does no harm.
+    If a text contains the name of the fence, the fence gets a number that no text contains.
+    A model reads more than exact characters: case, spaces, entities, invisible characters, and
+    similar-looking brackets and letters all count as the tag itself. A superfluous number is
+    harmless.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ def fence_tag(texts: Sequence[str], *, name: str = "segment") -> str:
     """Return the name, or the first of "name_2", "name_3" ... that no text opens or closes.
 
     Args:
-        texts: What stands inside the fences.
-        name: Of the fence.
+        texts: Texts inside the fences.
+        name: Name of the fence.
     """
-    written = {number for text in texts for number in _numbers(text, name)}
-    if not written:
+    numbers = {number for text in texts for number in _numbers(text, name)}
+    if not numbers:
         return name
-    taken = {number[:length] for number in written for length in range(1, len(number) + 1)}
+    used_prefixes = {number[:length] for number in numbers for length in range(1, len(number) + 1)}
     number = 2
-    while str(number) in taken:
+    while str(number) in used_prefixes:
         number += 1
     return f"{name}_{number}"
 
@@ -47,26 +46,26 @@ def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:
     """Return a text between an opening and a closing tag, each on a line of its own.
 
     Args:
-        text: The data.
-        name: Of the fence; it gets a number where the text holds it.
-        beside: Other data of the same prompt, none of which opens or closes this fence either.
+        text: Untrusted text.
+        name: Name of the fence; it gets a number if the text contains it.
+        beside: Other untrusted text of the same prompt, which must not contain the tag either.
     """
     tag = fence_tag([text, *beside], name=name)
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
 def _numbers(text: str, name: str) -> Iterator[str]:
-    """Yield the number behind each tag of a name that a text seems to write; "" for none."""
+    """Yield the number of each tag of a name that a text seems to contain; "" for none."""
     if not _MAY_OPEN.search(text):
         return
-    seen = text if text.isascii() else unicodedata.normalize("NFKD", text)
-    for found in _tags(name).finditer(_NOT_SEEN.sub("", seen)):
-        yield found[1] or ""
+    normalized = text if text.isascii() else unicodedata.normalize("NFKD", text)
+    for match in _tags(name).finditer(_NOT_SEEN.sub("", normalized)):
+        yield match[1] or ""
 
 
 @cache
 def _tags(name: str) -> re.Pattern[str]:
-    """Return what a tag of a name may look like: a letter that is not ASCII is any letter."""
+    """Return the pattern of tags of a name, in which a non-ASCII character matches any letter."""
     letters = "".join(f"[{re.escape(letter)}\u0080-\U0010ffff]" for letter in name)
     opening = rf"(?:[{_BRACKETS}]|{_ENTITY};?)[\s/\\]*"
     return re.compile(rf"{opening}{letters}(?:_(\d{{1,9}}))?", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Names of files as ids: what is valid UTF-8 stands as it is."""
+"""File names as document ids: valid UTF-8 is unchanged, other bytes are escaped."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def name_to_id(name: str) -> str:
-    """Return a name as valid UTF-8: as it is, or with bytes that are none written as "%FF".
+    """Return a name as valid UTF-8, with invalid bytes written as "%FF".
 
-    In a name that has such bytes "%" itself is written as "%25", so that the id stays unique
-    among names of its kind.
+    In a name with such bytes, "%" is written as "%25", so that ids are unique.
     """
     if not _SURROGATE.search(name):
         return name
@@ -21,7 +20,7 @@ def name_to_id(name: str) -> str:
 
 
 def names_of_id(identifier: str) -> tuple[str, ...]:
-    """Return the names that `name_to_id` gives an id for: itself, and one with bytes if any."""
+    """Return the names of an id: itself, and one with invalid bytes if there is one."""
     name = unquote_to_bytes(identifier).decode("utf-8", "surrogateescape")
     if name == identifier or name_to_id(name) != identifier:
         return (identifier,)

@@ -1,8 +1,8 @@
-"""What languages are told apart by: short words that a text is full of, and letters.
+"""Function words and typical letters of languages, for language detection and as stop words.
 
-Languages without a stemmer stand here so that they are not taken for a neighbour that has one.
-A question loses the function words of its language: they say nothing about what it asks for; the
-longer list that an English one loses is that of `core.terms`.
+Languages without a stemmer are included so that they are not mistaken for a similar one that has a
+stemmer. A question drops the function words of its language, except in English, which has the
+longer list of `core.text.terms`.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ _WORDS = {
 }
 
 FUNCTION_WORDS = {language: frozenset(text.split()) for language, text in _WORDS.items()}
-"""Function words by language (ISO 639-1), in small letters, composed (NFC)."""
+"""Function words by language (ISO 639-1), in lower case, composed (NFC)."""
 
 LETTERS = {
     "af": "êëôöûïé", "ar": "", "az": "əğçşıöü", "bg": "ъ", "ca": "àçèéíïòóúü",
@@ -191,4 +191,4 @@ LETTERS = {
     "sq": "çë", "sr": "čćđšžђјљњћџ", "st": "", "sv": "åäö", "tr": "çğıöşüâ", "uk": "іїєґ",
     "ur": "ٹڈڑےںہھپچگیک", "vi": "ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ", "yi": "ײױװ",
 }  # fmt: skip
-"""Small letters of a language that few others of its script have; none where there are none."""
+"""Lower-case letters of a language that few others of its script have; "" for none."""

@@ -1,13 +1,15 @@
-"""Which language a text is written in: by its script, its function words and its letters.
+"""Language detection by script, function words and letters.
 
 Rules:
-    A few places of a text are read, so that the cost does not grow with it.
-    The script decides where it is that of one language. Else each language is worth the weights
-    of its function words and letters in the text; both weigh more the fewer languages have them,
-    and a word counts three times at most: in code one name comes again and again.
-    A language that is not clearly ahead, or has few of its words there, is not named: the text
-    is then treated as English, as texts of code and tables of numbers are.
-No model and no data but lists of our own: small, offline, the same in every process.
+    Only a few samples of a text are read, so the cost does not grow with it.
+    A script of a single language decides. Otherwise the score of a language is the sum of the
+    weights of its function words and letters in the text. Both weigh more if fewer languages have
+    them, and a word counts three times at most, because code repeats names.
+    There is no result if no language is clearly ahead, or if the text has few of its words. The
+    text is then treated as English, like code and tables of numbers.
+
+It needs no model and no data except the lists of `core.text.language_traits`: small, offline and
+deterministic.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from spanwise.types import Scalar
 _PLACES, _PLACE_CHARS = 4, 1_500
 _MAX_COUNT = 3
 _LETTER_WEIGHT = 0.6
-_LEAD = 1.03  # a language is worth this many times the next one
+_LEAD = 1.03  # minimum ratio of the best score to the second
 _LEAST_SCORE = 3.5
 _LEAST_PER_WORD = 0.25  # prose has .4 and more
 _KANA_SHARE = 0.1
@@ -46,7 +48,7 @@ _SCRIPTS = (
     ("Arab", re.compile("[\u0620-\u06d3]"), 1),
     ("Cyrl", re.compile("[\u0400-\u04ff]"), 1),
 )
-"""Scripts, their letters, and how many letters of an alphabet one of these stands for."""
+"""Scripts, their letters, and the number of alphabet letters that one character is worth."""
 _OF_SCRIPT = {
     "Hang": ("ko",),
     "Thai": ("th",),
@@ -68,11 +70,11 @@ _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "eng": "en"
 """Other codes of languages that are known by two letters."""
 
 
-def _owners(held: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+def _owners(by_language: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Return the languages that have each word or letter."""
     owners: dict[str, list[str]] = defaultdict(list)
-    for language in sorted(held):
-        for item in dict.fromkeys(held[language]):
+    for language in sorted(by_language):
+        for item in dict.fromkeys(by_language[language]):
             owners[item].append(language)
     return {item: tuple(languages) for item, languages in owners.items()}
 
@@ -86,19 +88,19 @@ def _weight(owners: Sequence[str]) -> float:
 
 
 def read_language(tag: str) -> str:
-    """Return the code of a language that people write as "de", "de-DE" or "deu"; "" for no code."""
-    found = _TAG.fullmatch(tag.strip())
-    if found is None:
+    """Return the code of a language tag such as "de", "de-DE" or "deu"; "" for an invalid tag."""
+    match = _TAG.fullmatch(tag.strip())
+    if match is None:
         return ""
-    code = found.group(1).lower()
+    code = match.group(1).lower()
     return _SAME.get(code, code)
 
 
 def detect_language(text: str) -> str:
-    """Return the language of a text (ISO 639-1), "" where it is not clear.
+    """Return the language of a text (ISO 639-1), "" if it is not clear.
 
     Args:
-        text: Of any length; the first, the last and two other places of it are read.
+        text: Text of any length; the first, the last and two other samples are read.
     """
     sample = unicodedata.normalize("NFC", _sample(text)).lower()
     script = _main_script(sample)
@@ -110,14 +112,14 @@ def detect_language(text: str) -> str:
 
 
 def document_language(text: str, *, metadata: Mapping[str, Scalar]) -> str:
-    """Return the language of a document: what its metadata field `language` says, or its text.
+    """Return the language of a document from its metadata field `language`, or from its text.
 
     Args:
-        text: Its text, or parts of it.
-        metadata: Its fields; who knows better than the text says it there, as "de" or "de-DE".
+        text: Text of the document, or parts of it.
+        metadata: Metadata fields; `language` overrides detection, as "de" or "de-DE".
     """
-    given = metadata.get("language")
-    return (read_language(given) if isinstance(given, str) else "") or detect_language(text)
+    tag = metadata.get("language")
+    return (read_language(tag) if isinstance(tag, str) else "") or detect_language(text)
 
 
 def _sample(text: str) -> str:
@@ -128,7 +130,7 @@ def _sample(text: str) -> str:
 
 
 def _main_script(sample: str) -> str:
-    """Return the script that most of a sample is written in, "" without letters."""
+    """Return the script of most letters of a sample, "" without letters."""
     if sample.isascii():
         return "Latn" if any(character.isalpha() for character in sample) else ""
     counts = {name: len(letters.findall(sample)) * weight for name, letters, weight in _SCRIPTS}
@@ -137,13 +139,13 @@ def _main_script(sample: str) -> str:
 
 
 class _Scores:
-    """What each of some languages is worth in some words."""
+    """Score of each language for a list of words."""
 
-    def __init__(self, found: Sequence[str], languages: Collection[str]) -> None:
+    def __init__(self, text_words: Sequence[str], languages: Collection[str]) -> None:
         self.capped: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.whole: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.distinct: Counter[str] = Counter()
-        for word, count in Counter(found).items():
+        for word, count in Counter(text_words).items():
             owners = _WORD_OWNERS.get(word, ())
             self._add(owners, count, _weight(owners) if owners else 0.0)
             self.distinct.update(owners)
@@ -161,27 +163,27 @@ class _Scores:
 
 
 def _clear_language(sample: str, languages: Sequence[str]) -> str:
-    """Return the language that is clearly ahead of others, or ""."""
-    found = [word for word in words(sample) if not word[0].isdigit()]
-    if not found or not languages:
+    """Return the language that is clearly ahead of the others, or ""."""
+    text_words = [word for word in words(sample) if not word[0].isdigit()]
+    if not text_words or not languages:
         return ""
-    scores = _Scores(found, languages)
+    scores = _Scores(text_words, languages)
     best, second = sorted(languages, key=lambda language: -scores.capped[language])[:2]
-    least = 5 if len(found) > _SHORT_WORDS else 2
+    least = 5 if len(text_words) > _SHORT_WORDS else 2
     is_clear = (
         scores.capped[best] >= max(_LEAST_SCORE, _LEAD * scores.capped[second])
-        and scores.whole[best] >= _LEAST_PER_WORD * len(found)
+        and scores.whole[best] >= _LEAST_PER_WORD * len(text_words)
         and scores.distinct[best] >= least
     )
     return best if is_clear else ""
 
 
 def question_language(question: str, languages: Collection[str]) -> str:
-    """Return which of some languages a question is asked in, "en" where nothing tells.
+    """Return the language of a question, "en" if it is not clear.
 
     Args:
-        question: The question.
-        languages: Those that a knowledge base holds; English is always among the choices.
+        question: Text of the question.
+        languages: Languages of the knowledge base; English is always among the choices.
     """
     choices = sorted({"en", *languages} & FUNCTION_WORDS.keys())
     if choices == ["en"]:

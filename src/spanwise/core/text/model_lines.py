@@ -1,10 +1,10 @@
-"""A line that a model wrote: a title or a sentence, and nothing that only looks like one.
+"""Validation of a single line that a model wrote: a title or a sentence.
 
 Rules:
-    One line, without control characters, and without the markup and quotation marks that stand
-    around all of it ("C#" and 'A review of "Emma"' stay).
-    What is empty, too long, a placeholder, a refusal or of the form of a prompt is not usable: a
-    failure never becomes a title.
+    The result is one line without control characters, and without markup or quotation marks around
+    all of it ("C#" and 'A review of "Emma"' are unchanged).
+    An empty or overlong line, a placeholder, a refusal, or a piece of the prompt is an error: a
+    failed answer never becomes a title.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _PROMPT = re.compile(r"```|</?[a-z_]+\d*>|<\|")
 
 
 def without_controls(text: str) -> str:
-    """Return a text without characters that nobody sees and that no store keeps."""
+    """Return a text without invisible control characters."""
     return _CONTROLS.sub("", text)
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a text begins as an answer does that refuses."""
+    """Return whether a text begins like a refusal."""
     return _REFUSAL.match(text) is not None
 
 
 def model_line(text: str, *, max_chars: int) -> str:
-    """Return what a model wrote as one line.
+    """Return the text of a model as one line.
 
     Args:
         text: The text.
-        max_chars: Most characters.
+        max_chars: Maximum length in characters.
 
     Raises:
-        ValueError: If it is not usable, with the reason in words for the model.
+        ValueError: If the line is not usable, with the reason in words for the model.
     """
     words = " ".join(without_controls(text).split())
     line = _bare(words)
@@ -72,10 +72,10 @@ def model_line(text: str, *, max_chars: int) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without the markup and quotation marks around all of it, or begun alone."""
-    before = None
-    while line != before:
-        before = line
+    """Return a line without surrounding or unbalanced leading markup and quotation marks."""
+    previous = None
+    while line != previous:
+        previous = line
         line = _HEADING.sub("", line.strip())
         for opening, closing in _PAIRS:
             inner = line.removeprefix(opening).removesuffix(closing)

@@ -1,26 +1,23 @@
-"""Stems of words by language: what a word and its inflected forms have in common.
+"""Terms of the keyword index: tokenisation, stemming and stop words by language.
 
-Rules:
-    A word is stemmed by Snowball in the language of its document; a word of Latin letters in a
-    language that is not written in them is stemmed as English.
-    A language without a stemmer, or not known, is treated as English.
-    A word that is all ending to its stemmer is its own stem.
-    Where people type without accents, these go after the stemmer has seen them. They stay where
-    they make another letter: in the north ("å", "ä", "ö"), and in German, whose stemmer knows
-    that "ae" is "ä".
-
-Text to terms: what the keyword index counts and what a question is matched by.
-
-Rules:
-    A word is a run of letters and digits with the marks on them, or a number with its separators
+Rules of words:
+    A word is a run of letters and digits with their marks, or a number with its separators
     ("1,577.0").
-    A word with parts ("FY2018", "DiffExecutor") gives itself and its parts.
-    Words are composed, lower-cased and stemmed in the language of their document; what readers
-    do not type (vowel signs of Arabic and Hebrew) is left out, and the digits of
-    all scripts are the same. Runs of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese give
-    bigrams.
-    The index keeps every term; a question drops its stop words unless nothing else is left.
-Terms alone are normalised, never texts: places in a text stay what they are.
+    A compound word ("FY2018", "DiffExecutor") yields itself and its parts.
+    Words are composed, lower-cased and stemmed in the language of their document. Optional signs
+    (vowel signs of Arabic and Hebrew) are removed, and the digits of all scripts are equal. Runs of
+    Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese yield bigrams.
+    The index contains every term; a question drops its stop words unless nothing else is left.
+    Only terms are normalised, never texts, so offsets in a text are unchanged.
+
+Rules of stems:
+    A word is stemmed by Snowball in the language of its document. A word in Latin letters in a
+    language with another script is stemmed as English, as is every word in a language without a
+    stemmer or in an unknown language.
+    A word that the stemmer would reduce to nothing is its own stem.
+    In languages that are often typed without accents, accents are removed after stemming. They stay
+    where they mark another letter: in the Nordic languages ("å", "ä", "ö"), and in German, whose
+    stemmer treats "ae" as "ä".
 """
 
 from __future__ import annotations
@@ -44,13 +41,13 @@ STEMMERS = {
     "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho", "sv": "swedish",
     "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-"""Snowball stemmer of each language (ISO 639-1)."""
+"""Name of the Snowball stemmer of each language (ISO 639-1)."""
 
 _NOT_LATIN = frozenset(("ar", "el", "fa", "hi", "hy", "ne", "ru", "ta", "yi"))
 _WITHOUT_ACCENTS = frozenset(
     ("ca", "cs", "eo", "es", "eu", "fr", "ga", "hu", "it", "lt", "nl", "pl", "pt", "ro", "sr")
 )
-_NO_MARKS = str.maketrans({"ł": "l", "đ": "d", "œ": "oe"})  # letters that do not come apart
+_NO_MARKS = str.maketrans({"ł": "l", "đ": "d", "œ": "oe"})  # letters without a decomposition
 _NON_JOINER = "\u200c"
 _TURKISH_SMALL = str.maketrans({"İ": "i", "I": "ı"})
 
@@ -58,26 +55,26 @@ _TURKISH_SMALL = str.maketrans({"İ": "i", "I": "ı"})
 @cache
 def _stemmer(language: str) -> Stemmer.Stemmer:
     stemmer = Stemmer.Stemmer(STEMMERS[language])
-    stemmer.maxCacheSize = 0  # `core.terms` caches whole words
+    stemmer.maxCacheSize = 0  # `_spaced_terms` caches whole words
     return stemmer
 
 
 def stem_language(language: str) -> str:
-    """Return the language whose stemmer a language takes: its own, or "en"."""
+    """Return the language of the stemmer for a language: the same, or "en"."""
     return language if language in STEMMERS else "en"
 
 
 def stems_version() -> str:
-    """Return what changes when a stemmer may give other stems."""
+    """Return the version of the stemmers; it changes when stems may change."""
     return str(Stemmer.version())
 
 
 def stem(words: Sequence[str], *, language: str) -> list[str]:
-    """Return the stem of each of some words, in small letters.
+    """Return the stems of words, in lower case.
 
     Args:
-        words: Composed (NFC), as written; not empty, no white space.
-        language: ISO 639-1; one without a stemmer, or "", is treated as English.
+        words: Words in composed form (NFC), not empty, without white space.
+        language: ISO 639-1 code; one without a stemmer, or "", is treated as English.
     """
     language = stem_language(language)
     if language == "en":
@@ -92,25 +89,25 @@ def _joined(word: str) -> str:
 def _foreign_stem(word: str, language: str) -> str:
     if word.isascii() and language in _NOT_LATIN:
         language = "en"
-    if language == "fa":  # its stemmer wants to see where words are joined
+    if language == "fa":  # its stemmer uses the non-joiner
         return _joined(str(_stemmer("fa").stemWord(word)))
     word = _joined(word)
     if language == "tr":
-        # The small dotless "ı" matters to the stemmer, but not after it: "FIFA" is "fifa".
-        found = str(_stemmer("tr").stemWord(word.translate(_TURKISH_SMALL).lower()))
-        return found.replace("ı", "i")
-    found = str(_stemmer(language).stemWord(word.lower()))
-    if found.isascii() or language not in _WITHOUT_ACCENTS:
-        return found
-    apart = unicodedata.normalize("NFD", found.translate(_NO_MARKS))
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+        # The stemmer distinguishes the dotless "ı"; terms do not: "FIFA" equals "fifa".
+        stemmed = str(_stemmer("tr").stemWord(word.translate(_TURKISH_SMALL).lower()))
+        return stemmed.replace("ı", "i")
+    stemmed = str(_stemmer(language).stemWord(word.lower()))
+    if stemmed.isascii() or language not in _WITHOUT_ACCENTS:
+        return stemmed
+    decomposed = unicodedata.normalize("NFD", stemmed.translate(_NO_MARKS))
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
-_VERSION = 2  # of the rules above; a change makes indexes anew
+_VERSION = 2  # version of the rules above; a change rebuilds indexes
 
 
 def _marks() -> str:
-    """Return all characters that are part of the letter before them, but for signs and emoji."""
+    """Return all characters that belong to the letter before them, except signs and emoji."""
     return "".join(
         character
         for character in map(chr, range(0x300, 0xFE00))
@@ -118,22 +115,22 @@ def _marks() -> str:
     )
 
 
-_JOINERS = f"{_NON_JOINER}\u200d"  # how letters of one word are drawn
+_JOINERS = f"{_NON_JOINER}\u200d"  # control how letters of one word are drawn
 MARKS = _marks()
-"""Inside of a character class."""
+"""Combining marks, as the inside of a character class."""
 _WORD = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[{MARKS}{_JOINERS}]+[^\W_]*)*")
 _PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\WA-Za-z\d_]|[{MARKS}\u200c])+")
 _CAPITALS = re.compile("[A-Z\u00c0-\u00d6\u00d8-\u00deĀ-Ž]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 _COMPATIBLE = re.compile("[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc\uff00-\uffef]")
-"""Ligatures, shaped Arabic letters, wide and narrow letters: other ways to write the same."""
+"""Ligatures, shaped Arabic letters, wide and narrow letters: compatibility forms."""
 _NOT_TYPED = re.compile("[\u200d\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
                         "\u0610-\u061a\u0640\u064b-\u0652\u0670]")  # fmt: skip
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 )
-"""Letters of scripts without spaces between words, inside of a character class."""
+"""Letters of scripts without spaces between words, as the inside of a character class."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
 _PIECE_CHARS = 8
@@ -152,7 +149,7 @@ _STOP_WORDS = frozenset(
 
 
 def terms_version() -> str:
-    """Return what changes when a text may give other terms; an index of another one is old."""
+    """Return the version of the terms; an index with another version is outdated."""
     return f"{_VERSION}/{stems_version()}"
 
 
@@ -175,12 +172,12 @@ def word_pieces(text: str) -> Iterator[str]:
 
 
 def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:
-    """Return the terms of one word: its stem, and the stems of its parts where it has several.
+    """Return the terms of one word: its stem, and the stems of its parts if it is a compound.
 
     Args:
-        word: One of `words`.
-        language: Of the text it stands in (ISO 639-1), or that it is looked for in; one without a
-            stemmer, or "", is treated as English. It changes stems, never their number.
+        word: A word returned by `words`.
+        language: Language of the text or of the search (ISO 639-1); one without a stemmer, or "",
+            is treated as English. It changes stems, never their number.
     """
     if not word.isascii():
         word = _composed(word)
@@ -190,7 +187,7 @@ def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:
 
 
 def _composed(word: str) -> str:
-    """Return a word with one way of writing each letter, and without what people do not type."""
+    """Return a word in normal form, without optional signs."""
     if _COMPATIBLE.search(word):
         word = unicodedata.normalize("NFKC", word)
     word = _NOT_TYPED.sub("", unicodedata.normalize("NFC", word)).strip(_NON_JOINER)
@@ -203,16 +200,16 @@ def _composed(word: str) -> str:
 def _spaced_terms(word: str, language: str) -> tuple[str, ...]:
     if word[0].isdigit() and not word.isalnum() and _NUMBER.fullmatch(word):
         return (word,)
-    found = [word]
+    forms = [word]
     if not (word.islower() or word.isdigit() or (word.istitle() and word.isalpha())):
         parts = [] if _CAPITALS.fullmatch(word) else _PARTS.findall(word)
         if len(parts) > 1:
-            found += parts
-    return tuple(stem(found, language=language))
+            forms += parts
+    return tuple(stem(forms, language=language))
 
 
 def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
-    """Return bigrams of the runs without spaces, and the terms of what stands between."""
+    """Return bigrams of the runs without spaces, and the terms of the text between them."""
     terms: list[str] = []
     last = 0
     for run in _UNSPACED.finditer(word):
@@ -227,7 +224,7 @@ def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
 
 
 def text_terms(text: str, *, language: str = "") -> list[str]:
-    """Return all terms of a text in order, repetitions included; `language` as `word_terms`."""
+    """Return all terms of a text in order, with repetitions; `language` as for `word_terms`."""
     terms: list[str] = []
     for word in _WORD.findall(text):
         terms += word_terms(word, language=language)
@@ -235,12 +232,12 @@ def text_terms(text: str, *, language: str = "") -> list[str]:
 
 
 def content_words(question: str, *, language: str = "en") -> list[str]:
-    """Return the words of a question that carry meaning: no stop words, or all if none is left.
+    """Return the content words of a question: without stop words, or all words if none is left.
 
     Args:
-        question: The question.
-        language: That it is asked in.
+        question: Text of the question.
+        language: Language of the question.
     """
     stop_words = _STOP_WORDS if language == "en" else FUNCTION_WORDS.get(language, frozenset())
-    found = words(question)
-    return [word for word in found if word.lower() not in stop_words] or found
+    all_words = words(question)
+    return [word for word in all_words if word.lower() not in stop_words] or all_words

@@ -19,7 +19,7 @@ from spanwise.models.embed_caller import embedding_usage, one_side
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, search_all
+from spanwise.search.scoring import Scope, search_queries
 from spanwise.stores.port import repeated_read
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class BestChunks:
             recorded_dimension=searcher.dimension,
         )
         with searcher.store.snapshot() as snapshot:
-            searched = search_all(
+            searched = search_queries(
                 read_questions([question], snapshot),
                 snapshot=snapshot,
                 embedder=embedder,
@@ -190,8 +190,8 @@ class BestChunks:
             reranked = rerank(
                 searched, snapshot=snapshot, model=searcher.model, reranking=self.reranking
             )
-            (best,) = reranked.found
-            weighed = best.weighed
+            (best,) = reranked.hits
+            weighed = best.scored
             found = () if weighed is None else tuple(self._fill(weighed, snapshot, budget_tokens))
         return Retrieval(
             found=found,

@@ -15,7 +15,7 @@ from spanwise.models.embed_caller import one_side
 from spanwise.packs.intents import lifted_scores
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, ScoredChunks, search_all
+from spanwise.search.scoring import Scope, ScoredChunks, search_queries
 from spanwise.search.token_counter import make_token_counter
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Collector:
         except QueryError:
             return None
         model = self.searcher.model
-        found = search_all(
+        found = search_queries(
             asked,
             snapshot=snapshot,
             embedder=embedder,
@@ -152,7 +152,7 @@ class _Collector:
             scope=Scope(documents=question.scope),
         )
         reranked = rerank(found, snapshot=snapshot, model=model, reranking=self.reranking)
-        weighed = reranked.found[0].weighed
+        weighed = reranked.hits[0].scored
         if weighed is None:
             return None
         rows = self._rows(weighed, ranges, snapshot)
@@ -184,7 +184,7 @@ class _Collector:
 
     def _rows(self, weighed: ScoredChunks, ranges: Ranges, snapshot: Snapshot) -> Rows:
         """Return tokens and evidence of the chunks that were read."""
-        meter = make_token_counter(self.tokenizer, self.searcher.tokenizer)
+        token_counter = make_token_counter(self.tokenizer, self.searcher.tokenizer)
         evidence = np.zeros(len(weighed.rows.chunks))
         first = 0
         for span in weighed.ranges:
@@ -196,7 +196,7 @@ class _Collector:
             first += count
         return Rows(
             starts=weighed.rows.starts,
-            tokens=meter.chunks(
+            tokens=token_counter.chunks(
                 weighed.passages.tokens, weighed.passages.chars, weighed.ranges, snapshot
             ),
             evidence=evidence,

@@ -26,7 +26,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import content_words, text_terms, word_terms
 from spanwise.evaluation.tuning.examples import Example, collect_examples, evidence_ranges
 from spanwise.evaluation.tuning.folds import fold_questions
-from spanwise.search.scoring import search_terms
+from spanwise.search.scoring import select_search_terms
 
 if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
@@ -93,7 +93,7 @@ def _answered(
             titles[asked] |= source.titles
     languages = snapshot.languages()
     for question in questions:
-        terms = search_terms(read_question(question.text, languages=languages), snapshot)
+        terms = select_search_terms(read_question(question.text, languages=languages), snapshot)
         yield AnsweredQuestion(
             id=question.id,
             terms=frozenset(terms) - titles[question.id],

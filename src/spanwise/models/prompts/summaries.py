@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from spanwise.core.text.fences import fenced
 from spanwise.core.text.model_lines import model_line
-from spanwise.core.text.truncate import opening
+from spanwise.core.text.sentences import truncate
 from spanwise.models.ports import ModelRequest
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def make_title(document: Document, *, making: PromptContext) -> str:
         CostLimitError: If it would cost more than is allowed.
         ModelError: If the model fails, or gives no usable title.
     """
-    text = opening(
+    text = truncate(
         document.text, max_tokens=making.options.title_tokens, count_tokens=making.count_tokens
     )
     note = "This is the beginning of the document; the rest is left out.\n"
@@ -112,7 +112,7 @@ def make_summary(document: Document, *, title: str, making: PromptContext) -> st
         CostLimitError: If it would cost more than is allowed.
         ModelError: If the model fails, or gives no usable sentence.
     """
-    text = opening(
+    text = truncate(
         document.text, max_tokens=making.options.summary_tokens, count_tokens=making.count_tokens
     )
     share = 100 * len(text) // len(document.text)
@@ -153,7 +153,7 @@ def make_section_summaries(
     requests = []
     for section in sections:
         whole = document.text[section.start : section.end]
-        text = opening(whole, max_tokens=_SECTION_TOKENS, count_tokens=making.count_tokens)
+        text = truncate(whole, max_tokens=_SECTION_TOKENS, count_tokens=making.count_tokens)
         note = "This is the beginning of the section; the rest is left out.\n"
         place = " > ".join(section.path)
         requests.append(

@@ -1,4 +1,4 @@
-"""Why a search chose what it chose: as data, and as a page that draws it anew."""
+"""Explanation of a search: as data, and as an interactive page."""
 
 from spanwise.search.explanation.explanation import (
     DECISIONS,
@@ -9,7 +9,7 @@ from spanwise.search.explanation.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
-    worded,
+    decision_text,
 )
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "DocumentExplanation",
     "Explanation",
     "QueryScores",
-    "worded",
+    "decision_text",
 ]

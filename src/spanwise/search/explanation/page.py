@@ -1,9 +1,4 @@
-"""One self-contained page of its parts: it asks nothing of any network, and works from disk.
-
-An explanation in a notebook: a strip of relevance for each of the best documents.
-
-One self-contained page from an explanation; the page's own script draws it.
-"""
+"""HTML views of an explanation: an interactive self-contained page, and a notebook view."""
 
 from __future__ import annotations
 
@@ -32,18 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SingleFile:
-    """A page that lacks its data alone."""
+    """Self-contained HTML page, split at the place of its data."""
 
     before: str
+    """HTML before the data."""
     after: str
+    """HTML after the data."""
 
     @classmethod
     def of(cls, page: str, *, styles: Sequence[str], scripts: Sequence[str]) -> SingleFile:
-        """Return a page whose policy allows its own style and script, and nothing else.
+        """Return a page with a content security policy that allows only its own style and script.
 
         Args:
-            page: HTML with `{{style}}`, `{{style_hash}}`, `{{script}}`, `{{script_hash}}` and
-                `{{data}}` where these belong.
+            page: HTML with the placeholders `{{style}}`, `{{style_hash}}`, `{{script}}`,
+                `{{script_hash}}` and `{{data}}`.
             styles: Style sheets, joined in this order.
             scripts: Scripts, joined to one module in this order.
         """
@@ -59,17 +56,17 @@ class SingleFile:
         return cls(before, after)
 
     def with_data(self, data: Plain) -> str:
-        """Return the page with its data as JSON that ends no element and opens none."""
+        """Return the page with its data as JSON, escaped for HTML."""
         return self.before + _encoded(data) + self.after
 
 
 def asset(package: str, name: str) -> str:
-    """Return the text of a file that comes with a package."""
+    """Return the text of a data file of a package."""
     return resources.files(package).joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
-    """Return what a content security policy names a text by."""
+    """Return the hash of a text for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
@@ -131,10 +128,10 @@ _SCRIPTS = (
     "candidates.js",
     "page.js",
 )
-"""One module, in this order."""
+"""Scripts of one module, in this order."""
 _MOST_BYTES = 950_000
 _MEASURES = ((400, 600), (300, 400), (200, 300), (100, 240), (50, 160), (20, 80), (0, 0))
-"""How many candidates are listed and how many characters of each, from what is best downwards."""
+"""Number of listed candidates and characters of each, from the richest page to the smallest."""
 _CHOICES = {
     "greedy": "The segments were chosen by the greedy method.",
     "whole": "The document that was asked fits whole, so it is given whole.",
@@ -143,7 +140,7 @@ _TITLE_CHARS, _PATH_CHARS, _QUESTION_CHARS = 200, 120, 2_000
 
 
 def render_page(explanation: Explanation) -> str:
-    """Return the page; it lists as many candidates as fit into a million bytes."""
+    """Return the page, with as many candidates as fit into a million bytes."""
     page = SingleFile.of(
         asset(_PACKAGE, "page.html"),
         styles=[asset(_PACKAGE, name) for name in _STYLES],
@@ -151,15 +148,15 @@ def render_page(explanation: Explanation) -> str:
     )
     written = ""
     for listed, chars in _MEASURES:
-        written = page.with_data(_Data.of(explanation, listed=listed, chars=chars).plain())
+        written = page.with_data(_PageData.of(explanation, listed=listed, chars=chars).plain())
         if len(written.encode("utf-8")) <= _MOST_BYTES:
             break
     return written
 
 
 @dataclass(frozen=True, slots=True)
-class _Data:
-    """What the script reads: rows are the chunks that were read, as the choice orders them."""
+class _PageData:
+    """Data for the script; rows are the chunks that were read, in the order of the choice."""
 
     explanation: Explanation
     listed: tuple[CandidateExplanation, ...]
@@ -168,34 +165,34 @@ class _Data:
     """First chunk of each run and its row, ascending, by document id."""
 
     @classmethod
-    def of(cls, explanation: Explanation, *, listed: int, chars: int) -> _Data:
-        """Return what is shown when so many candidates are listed."""
+    def of(cls, explanation: Explanation, *, listed: int, chars: int) -> _PageData:
+        """Return the data with this number of listed candidates."""
         rows: dict[str, list[tuple[int, int]]] = {}
         row = 0
-        for document in sorted(explanation.documents, key=lambda one: one.position):
+        for document in sorted(explanation.documents, key=lambda item: item.position):
             for run in document.runs:
                 rows.setdefault(document.document_id, []).append((run.start, row))
                 row += len(run.tokens)
         shown = tuple(
-            one
-            for place, one in enumerate(explanation.candidates)
-            if place < listed or (listed and one.segment is not None)
+            item
+            for place, item in enumerate(explanation.candidates)
+            if place < listed or (listed and item.segment is not None)
         )
         return cls(explanation, shown, chars, rows)
 
     def plain(self) -> dict[str, Plain]:
-        """Return it all."""
+        """Return the data as JSON values."""
         explanation = self.explanation
         result = explanation.result
         runs = [
             run
-            for document in sorted(explanation.documents, key=lambda one: one.position)
+            for document in sorted(explanation.documents, key=lambda item: item.position)
             for run in document.runs
         ]
         edges = [0]
         for run in runs:
             edges.append(edges[-1] + len(run.tokens))
-        paths = sorted({one.section_path for one in self.listed})
+        paths = sorted({item.section_path for item in self.listed})
         places = {path: place for place, path in enumerate(paths)}
         names = list(explanation.features)
         return {
@@ -222,17 +219,17 @@ class _Data:
             "edges": list(edges),
             "tokens": [tokens for run in runs for tokens in run.tokens],
             "shares": [share or 0 for run in runs for share in run.shares],
-            "relevances": [round(one, 5) or 0 for run in runs for one in run.relevances],
+            "relevances": [round(item, 5) or 0 for run in runs for item in run.relevances],
             "required": [self._row(*place) for place in explanation.terms.required],
             "copies": [
-                self._row(one.document_id, one.chunk)
-                for one in explanation.candidates
-                if one.copy_of is not None
+                self._row(item.document_id, item.chunk)
+                for item in explanation.candidates
+                if item.copy_of is not None
             ],
             "segments": [self._segment(segment) for segment in result.segments],
             "paths": [[part[:_PATH_CHARS] for part in path] for path in paths],
             "candidates": [
-                self._candidate(one, path=places[one.section_path]) for one in self.listed
+                self._candidate(item, path=places[item.section_path]) for item in self.listed
             ],
         }
 
@@ -295,18 +292,22 @@ class _Data:
             "also_in": len(segment.also_in),
         }
 
-    def _candidate(self, one: CandidateExplanation, *, path: int) -> dict[str, Plain]:
-        text = one.text if len(one.text) <= self.chars else one.text[: self.chars].rstrip() + " …"
+    def _candidate(self, candidate: CandidateExplanation, *, path: int) -> dict[str, Plain]:
+        text = (
+            candidate.text
+            if len(candidate.text) <= self.chars
+            else candidate.text[: self.chars].rstrip() + " …"
+        )
         return {
-            "row": self._row(one.document_id, one.chunk),
-            "start": one.start,
-            "end": one.end,
+            "row": self._row(candidate.document_id, candidate.chunk),
+            "start": candidate.start,
+            "end": candidate.end,
             "path": path,
             "text": text,
-            "terms": list(one.terms),
-            "decision": one.decision,
-            "copy": None if one.copy_of is None else list(one.copy_of),
-            "scores": [_scores(scores) for scores in one.scores],
+            "terms": list(candidate.terms),
+            "decision": candidate.decision,
+            "copy": None if candidate.copy_of is None else list(candidate.copy_of),
+            "scores": [_scores(scores) for scores in candidate.scores],
         }
 
 

@@ -23,7 +23,7 @@ from spanwise.core.documents.filing_covers import company_name, has_legal_form
     ],
 )
 def test_name_loses_article_and_legal_form(written: str, name: str) -> None:
-    """One name for all the ways in which covers write it."""
+    """One name for all spellings on covers."""
     assert company_name(written, text="") == name
 
 
@@ -31,7 +31,7 @@ def test_name_loses_article_and_legal_form(written: str, name: str) -> None:
     "written",
     ["", "A", "12-34", "x" * 81, "(Exact name of registrant)", "Washington, D.C.", "FORM 10-K"],
 )
-def test_what_is_no_name_gives_none(written: str) -> None:
+def test_text_that_is_no_name_gives_an_empty_name(written: str) -> None:
     """Words of the form around a name are not taken for it."""
     assert company_name(written, text="") == ""
 
@@ -52,11 +52,11 @@ def test_what_is_no_name_gives_none(written: str) -> None:
     ],
 )
 def test_capitals_are_written_as_the_text_writes_them(written: str, text: str, name: str) -> None:
-    """The most frequent way of the text; without one, words begin with capitals."""
+    """The most frequent spelling in the text; without one, words are capitalised."""
     assert company_name(written, text=text) == name
 
 
 def test_legal_form_is_seen() -> None:
-    """What ends with one is the name of a company."""
+    """A name with a legal form is that of a company."""
     assert has_legal_form("Altby Harbour Inc.")
     assert not has_legal_form("Building the future")

@@ -1,4 +1,4 @@
-"""What first pages of filings say."""
+"""Fields of the first pages of filings."""
 
 import time
 
@@ -79,7 +79,7 @@ def test_annual_report_of_a_filing() -> None:
     ],
 )
 def test_other_forms(text: str, fields: dict[str, Scalar]) -> None:
-    """Each form says its period in its own words; an event belongs to no fiscal year."""
+    """Each form has its own wording of the period; an event has no fiscal year."""
     found = cover_fields(text)
     assert {name: found.get(name) for name in fields} == fields
 
@@ -107,7 +107,7 @@ def test_other_forms(text: str, fields: dict[str, Scalar]) -> None:
         (cover(name="Dear Ms. Ann:").replace("(Exact name of registrant", "(Name"), None),
     ],
 )
-def test_company_stands_before_its_caption(text: str, company: str | None) -> None:
+def test_company_precedes_its_caption(text: str, company: str | None) -> None:
     """Or after the file number; a name that is not sure is left out."""
     assert cover_fields(text).get("company") == company
 
@@ -142,7 +142,7 @@ quarter ended June 30, 2022.
     ],
 )
 def test_earnings_release(text: str, fields: dict[str, Scalar]) -> None:
-    """A quarter, results, and a company with its exchange that says something today."""
+    """A quarter, results, and a company with its exchange that reports something "today"."""
     assert cover_fields(text) == fields
 
 
@@ -195,7 +195,7 @@ def test_annual_report_for_people(text: str, fields: dict[str, Scalar]) -> None:
     ],
 )
 def test_other_texts_have_no_fields(text: str) -> None:
-    """Precision before recall: what only speaks of filings is none."""
+    """Precision before recall: a text about filings is not a filing."""
     assert cover_fields(text) == {}
 
 
@@ -215,7 +215,7 @@ YEAR: dict[str, Scalar] = {"company": "Altby", "fiscal_year": 2021}
     ],
 )
 def test_title_of_a_cover(fields: dict[str, Scalar], title: str) -> None:
-    """Company, form and date; nothing where one of the first two is missing."""
+    """Company, form and date; empty without company or form."""
     assert cover_title(fields) == title
 
 
@@ -230,7 +230,7 @@ def test_title_of_a_cover(fields: dict[str, Scalar], title: str) -> None:
     ],
 )
 def test_time_is_bounded(text: str) -> None:
-    """Nothing that repeats costs more than its length."""
+    """Repeated text takes linear time."""
     start = time.perf_counter()
     cover_fields(text)
     assert time.perf_counter() - start < 5

@@ -1,4 +1,4 @@
-"""Fiscal years, as companies count them."""
+"""Fiscal years of companies."""
 
 from datetime import date
 
@@ -20,7 +20,7 @@ from spanwise.core.documents.filing_covers import fiscal_year_of_quarter, fiscal
     ],
 )
 def test_year_is_counted_as_the_company_does(end: date, text: str, year: int) -> None:
-    """By its end; where it ends in winter, by what the text says more often."""
+    """By its end; in winter by the year that the text mentions more often."""
     assert fiscal_year_of_year(end, text=text) == year
 
 
@@ -37,5 +37,5 @@ def test_year_is_counted_as_the_company_does(end: date, text: str, year: int) ->
     ],
 )
 def test_quarter_belongs_to_the_year_after_the_last(end: date, text: str, year: int) -> None:
-    """The last whole year that the text names tells; without one the calendar does."""
+    """By the last whole year in the text; without one by the calendar."""
     assert fiscal_year_of_quarter(end, text=text) == year

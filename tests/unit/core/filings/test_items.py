@@ -50,23 +50,23 @@ def test_contents_without_pages_have_no_text_under_them() -> None:
 
 
 def test_long_aside_behind_a_title_makes_it_no_sentence() -> None:
-    """Items of statements say there what their numbers count."""
+    """Numbers inside statements are not items."""
     aside = f"({'amounts in millions, except per share and warehouse data, ' * 3}and so on)"
     title = f"2 Item 7. Discussion and Analysis {aside}"
     text = f"PART II\nItem 6. [Reserved]\n{title[2:]}\n{BODY}Item 8. Statements\n{BODY}"
     assert title in titles(text)
 
 
-def test_items_begin_anew_in_each_part_of_a_quarterly_report() -> None:
-    """An item does not say its part; the order of the form does."""
+def test_items_restart_in_each_part_of_a_quarterly_report() -> None:
+    """The part of an item follows from the order of the form."""
     part = f"Item 1. One\n{BODY}Item 2. Two\n{BODY}"
     text = f"PART I\n{part}PART II\n{part}"
     items = ["2 Item 1. One", "2 Item 2. Two"]
     assert titles(text) == ["1 PART I", *items, "1 PART II", *items]
 
 
-def test_items_may_stand_before_the_first_part_that_is_named() -> None:
-    """Where the first part has no line of its own."""
+def test_items_may_precede_the_first_named_part() -> None:
+    """The first part may have no line."""
     text = f"Item 1. One\n{BODY}Item 2. Two\n{BODY}PART II\nItem 1. Law\n{BODY}"
     assert titles(text)[-2:] == ["1 PART II", "2 Item 1. Law"]
     assert len(titles(text)) == 4
@@ -105,8 +105,8 @@ def test_other_texts_have_no_items(text: str) -> None:
     assert find_items(text) == ()
 
 
-def test_headings_are_told_apart() -> None:
-    """Those of items, and those of what stands after the last one."""
+def test_headings_of_items_are_recognised() -> None:
+    """Headings of items, and headings after the last item."""
     assert is_item("Item 7. Management's Discussion")
     assert is_item("PART IV")
     assert not is_item("Item 8 of this report")
@@ -121,7 +121,7 @@ def test_headings_are_told_apart() -> None:
     "line", ["Item 1. One\n", "PART I\n", "PART I\nItem 1. A 1\n", "Item ", "\n "]
 )
 def test_time_grows_with_the_text(line: str) -> None:
-    """Nothing that repeats costs more than its length."""
+    """Repeated text takes linear time."""
     text = line * (2_000_000 // len(line))
     start = time.perf_counter()
     find_items(text)

@@ -1,4 +1,4 @@
-"""Dates as English text writes them."""
+"""Dates in English text."""
 
 import re
 from datetime import date
@@ -24,7 +24,7 @@ PATTERN = re.compile(WRITTEN_DATE, re.IGNORECASE)
     ],
 )
 def test_date_is_found_and_read(text: str, day: date | None) -> None:
-    """Both orders of words, and ISO 8601; a day that does not exist is none."""
+    """Both word orders, and ISO 8601; a date that does not exist is None."""
     found = PATTERN.search(text)
     assert found is not None
     assert read_written_date(found.group()) == day
@@ -32,10 +32,10 @@ def test_date_is_found_and_read(text: str, day: date | None) -> None:
 
 @pytest.mark.parametrize("text", ["in May 2020", "December 2015", "Section 12, 2020", "1/2/2020"])
 def test_other_numbers_are_no_date(text: str) -> None:
-    """A month alone and a date in figures do not say a day for sure."""
+    """A month alone and a numeric date are ambiguous."""
     assert PATTERN.search(text) is None
 
 
 def test_text_of_another_form_is_no_date() -> None:
-    """What the pattern does not match gives nothing."""
+    """Text that does not match gives None."""
     assert read_written_date("31 2020") is None

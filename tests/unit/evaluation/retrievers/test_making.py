@@ -282,7 +282,7 @@ def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
         assert longest("exact:balanced+headers+tuned") <= 600
         assert longest("exact:comprehensive+headers+tuned") > 600
         assert longest("excerpts+tuned") > 0
-        judging = tuned.searcher_of(read_method("exact+tuned")).judging_model
+        judging = tuned.searcher_of(read_method("exact+tuned")).assessment_model
         assert judging == shipped_model()  # as `search` judges with a tuning
     with pytest.raises(EmbedderMismatchError, match="tuned with the embedder 'another'"):
         EvaluationContext(base, tuning=replace(tuning, embedder="another"))

@@ -1,4 +1,4 @@
-"""The page as text; what it does is tested in a browser."""
+"""The page as text; its behaviour is tested in a browser."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_same_question_gives_the_same_bytes(
     assert base.explain(QUESTION, budget_tokens=600).to_html() == explanation.to_html()
 
 
-def test_it_holds_the_choice_and_its_terms(explanation: Explanation) -> None:
+def test_it_contains_the_choice_and_its_terms(explanation: Explanation) -> None:
     data = data_of(explanation.to_html())
     result, terms = explanation.result, explanation.terms
     assert data["question"] == QUESTION
@@ -89,7 +89,7 @@ def test_no_text_ends_the_data(text: str) -> None:
     assert text in data["candidates"][0]["text"]
 
 
-def test_what_is_no_text_is_replaced(explanation: Explanation) -> None:
+def test_invalid_characters_are_replaced(explanation: Explanation) -> None:
     result = replace(explanation.result, question="why\udc80")
     page = replace(explanation, result=result).to_html()
     assert data_of(page.encode("utf-8").decode("utf-8"))["question"] == "why?"
@@ -109,7 +109,7 @@ def test_long_texts_are_cut_so_that_it_stays_under_a_megabyte() -> None:
     assert len(data["documents"][0]["title"]) == 200
 
 
-def test_what_weakens_a_result_is_said() -> None:
+def test_limits_of_a_result_are_warnings() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text("Gross margin of the mill fell.", document_id="a")
         data = data_of(base.explain(QUESTION, method="greedy", preset="dsrag-balanced").to_html())
@@ -118,7 +118,7 @@ def test_what_weakens_a_result_is_said() -> None:
     assert "searched by keywords alone" in said
 
 
-def test_weak_evidence_is_said(explanation: Explanation) -> None:
+def test_weak_evidence_is_marked(explanation: Explanation) -> None:
     weak = replace(explanation, result=replace(explanation.result, weak_evidence=True))
     sure = replace(explanation, result=replace(explanation.result, weak_evidence=False))
     assert "The evidence is weak" in " ".join(data_of(weak.to_html())["notices"])

@@ -32,7 +32,7 @@ def test_a_figure_has_a_row_for_each_document_and_shades_what_was_chosen(
     assert (tmp_path / "plot.png").stat().st_size > 5_000
 
 
-def test_what_cannot_be_plotted_is_said(explanation: Explanation) -> None:
+def test_an_empty_explanation_cannot_be_plotted(explanation: Explanation) -> None:
     with pytest.raises(OptionError, match="documents is 0"):
         explanation.plot(documents=0)
     with KnowledgeBase(":memory:") as base, pytest.raises(OptionError, match="nothing was weighed"):

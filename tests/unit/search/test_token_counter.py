@@ -1,4 +1,4 @@
-"""Lengths in tokens, stored and counted."""
+"""Token counts, stored and computed."""
 
 import pytest
 
@@ -11,9 +11,9 @@ SECTION = Section(start=0, end=9, title="t", path=("t",), header_tokens=7)
 
 
 def test_the_reader_of_the_knowledge_base_needs_no_tokenizer() -> None:
-    meter = make_token_counter(None, "o200k_base")
-    assert meter.tokenizer is None
-    assert meter.header(SECTION, lambda: ["any header"]) == 7
+    token_counter = make_token_counter(None, "o200k_base")
+    assert token_counter.tokenizer is None
+    assert token_counter.header(SECTION, lambda: ["any header"]) == 7
 
 
 def test_a_model_with_the_same_vocabulary_is_the_same_reader() -> None:
@@ -21,12 +21,12 @@ def test_a_model_with_the_same_vocabulary_is_the_same_reader() -> None:
 
 
 def test_another_reader_counts_for_itself() -> None:
-    meter = make_token_counter("chars:4", "o200k_base")
-    assert isinstance(meter.tokenizer, CharacterTokenizer)
-    assert meter.header(SECTION, lambda: ["12345", "1"]) == 3
+    token_counter = make_token_counter("chars:4", "o200k_base")
+    assert isinstance(token_counter.tokenizer, CharacterTokenizer)
+    assert token_counter.header(SECTION, lambda: ["12345", "1"]) == 3
 
 
-def test_an_unknown_reader_is_refused_by_name() -> None:
+def test_an_unknown_reader_is_rejected_by_name() -> None:
     with pytest.raises(OptionError, match="tokenizer is 'abacus'"):
         make_token_counter("abacus", "o200k_base")
 
@@ -41,13 +41,13 @@ def test_an_unknown_reader_is_refused_by_name() -> None:
         ["One sentence. ", "Another one.\n\n", "A third."],
     ],
 )
-def test_a_whole_takes_at_most_what_its_parts_and_seams_take(name: str, texts: list[str]) -> None:
+def test_joined_text_has_at_most_the_tokens_of_parts_and_seams(name: str, texts: list[str]) -> None:
     tokenizer = make_tokenizer(name)
     whole = tokenizer.count(["".join(texts)])[0]
     assert whole <= sum(tokenizer.count(texts)) + make_token_counter(name, "chars:4").seams(texts)
 
 
 def test_sentences_and_paragraphs_have_no_seams() -> None:
-    meter = make_token_counter(None, "o200k_base")
-    assert meter.seams(["One sentence. ", "Another one.\n\n", "A third."]) == 0
+    token_counter = make_token_counter(None, "o200k_base")
+    assert token_counter.seams(["One sentence. ", "Another one.\n\n", "A third."]) == 0
     assert make_token_counter("chars:4", "o200k_base").seams(["a\n    ", "1"]) == 0

@@ -39,8 +39,8 @@ def test_many_scores_agree_with_numpy() -> None:
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, 1e300, 1e9])
-def test_scores_that_cannot_be_summed_exactly_are_refused(score: float) -> None:
-    """And nothing of their array is added."""
+def test_scores_that_cannot_be_summed_exactly_are_rejected(score: float) -> None:
+    """No score of the array is added."""
     sums = MomentSums()
     sums.add(np.array([1.0]))
     with pytest.raises(ValueError, match="not finite or too large"):
@@ -85,7 +85,7 @@ def test_fused_scores_rank_as_their_definition() -> None:
     np.testing.assert_allclose(fused - fused[0], wanted - wanted[0], atol=1e-12)
 
 
-def test_what_does_not_deviate_does_not_count() -> None:
+def test_a_constant_score_is_ignored() -> None:
     """A score that is the same everywhere has z 0."""
     fused = fused_scores(
         np.ones(2), np.array([0.5, 0.25]), keyword_deviation=0.0, cosine_deviation=0.5

@@ -1,4 +1,4 @@
-"""How an excerpt is filled, measured in characters."""
+"""Context expansion of an excerpt, measured in characters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from spanwise.core.extraction.context_expansion import (
+    Part,
+    Window,
+    fill_excerpt,
+    merge_parts,
+    subtract_parts,
+)
 from spanwise.core.extraction.render import ExcerptPart, render_parts
-from spanwise.core.extraction.text_filling import Part, Window, fill_excerpt, joined, without
 
 TEXT = (
     "Alpha one is here. Alpha two is here. Beta one is long and here. Beta two is here. "
@@ -57,8 +63,8 @@ def test_a_gap_is_closed_before_text_around_is_taken() -> None:
     ]
 
 
-def test_closing_a_gap_counts_the_line_that_goes() -> None:
-    """With the line about the gap the evidence is over the budget, with its text it is not."""
+def test_closing_a_gap_saves_its_gap_line() -> None:
+    """The gap line puts the evidence over the budget; the text of the gap does not."""
     evidence = [place("Alpha two is here. "), place("Beta two is here. ")]
     assert len(filled(evidence, 63)) == 1
 
@@ -126,7 +132,7 @@ def test_data_without_spaces_is_cut_anywhere() -> None:
     assert 475 <= len(part) <= 500
 
 
-def test_nothing_outside_of_the_windows_is_shown() -> None:
+def test_only_text_of_the_windows_is_shown() -> None:
     window = place("Alpha two is here. Beta one is long and here. ")
     assert filled([place("Beta one")], 500, windows=[window]) == [TEXT[slice(*window)]]
 
@@ -140,8 +146,12 @@ def test_a_gap_that_was_not_read_stays() -> None:
 
 
 def test_parts_that_touch_are_one() -> None:
-    assert joined([(5, 9), (0, 2), (2, 5), (20, 30)]) == [(0, 9), (20, 30)]
+    assert merge_parts([(5, 9), (0, 2), (2, 5), (20, 30)]) == [(0, 9), (20, 30)]
 
 
-def test_what_is_taken_is_left_out() -> None:
-    assert without([(0, 10), (20, 30)], [(3, 5), (8, 22), (40, 50)]) == [(0, 3), (5, 8), (22, 30)]
+def test_taken_ranges_are_subtracted() -> None:
+    assert subtract_parts([(0, 10), (20, 30)], [(3, 5), (8, 22), (40, 50)]) == [
+        (0, 3),
+        (5, 8),
+        (22, 30),
+    ]

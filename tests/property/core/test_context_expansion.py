@@ -1,4 +1,4 @@
-"""Laws of filling, on texts and evidence of every shape."""
+"""Laws of context expansion, on texts and evidence of every shape."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanwise.core.extraction.context_expansion import Part, Window, fill_excerpt, merge_parts
 from spanwise.core.extraction.render import ExcerptPart, render_parts
-from spanwise.core.extraction.text_filling import Part, Window, fill_excerpt, joined
 
 _PIECES = st.sampled_from(
     [
@@ -42,7 +42,7 @@ def _problems(draw: st.DrawFn) -> tuple[str, list[Part], list[Part], int]:
             strict=False,
         )
     ]
-    merged = joined(windows)
+    merged = merge_parts(windows)
     return text, ranges, merged, draw(st.integers(0, 2 * len(text) + 50))
 
 
@@ -68,14 +68,14 @@ def test_filling_keeps_evidence_and_budget_and_shows_no_character_twice(
         measure=lambda parts: _measure(text, parts),
         count_tokens=_count,
     )
-    assert parts == joined(parts)
+    assert parts == merge_parts(parts)
     for start, end in evidence:
         assert any(a <= start and end <= b for a, b in parts)
-    bounds = joined(ranges)
+    bounds = merge_parts(ranges)
     for a, b in parts:
         assert any(low <= a and b <= high for low, high in bounds)
-    assert _measure(text, parts) <= budget or parts == joined(evidence)
-    if _measure(text, joined(evidence)) <= budget:
+    assert _measure(text, parts) <= budget or parts == merge_parts(evidence)
+    if _measure(text, merge_parts(evidence)) <= budget:
         assert _measure(text, parts) <= budget
 
 

@@ -1,4 +1,4 @@
-"""Places where a chunk may end, and their grades."""
+"""Break points and their grades."""
 
 from spanwise.core.text.break_points import (
     LEAD,
@@ -40,7 +40,7 @@ def test_paragraphs_sentences_and_broken_lines() -> None:
     ]
 
 
-def test_short_first_lines_lead_what_follows() -> None:
+def test_short_first_lines_lead_into_the_text() -> None:
     """A heading, a speaker and the head row of a table are not the end of anything."""
     text = "Fees\n\nTime: 10:00\nAnn: Hello there!\nName  Age\n\nThey are paid. \nx"
     assert graded(text) == [
@@ -53,7 +53,7 @@ def test_short_first_lines_lead_what_follows() -> None:
 
 
 def test_rows_are_whole() -> None:
-    """A stop inside a row ends nothing; the row does."""
+    """A row is not cut at a stop inside it."""
     text = "All is said. | It is. | 1\nAgain. All | So. It is | 2\nOne. Two."
     assert graded(text) == [
         ("All is said. | It is. | 1\n", LEAD),

@@ -1,4 +1,4 @@
-"""BM25 in parts."""
+"""Parts of BM25."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_rarer_term_weighs_more_and_every_weight_is_positive() -> None:
     assert weights[-1] > 0
 
 
-def test_documents_are_scored_by_chunks_that_hold_a_term_and_by_titles() -> None:
+def test_documents_are_scored_by_chunks_that_contain_a_term_and_by_titles() -> None:
     scores = document_scores(
         np.array([[4, 0], [0, 0], [4, 0]]),
         np.array([[False, False], [True, False], [True, False]]),

@@ -1,4 +1,4 @@
-"""The beginning of a text, as long as a number of tokens allows."""
+"""Truncation of a text to a number of tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.text.truncate import opening
+from spanwise.core.text.sentences import truncate
 
 
 def words(texts: Sequence[str]) -> list[int]:
@@ -19,21 +19,21 @@ def letters(texts: Sequence[str]) -> list[int]:
 
 
 def test_a_text_that_fits_is_whole() -> None:
-    assert opening("one two three\n", max_tokens=3, count_tokens=words) == "one two three\n"
+    assert truncate("one two three\n", max_tokens=3, count_tokens=words) == "one two three\n"
 
 
 def test_a_longer_one_ends_at_white_space() -> None:
-    assert opening("one two three four", max_tokens=11, count_tokens=letters) == "one two"
-    assert opening("one\ntwo three", max_tokens=4, count_tokens=letters) == "one"
+    assert truncate("one two three four", max_tokens=11, count_tokens=letters) == "one two"
+    assert truncate("one\ntwo three", max_tokens=4, count_tokens=letters) == "one"
 
 
-def test_what_has_no_white_space_ends_anywhere() -> None:
-    assert opening("abcdefghij", max_tokens=4, count_tokens=letters) == "abcd"
+def test_text_without_white_space_is_cut_anywhere() -> None:
+    assert truncate("abcdefghij", max_tokens=4, count_tokens=letters) == "abcd"
 
 
 @given(st.text(max_size=300), st.integers(1, 50))
 def test_no_more_tokens_are_given_than_are_wanted(text: str, most: int) -> None:
-    found = opening(text, max_tokens=most, count_tokens=letters)
+    found = truncate(text, max_tokens=most, count_tokens=letters)
     assert text.startswith(found)
     assert len(found) <= most
     assert found or not text or text[:1].isspace()

@@ -1,4 +1,4 @@
-"""Chunks of a caller are weighed as those of a store are."""
+"""Chunks of a caller are scored like those of a store."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import OptionError, QueryError
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, weigh
+from spanwise.search.scoring import Scope, score_chunks
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Section
@@ -69,7 +69,7 @@ def test_they_are_weighed_as_a_store_would(*, embedded: bool) -> None:
     for number, (texts, title) in enumerate(zip(TEXTS, TITLES, strict=True)):
         store.put_document(entry(number, texts, title=title, embedded=embedded))
     with store.snapshot() as snapshot:
-        expected = weigh(
+        expected = score_chunks(
             read_question(QUESTION),
             snapshot=snapshot,
             embedder=Letters() if embedded else None,
@@ -101,7 +101,7 @@ def test_they_are_weighed_as_a_store_would(*, embedded: bool) -> None:
         ].tolist()
 
 
-def test_weights_stand_by_document() -> None:
+def test_weights_are_grouped_by_document() -> None:
     weights = weigh_chunks(QUESTION, TEXTS, titles=TITLES)
     assert [len(row) for row in weights.shares] == [3, 2, 3]
     assert [len(row) for row in weights.relevances] == [3, 2, 3]
@@ -141,7 +141,7 @@ def test_titles_count() -> None:
 
 
 def test_documents_are_read_in_their_languages() -> None:
-    """German words are stemmed as German ones: the plural of a house stands for a house."""
+    """German words are stemmed as German: singular and plural match."""
     german = [
         "Der Regen fiel im Mai, und es war kalt.",
         "Die Preise der Häuser sind gestiegen, weil es in der Stadt zu wenige gibt.",
@@ -158,25 +158,25 @@ def test_a_penalty_has_its_share() -> None:
 
 
 @pytest.mark.parametrize("chunks", [[], [[]], [[], ["Rain."]], ["Rain."]])
-def test_where_no_word_stands_nothing_has_a_share(chunks: list[str]) -> None:
+def test_without_matching_words_all_shares_are_zero(chunks: list[str]) -> None:
     weights = weigh_chunks("margin", chunks)
     assert all(not row.any() for row in (*weights.shares, *weights.relevances))
     assert weights.candidates == ()
     assert weights.features.shape == (0, len(FEATURES))
 
 
-def test_a_question_of_very_many_words_is_searched_by_the_most_telling() -> None:
+def test_a_long_question_uses_its_most_informative_words() -> None:
     question = " ".join(f"word{number}" for number in range(100))
     weights = weigh_chunks(question, ["word7 stands here.", "word8 stands here.", "Nothing."])
     assert weights.shares[0][2] < weights.shares[0][0]
 
 
-def test_a_question_without_words_is_refused() -> None:
+def test_a_question_without_words_is_rejected() -> None:
     with pytest.raises(QueryError, match="ask in at least one word"):
         weigh_chunks("...", TEXTS)
 
 
-def test_titles_that_do_not_match_are_refused() -> None:
+def test_titles_that_do_not_match_are_rejected() -> None:
     with pytest.raises(OptionError, match="1 titles and 3 documents"):
         weigh_chunks(QUESTION, TEXTS, titles=["Report"])
     with pytest.raises(OptionError, match="titles are the text 'Report'"):
@@ -193,14 +193,14 @@ def test_titles_that_do_not_match_are_refused() -> None:
      ([["high", "low", "low"], [0.2, 0.3], [0.1] * 3], r"similarities .*'high', 'low'.*numbers"),
      ([[[0.1]] * 3, [0.2, 0.3], [0.1] * 3], r"similarities .*\[\[0\.1\], .*list of numbers")],
 )  # fmt: skip
-def test_similarities_that_do_not_match_are_refused(
+def test_similarities_that_do_not_match_are_rejected(
     similarities: list[list[Any]], said: str
 ) -> None:
     with pytest.raises(OptionError, match=said):
         weigh_chunks(QUESTION, TEXTS, similarities=similarities)
 
 
-def test_a_section_is_told_by_its_index() -> None:
+def test_sections_are_identified_by_index() -> None:
     texts = ["Sales rose.", "Gross margin fell.", "Staff grew.", "Rain fell.", "Trees grew."]
     one = weigh_chunks(QUESTION, texts)
     same = weigh_chunks(QUESTION, texts, sections=[0] * 5)
@@ -222,12 +222,12 @@ def test_a_section_is_told_by_its_index() -> None:
         ([0, None, 1], r"sections .*\[0, None, 1\].*numbers"),
     ],
 )
-def test_sections_that_are_no_index_are_refused(sections: list[Any], said: str) -> None:
+def test_sections_that_are_no_index_are_rejected(sections: list[Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         weigh_chunks(QUESTION, TEXTS[0], sections=sections)
 
 
-def test_texts_beside_documents_are_refused() -> None:
+def test_mixed_texts_and_documents_are_rejected() -> None:
     mixed: list[str] = ["Sales rose in spring.", ["Gross margin fell."]]  # type: ignore[list-item]
     with pytest.raises(OptionError, match="of 2 chunks 1 are texts"):
         weigh_chunks(QUESTION, mixed)

@@ -1,4 +1,4 @@
-"""Which documents give excerpts, measured by chunks of ten tokens."""
+"""Choice of excerpts, with chunks of ten tokens."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from spanwise.core.extraction.text_filling import Part
+from spanwise.core.extraction.context_expansion import Part
 from spanwise.core.ranking.question import Question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.options import ExcerptOptions, SegmentOptions
 from spanwise.search.evidence import Evidence
-from spanwise.search.excerpt_selection import Chooser, Pick
+from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 
 MODEL = RelevanceModel(
     features=(),
@@ -25,7 +25,7 @@ MODEL = RelevanceModel(
 
 
 class Tens:
-    """An excerpt costs nothing but ten tokens a chunk."""
+    """Sizes without overhead: ten tokens per chunk."""
 
     def __init__(self, chunks: Sequence[int], whole: Sequence[int]) -> None:
         self._chunks = chunks
@@ -37,7 +37,7 @@ class Tens:
     def chunks(self, handle: int) -> int:
         return self._chunks[handle]
 
-    def weigh(self, handle: int, runs: Sequence[Part]) -> int:
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
         return sum(10 * (end - start) for start, end in runs)
 
     def fits_whole(self, handle: int) -> bool:
@@ -67,7 +67,7 @@ def chosen(
     flat = np.array([share for row in shares for share in row])
     evidence = OneQuery(
         questions=(Question.__new__(Question),),
-        weighed=(None,),
+        scored=(None,),
         positions=(np.arange(len(flat)),),
         ranges=tuple(PassageRange(at, 0, size) for at, size in enumerate(lengths)),
         starts=np.cumsum([0, *lengths[:-1]]),
@@ -84,7 +84,9 @@ def chosen(
         segments=SegmentOptions(irrelevant_chunk_penalty=0.01, segment_charge=charge),
     )
     scales = Tens(lengths, whole)
-    picks: list[Pick] = Chooser(evidence, model=MODEL, options=options, scales=scales).choose()
+    picks: list[ExcerptEvidence] = ExcerptSelector(
+        evidence, model=MODEL, options=options, sizes=scales
+    ).select()
     return [(pick.handle, pick.runs) for pick in picks]
 
 
@@ -98,13 +100,13 @@ def test_a_second_excerpt_comes_where_it_is_worth_more() -> None:
     assert chosen(shares, excerpts=2, excerpt_tokens=10) == [(0, ((0, 1),)), (0, ((2, 3),))]
 
 
-def test_a_document_that_fits_whole_gives_one() -> None:
+def test_a_document_that_fits_whole_gives_one_excerpt() -> None:
     shares = [[0.3, 0.0, 0.25, 0.0], [0.2]]
     found = chosen(shares, excerpts=2, excerpt_tokens=10, whole=[0, 1])
     assert [handle for handle, _ in found] == [0, 1]
 
 
-def test_each_query_has_its_best_chunk_held_first() -> None:
+def test_the_best_chunk_of_each_query_has_priority() -> None:
     shares = [[0.1] * 6, [0.02]]
     assert [handle for handle, _ in chosen(shares, excerpts=2)] == [0, 0]
     assert [handle for handle, _ in chosen(shares, excerpts=2, best=[0, 6])] == [0, 1]
@@ -126,7 +128,7 @@ def test_excerpts_of_one_document_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize("excerpts", [1, 3])
-def test_nothing_worth_its_tokens_gives_nothing(excerpts: int) -> None:
+def test_worthless_chunks_give_no_excerpts(excerpts: int) -> None:
     assert chosen([[0.0, 0.0]], excerpts=excerpts) == []
 
 

@@ -1,4 +1,4 @@
-"""The judgement of a search: the query with the most evidence counts."""
+"""Assessment of a search: the query with the most evidence counts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.abstention import SIGNALS
-from spanwise.search.abstention import judge, shipped_abstention
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import assess_evidence, load_abstention_model
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.
@@ -29,7 +29,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 
 def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
-    model = shipped_abstention()
+    model = load_abstention_model()
     for logistic in (model.with_vectors, model.keywords_alone):
         assert len(logistic.weights) == len(SIGNALS)
         assert 0 < logistic.missing < logistic.weak < 0.5
@@ -37,8 +37,8 @@ def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
     assert model.keywords_alone.weights[-1] == 0
 
 
-def test_nothing_to_search_is_nothing_found() -> None:
-    judged = judge(None, model=shipped_model(), embedder=None)
+def test_an_empty_knowledge_base_has_no_evidence() -> None:
+    judged = assess_evidence(None, model=shipped_model(), embedder=None)
     assert (judged.evidence, judged.is_weak, judged.is_missing) == (0.0, True, True)
 
 
@@ -55,7 +55,7 @@ def test_a_question_of_another_topic_is_not_found_with_a_guess_apart(base: Knowl
 @pytest.mark.parametrize(
     "question", ["What causes tides?", "When is the range smallest?", "What is this text about?"]
 )
-def test_what_stands_there_is_found(base: KnowledgeBase, question: str) -> None:
+def test_matching_text_is_evidence(base: KnowledgeBase, question: str) -> None:
     result = base.search(question)
     assert not result.not_found
     assert not result.weak_evidence
@@ -81,7 +81,7 @@ def test_a_question_about_a_single_sentence_is_found() -> None:
         assert base.search(FOREIGN).not_found
 
 
-def test_who_does_not_want_it_gets_segments_and_is_told(base: KnowledgeBase) -> None:
+def test_without_abstention_weak_segments_are_marked(base: KnowledgeBase) -> None:
     refused, told = base.search(FOREIGN), base.search(FOREIGN, abstain=False)
     assert not told.not_found
     assert told.best_guess is None

@@ -1,15 +1,19 @@
-"""What is known of terms, told of the words they stand for."""
+"""Term counts, grouped by word."""
 
 import numpy as np
 
-from spanwise.core.ranking.query_terms import word_counts, word_passages, word_scan
+from spanwise.core.ranking.query_terms import (
+    group_passage_terms,
+    group_scan_terms,
+    group_term_counts,
+)
 from spanwise.core.ranking.scan import Moments, Passages, Scan
 
 NONE = Moments(0.0, 1.0)
 
 
 def make_scan() -> Scan:
-    """Return a scan of three terms, the first and the last of which stand for one word."""
+    """Return a scan of three terms, the first and last of which are forms of one word."""
     return Scan(
         chunks=5,
         documents=2,
@@ -33,12 +37,12 @@ def make_scan() -> Scan:
 
 def test_terms_of_one_word_count_together_but_never_more_than_there_are() -> None:
     counts = np.array([4, 1, 3])
-    assert word_counts(counts, (0, 1, 0), most=6).tolist() == [6, 1, 6]
-    assert word_counts(counts, (0, 1, 0), most=9).tolist() == [7, 1, 7]
+    assert group_term_counts(counts, (0, 1, 0), most=6).tolist() == [6, 1, 6]
+    assert group_term_counts(counts, (0, 1, 0), most=9).tolist() == [7, 1, 7]
 
 
 def test_a_scan_of_terms_becomes_one_of_words() -> None:
-    scan = word_scan(make_scan(), (0, 1, 0))
+    scan = group_scan_terms(make_scan(), (0, 1, 0))
     assert scan.term_chunks.tolist() == [6, 1]
     assert scan.title_documents.tolist() == [2, 0]
     assert scan.document_terms.tolist() == [[2, 0], [2, 1]]
@@ -55,9 +59,9 @@ def test_passages_of_terms_become_those_of_words() -> None:
         tokens=np.ones(2, dtype=np.int64),
         openings=np.array([True, False]),
     )
-    assert word_passages(passages, (0, 1, 0)).impacts.tolist() == [[1.25, 1.0], [0.5, 2.0]]
+    assert group_passage_terms(passages, (0, 1, 0)).impacts.tolist() == [[1.25, 1.0], [0.5, 2.0]]
 
 
-def test_where_each_term_is_a_word_nothing_changes() -> None:
+def test_terms_without_other_forms_are_unchanged() -> None:
     scan = make_scan()
-    assert word_scan(scan, ()) is scan
+    assert group_scan_terms(scan, ()) is scan

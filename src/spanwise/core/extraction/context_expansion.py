@@ -1,13 +1,16 @@
-"""Fill an excerpt: spend the tokens that its evidence leaves on the text between and around it.
+"""Context expansion: spends the tokens that evidence leaves unused on text between and around it.
 
 Rules:
-    Evidence stays whole. Parts are runs of text in document order that share no character.
-    First gaps between parts are closed, the shortest first. Then text around the parts is taken,
-    sentence by sentence: of their sections before text beyond, and where least was taken first.
-    Text ends where a sentence, a paragraph or a row ends. Where that leaves more than a twentieth
-    of the budget, one further piece is cut, at a clause or between words; a row never is.
-    Lengths of pieces are only a guess at what a whole costs: the whole is measured after each
-    round, and what does not fit is given back. So the budget is exact under every tokenizer.
+    Evidence is never cut. Parts are ranges of text in document order that share no character.
+    First, gaps between parts are closed, the shortest first. Then text around the parts is added
+    sentence by sentence: text of the same section before text beyond it, and then the side with
+    the least added so far.
+    Added text ends at the end of a sentence, paragraph or table row. If that leaves more than a
+    twentieth of the budget unused, one more piece is cut at a clause or between words; a table row
+    is never cut.
+    The token counts of pieces only estimate the count of the whole. The whole excerpt is measured
+    after each round, and pieces that do not fit are removed. The budget is therefore exact for
+    every tokenizer.
 """
 
 from __future__ import annotations
@@ -37,58 +40,59 @@ from spanwise.core.text.sentences import LINE_BREAKS
 Part = tuple[int, int]
 """Characters `[start, end)` of a document."""
 Measure = Callable[[Sequence[Part]], int]
-"""Tokens of an excerpt that shows these parts, with all that stands around them."""
+"""Function that counts the tokens of an excerpt with these parts and all surrounding text."""
 
 USED = 0.95
-"""Part of the budget from which on no piece is cut, and no text borrowed."""
+"""Share of the budget above which no piece is cut and no text is borrowed."""
 _STOPS = frozenset((PARAGRAPH, SENTENCE, ROW))
-_LONG_WORD_CHARS = 400  # longer ones are data
-_NEAR_CHARS = 2_000  # a stop that is further away is none
+_LONG_WORD_CHARS = 400  # longer "words" are data, such as base64
+_NEAR_CHARS = 2_000  # distance within which a stop is searched
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60"
     "\U00020000-\U0003134f]"
 )
-"""Thai, Lao, Burmese, Khmer, Chinese and Japanese, which write no spaces between words."""
+"""Thai, Lao, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Text around some evidence that an excerpt may show."""
+    """Text around evidence that an excerpt may show."""
 
     start: int
-    """Place of its first character in the document."""
+    """Offset of the first character in the document."""
     text: str
+    """Text of the window."""
     section_starts: tuple[int, ...] = ()
-    """Places in the document where a section begins, ascending, those inside the window."""
+    """Offsets in the document where a section starts inside the window, ascending."""
 
     @property
     def end(self) -> int:
-        """Return the place after its last character."""
+        """Offset after the last character in the document."""
         return self.start + len(self.text)
 
     def slice(self, start: int, end: int) -> str:
-        """Return the text between two places of the document."""
+        """Return the text between two offsets of the document."""
         return self.text[start - self.start : end - self.start]
 
 
-def joined(parts: Sequence[Part]) -> list[Part]:
-    """Return parts in order; those that touch are one."""
-    out: list[Part] = []
+def merge_parts(parts: Sequence[Part]) -> list[Part]:
+    """Return parts in order, with touching and overlapping parts merged."""
+    merged: list[Part] = []
     for start, end in sorted(parts):
-        if out and start <= out[-1][1]:
-            out[-1] = (out[-1][0], max(out[-1][1], end))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
-            out.append((start, end))
-    return out
+            merged.append((start, end))
+    return merged
 
 
-def without(parts: Sequence[Part], taken: Sequence[Part]) -> list[Part]:
-    """Return what is left of parts, in order."""
-    left = joined(parts)
-    for first, last in taken:
-        rests = [((start, min(end, first)), (max(start, last), end)) for start, end in left]
-        left = [rest for pair in rests for rest in pair if rest[0] < rest[1]]
-    return left
+def subtract_parts(parts: Sequence[Part], removed: Sequence[Part]) -> list[Part]:
+    """Return the ranges of `parts` that are not in `removed`, in order."""
+    rest_parts = merge_parts(parts)
+    for first, last in removed:
+        rests = [((start, min(end, first)), (max(start, last), end)) for start, end in rest_parts]
+        rest_parts = [rest for pair in rests for rest in pair if rest[0] < rest[1]]
+    return rest_parts
 
 
 def fill_excerpt(
@@ -102,24 +106,24 @@ def fill_excerpt(
     """Return the parts of an excerpt: its evidence, and text between and around it.
 
     Args:
-        evidence: What must be shown: disjoint, each inside one window, not empty.
+        evidence: Ranges that must be shown: disjoint, each inside one window, not empty.
         windows: Text that may be shown, in order, disjoint.
-        budget_tokens: What `measure` may come to, at most.
-        measure: Tokens of the whole for some parts, which are in order and do not touch.
-        count_tokens: Tokens of pieces of text, about what they add to the whole.
+        budget_tokens: Maximum that `measure` may return.
+        measure: Tokens of the whole excerpt for parts that are in order and do not touch.
+        count_tokens: Tokens of pieces of text; estimates what they add to the whole.
 
     Returns:
-        Parts in order, not touching. The evidence alone where nothing fits into the budget.
+        Parts in order that do not touch. Only the evidence if nothing else fits into the budget.
     """
-    filling = _Filling(evidence, windows, budget_tokens, measure, count_tokens)
-    filling.close_gaps()
-    if filling.left > 0:
-        filling.grow()
-    return filling.parts
+    expansion = _Expansion(evidence, windows, budget_tokens, measure, count_tokens)
+    expansion.close_gaps()
+    if expansion.left > 0:
+        expansion.grow()
+    return expansion.parts
 
 
 class _Side:
-    """Text after or before a part, as pieces from the part outwards."""
+    """Text after or before a part, as pieces in order from the part outwards."""
 
     def __init__(self, window: Window, start: int, end: int, *, after: bool) -> None:
         self.window = window
@@ -133,35 +137,35 @@ class _Side:
 
     @property
     def next(self) -> Part | None:
-        """Return the next piece outwards."""
+        """Next piece outwards, or None."""
         return self.pieces[self.taken] if self.taken < len(self.pieces) else None
 
     @property
     def part(self) -> Part:
-        """Return what was taken, empty where nothing was."""
+        """Range of the pieces taken; empty if there are none."""
         if not self.taken:
             return (self.part_place, self.part_place)
         last = self.pieces[self.taken - 1]
         return (self.part_place, last[1]) if self.after else (last[0], self.part_place)
 
     def is_beyond(self, piece: Part) -> bool:
-        """Return whether a piece lies in another section than the part's edge."""
+        """Return whether a piece is in a different section from the edge of the part."""
         starts = self.window.section_starts
         low, high = (self.part_place, piece[0]) if self.after else (piece[1], self.part_place)
         return bisect_left(starts, low) < bisect_right(starts, high)
 
 
 def _stops(window: Window, start: int, end: int) -> list[int]:
-    """Return the places inside a range where a sentence, paragraph, row or section ends."""
+    """Return the offsets inside a range where a sentence, paragraph, row or section ends."""
     base = window.start
     ends = text_ends(window.text, start=start - base, stop=end - base)
-    places = {base + place_of(found) for found in ends if grade_of(found) in _STOPS}
+    places = {base + place_of(end_point) for end_point in ends if grade_of(end_point) in _STOPS}
     places.update(place for place in window.section_starts if start < place < end)
     return sorted(places)
 
 
-class _Filling:
-    """Parts of one excerpt while they grow."""
+class _Expansion:
+    """Parts of one excerpt during expansion."""
 
     def __init__(
         self,
@@ -171,7 +175,7 @@ class _Filling:
         measure: Measure,
         count_tokens: CountTokens,
     ) -> None:
-        self.parts = joined(evidence)
+        self.parts = merge_parts(evidence)
         self._windows = windows
         self._budget = budget_tokens
         self._measure = measure
@@ -180,7 +184,7 @@ class _Filling:
 
     def _accept(self, added: Sequence[Part]) -> bool:
         """Add parts if the whole stays inside the budget; return whether it does."""
-        parts = joined([*self.parts, *added])
+        parts = merge_parts([*self.parts, *added])
         left = self._budget - self._measure(parts)
         if left < 0:
             return False
@@ -195,14 +199,14 @@ class _Filling:
         return self._windows[bisect_right(starts, place) - 1]
 
     def _gaps(self) -> Iterator[tuple[Window, Part]]:
-        """Yield the gaps whose text is at hand whole."""
+        """Yield the gaps whose whole text is in one window."""
         for (_, start), (end, _) in pairwise(self.parts):
             window = self._window_of(start - 1)
             if end < window.end:
                 yield window, (start, end)
 
     def close_gaps(self) -> None:
-        """Close gaps, the shortest first, as long as one more fits."""
+        """Close gaps, the shortest first, as long as another one fits."""
         while True:
             gaps = sorted((self._count(window, gap), gap) for window, gap in self._gaps())
             fitting, left = [], self.left
@@ -211,14 +215,14 @@ class _Filling:
                     break
                 fitting.append(gap)
                 left -= tokens
-            fitting = fitting or [gap for _, gap in gaps[:1]]  # what it costs less may do
+            fitting = fitting or [gap for _, gap in gaps[:1]]  # the estimate may be too high
             while fitting and not self._accept(fitting):
                 fitting.pop()
             if not fitting:
                 return
 
     def grow(self) -> None:
-        """Take pieces around the parts as long as one more fits, then cut one if much is left."""
+        """Add pieces around the parts as long as one fits, then cut one if much budget is left."""
         sides = self._sides()
         while self._take_pieces(sides):
             pass
@@ -228,7 +232,7 @@ class _Filling:
                     return
 
     def _sides(self) -> list[_Side]:
-        """Return the text around each part; that of a gap is parted in its middle."""
+        """Return the text on both sides of each part; a gap is divided near its middle."""
         sides = []
         previous_end = -1
         for index, (start, end) in enumerate(self.parts):
@@ -295,47 +299,49 @@ class _Filling:
         return False
 
     def _fitting(self, window: Window, edge: int, places: Sequence[int]) -> int:
-        """Return how many of some places, from an edge outwards, seem to fit."""
+        """Return how many of the offsets, from an edge outwards, are estimated to fit."""
         return bisect_right(
             places, self.left, key=lambda place: self._count(window, _between(edge, place))
         )
 
 
-def _between(one: int, other: int) -> Part:
-    return (one, other) if one < other else (other, one)
+def _between(first: int, second: int) -> Part:
+    return (first, second) if first < second else (second, first)
 
 
 def first_stop(window: Window, part: Part, *, least: int) -> int:
-    """Return the first place from `least` on where a part may be cut, its end where there is none.
+    """Return the first offset from `least` on where a part may be cut, or its end.
+
+    Sentence ends are preferred to clause ends, and clause ends to word ends.
 
     Args:
-        window: Where the text stands.
-        part: The characters.
-        least: A place inside them. A stop before the end is better than a word.
+        window: Window that contains the part.
+        part: Range of characters.
+        least: Minimum offset, inside the part.
     """
     near = (max(part[0], least - _LONG_WORD_CHARS), min(part[1], least + _NEAR_CHARS))
     for places in (_stops(window, *near), *_cuts(window, near)):
-        found = next((place for place in places if place >= least), part[1])
-        if found < part[1]:
-            return found
+        offset = next((offset for offset in places if offset >= least), part[1])
+        if offset < part[1]:
+            return offset
     return part[1]
 
 
 def _cuts(window: Window, piece: Part) -> Iterator[list[int]]:
-    """Yield the places where a piece may be cut: at clauses, then at words; none in a row."""
+    """Yield the offsets where a piece may be cut: clauses, words, characters; nothing for a row."""
     start, stop = piece[0] - window.start, piece[1] - window.start
     if _is_row(window.text, start, stop):
         return
     for find in (clause_ends, word_ends):
         yield [
-            window.start + place_of(found)
-            for found in find(window.text, start=start, stop=stop, step=0)
+            window.start + place_of(end_point)
+            for end_point in find(window.text, start=start, stop=stop, step=0)
         ]
     yield _cuts_without_spaces(window, start, stop)
 
 
 def _cuts_without_spaces(window: Window, start: int, stop: int) -> list[int]:
-    """Return the places between characters of scripts without spaces, and of overlong words."""
+    """Return the offsets between characters of scripts without spaces, and of overlong words."""
     words = [start, *map(place_of, word_ends(window.text, start=start, stop=stop, step=0)), stop]
     return [
         window.start + place
@@ -346,6 +352,6 @@ def _cuts_without_spaces(window: Window, start: int, stop: int) -> list[int]:
 
 
 def _is_row(text: str, start: int, stop: int) -> bool:
-    """Return whether a line that a piece lies in, or holds, has cells."""
+    """Return whether a line that overlaps a piece is a table row."""
     first = max(text.rfind(mark, 0, start) for mark in LINE_BREAKS) + 1
     return CELLS.search(text, first, stop) is not None
