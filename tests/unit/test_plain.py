@@ -106,6 +106,6 @@ def test_a_long_value_is_shown_in_part() -> None:
 
 
 def test_what_json_cannot_say_is_refused() -> None:
-    with pytest.raises(TypeError, match="no form in JSON"):
+    with pytest.raises(TypeError, match="JSON"):
         to_plain({"a": object()})
     assert math.isinf(from_plain(Usage, {"seconds": math.inf}).seconds)

@@ -1,15 +1,15 @@
-"""How options are checked when they are made."""
+"""Validation of option values."""
 
 from __future__ import annotations
 
 from spanwise.errors import OptionError
 
 
-def check(condition: object, name: str, value: object, wanted: str) -> None:
-    """Refuse a value.
+def check(condition: object, name: str, value: object, expected: str) -> None:
+    """Raise an error for an invalid value.
 
     Raises:
-        OptionError: If the condition does not hold.
+        OptionError: If the condition is false.
     """
     if not condition:
-        raise OptionError(f"{name} is {value!r}; it must be {wanted}")
+        raise OptionError(f"{name} is {value!r}; it must be {expected}")
