@@ -64,6 +64,8 @@ class Tokens:
     ends: list[int]
     breaks: list[int]
     """Positions of hyphens that end a line between two parts of what may be one word."""
+    text: str
+    """Text that `starts` and `ends` refer to."""
 
     def __len__(self) -> int:
         return len(self.surfaces)
@@ -71,6 +73,11 @@ class Tokens:
     def touch(self, position: int) -> bool:
         """Return whether nothing stands between a token and the next one."""
         return self.ends[position] == self.starts[position + 1]
+
+    def begins_line(self, position: int) -> bool:
+        """Return whether a line break stands between a token and the one before it."""
+        between = self.text[self.ends[position - 1] : self.starts[position]] if position else ""
+        return any(character in LINE_BREAKS for character in between)
 
     def joined(self, words: Set[str]) -> Tokens:
         """Return the same with the parts of those words joined that a line cuts.
@@ -85,7 +92,7 @@ class Tokens:
         ]
         if not wanted:
             return self
-        made = Tokens([], [], [], [])
+        made = Tokens([], [], [], [], self.text)
         last = 0
         for at in wanted:
             made.surfaces.extend(self.surfaces[last : at - 1])
@@ -112,7 +119,7 @@ def is_unspaced(surface: str) -> bool:
 
 def read_tokens(text: str) -> Tokens:
     """Return the tokens of a text."""
-    tokens = Tokens([], [], [], [])
+    tokens = Tokens([], [], [], [], text)
     for match in _TOKEN.finditer(text):
         surface = _plain(match.group())
         if surface:
@@ -233,7 +240,7 @@ def is_negated_form(word: str, other: str) -> bool:
 
 
 _CURRENCIES = frozenset("$€£¥₹₩₽₺₪₫₴฿¢")
-_PER_CENT = frozenset("%‰")
+PER_CENT = frozenset("%‰")
 _COMPARISONS = frozenset("<>=≤≥≠±≈~")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([,'])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _PREFIX_TOKENS = 4
@@ -254,10 +261,10 @@ class Words:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def agrees(self, position: int, text: Words, other: int) -> bool:
-        """Return whether a word of this quote is a word of a text."""
+    def agrees(self, position: int, text: Words, other: int, *, suffix: str = "") -> bool:
+        """Return whether a word of this quote is a word of a text, less a suffix of that."""
         currency = self.currencies[position]
-        return self.keys[position] == text.keys[other] and (
+        return self.keys[position] == text.keys[other].removesuffix(suffix) and (
             not currency or currency == text.currencies[other]
         )
 
@@ -308,7 +315,7 @@ def _number(tokens: Tokens, at: int) -> tuple[str, str]:
 
 def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
     """Return the token after a sign for per cent, and the sign, where one stands there."""
-    if at < len(tokens) and tokens.surfaces[at] in _PER_CENT:
+    if at < len(tokens) and tokens.surfaces[at] in PER_CENT:
         return at + 1, tokens.surfaces[at]
     return at, ""
 

@@ -12,7 +12,9 @@ Whether a quote stands in one of some texts, and where.
 Rules:
     Exact: token for token, but for white space and typographic variants; the first letter may be
     of the other case, as at the beginning of a sentence.
-    A quote that begins or ends directly at a word that denies has left it out, and failed.
+    A quote that begins or ends directly at a word that denies has left it out, and failed. A line
+    break before a capital letter or "%" ends the sentence: table rows end so. After a quote, "non-"
+    denies only the word that it begins.
     Near: at least .95 of its words in their order; every number, negation and other word that a
     statement hangs on is exact. A quote of fewer than three words and no number is exact or failed.
     A quote with an ellipsis is checked part by part, in order, inside one text. Each ellipsis
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING
 from spanwise.core.answers.citations import nearest_passage
 from spanwise.core.answers.quote_words import (
     ELLIPSIS,
+    PER_CENT,
     Tokens,
     Words,
     compared_words,
@@ -347,7 +350,11 @@ def _parts(tokens: Tokens) -> list[_Reading]:
         while first < last and tokens.surfaces[last - 1] in _BRACKETS and end < len(tokens):
             last -= 1
         part = Tokens(
-            tokens.surfaces[first:last], tokens.starts[first:last], tokens.ends[first:last], []
+            tokens.surfaces[first:last],
+            tokens.starts[first:last],
+            tokens.ends[first:last],
+            [],
+            tokens.text,
         )
         if any(map(is_word, part.surfaces)):
             parts.append(_Reading(part))
@@ -402,8 +409,12 @@ def _exact(quote: _Reading, text: _Reading, first: int) -> _Place | None:
         if place < first:
             continue
         there = text.words.inside(place, place + count)
+        per_cent = _next_line_per_cent(text.tokens, place + count)
         # The first number of a quote may have lost its sign, the last one its per cent.
-        agrees = all(quote.words.agrees(at, text.words, word) for at, word in enumerate(there))
+        agrees = all(
+            quote.words.agrees(at, text.words, word, suffix=per_cent if word == there[-1] else "")
+            for at, word in enumerate(there)
+        )
         if agrees and not _is_denied(text.tokens, place, place + count):
             return _Place(place, place + count, is_exact=True, matched=len(there))
     return None
@@ -447,15 +458,53 @@ def _near(quote: _Reading, text: _Reading, first: int) -> _Place | None:
     return _Place(start, end, is_exact=False, matched=run.matched)
 
 
+def _next_line_per_cent(tokens: Tokens, at: int) -> str:
+    """Return the "%" that begins a line at a token, as a caption of a table does, or nothing."""
+    if at < len(tokens) and tokens.surfaces[at] in PER_CENT and tokens.begins_line(at):
+        return tokens.surfaces[at]
+    return ""
+
+
+def _begins_sentence(tokens: Tokens, at: int) -> bool:
+    """Return whether a capital letter or "%" begins a line, and with it a sentence.
+
+    Between words in capitals, a capital letter says nothing.
+    """
+    surface = tokens.surfaces[at]
+    is_capital = surface[0].isupper() and not (
+        surface.isupper() and tokens.surfaces[at - 1].isupper()
+    )
+    return (is_capital or surface in PER_CENT) and tokens.begins_line(at)
+
+
+def _is_prefix(tokens: Tokens, at: int) -> bool:
+    """Return whether a token is the "non" of a word such as "non-current"."""
+    return (
+        tokens.surfaces[at].casefold() == "non"
+        and tokens.surfaces[at + 1 : at + 2] == ["-"]
+        and tokens.touch(at)
+    )
+
+
 def _is_denied(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether a word that denies stands directly before some tokens or after them."""
+    """Return whether a word that denies stands directly before some tokens or after them.
+
+    After them it counts only in the same sentence, and "non-" only for the word that it begins.
+    """
     before = first - 1
     if before > 0 and tokens.surfaces[before] == "-":  # "non-cash"
         before -= 1
     around = list(tokens.surfaces[max(0, before) : before + 1])
     after = last
     while after < len(tokens) and tokens.surfaces[after] in _CLOSING:  # "(b) not"
+        if _begins_sentence(tokens, after):
+            break
         after += 1
-    if tokens.surfaces[after - 1] not in _STOPS:
-        around += tokens.surfaces[after : after + 1]
+    if (
+        after < len(tokens)
+        and tokens.surfaces[after - 1] not in _STOPS
+        and not _begins_sentence(tokens, after)
+        and not _is_prefix(tokens, after)
+    ):
+        around.append(tokens.surfaces[after])
     return any(is_negation(surface.casefold()) for surface in around)
