@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from spanwise.answers.conversation import Conversation, open_conversation, store_turn
 from spanwise.answers.stream import AnswerStream
-from spanwise.answers.threads import Conversation, kept, open_conversation
 from spanwise.errors import StoreError
 from spanwise.models.providers.tokenizer import CharacterTokenizer
 from spanwise.options import AnswerOptions
@@ -86,7 +86,9 @@ def answering(answer: Answer, *, fails: bool = False) -> Generator[str, None, An
 
 
 def keep(store: MemoryStore, run: Generator[str, None, Answer]) -> AnswerStream:
-    return AnswerStream(kept(run, store=store, thread_id="a", question="And then?", asked_at=AT))
+    return AnswerStream(
+        store_turn(run, store=store, thread_id="a", question="And then?", asked_at=AT)
+    )
 
 
 def test_an_answer_is_kept_when_it_is_whole(store: MemoryStore) -> None:
