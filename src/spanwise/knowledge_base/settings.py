@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from spanwise.errors import EmbedderMismatchError, OptionError
-from spanwise.knowledge_base.packs import record_of
 from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.packs.pack_file import recorded_packs
-from spanwise.search.shipped_packs import default_record
+from spanwise.packs.shipped_packs import default_record, record_of
 
 if TYPE_CHECKING:
     from pathlib import Path

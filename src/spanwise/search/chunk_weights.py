@@ -21,8 +21,8 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError, QueryError
 from spanwise.packs.landmarks import document_signals, range_signals
+from spanwise.packs.shipped_packs import default_record, shipped_packs
 from spanwise.search.scoring import Scope, search_terms, weigh
-from spanwise.search.shipped_packs import default_record, shipped_packs
 from spanwise.types import Chunk
 
 if TYPE_CHECKING:

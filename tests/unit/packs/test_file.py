@@ -9,7 +9,7 @@ from tests.reports import LEASES
 
 from spanwise.errors import OptionError, PackError
 from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
-from spanwise.search.shipped_packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
 
 
 def test_a_pack_is_read_as_it_is_written() -> None:

@@ -1,22 +1,23 @@
 """The title of a document, and the words that route a question to it.
 
 Rules:
-    The title is that of the metadata, else what the first page of a filing says ("PepsiCo 10-K
-    2022"), else the first heading of the parser, else a heading that opens a plain text, else the
-    file name.
+    The title is that of the metadata, else one made of the first page of a known kind of document,
+    else the first heading of the parser, else a heading that opens a plain text, else the file
+    name.
     Numbers ("Exhibit 10.1"), lines of speakers ("HOST: WELCOME") and stamps ("CONFIDENTIAL") open
     texts too, and title none. Other first lines never stand in for the title: they lose up to 13
     points of recall on logs of chats.
-    The words of file name and path always stand beside the title, and those of company, form and
-    fiscal year, which questions about filings name.
+    The words of file name and path are always added to the title, and those of the metadata
+    fields company, form and fiscal year, which questions name.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from spanwise.core.documents.filing_covers import cover_title
+from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.terms import words
@@ -42,17 +43,21 @@ _ROUTING = ("company", "form", "fiscal_year")
 _NO_NAMES = frozenset(("index", "readme", "default", "main", "untitled", "document"))
 
 
-def document_title(document: Document) -> str:
+def document_title(document: Document, *, kinds: Sequence[DocumentKind] = ()) -> str:
     """Return the title of a document, in one line of at most 200 characters.
 
+    Args:
+        document: The document.
+        kinds: Kinds of documents with titles of their own, in order of precedence.
+
     Returns:
-        The title given with it, else company, form and date of a filing, else its first heading,
+        The title given with it, else that of its kind, else its first heading,
         else the heading that opens its text, else its file name without separators and suffix
         (with the folder where the file name says nothing, as "index.md" does), else its id.
     """
     found = (
         document.title.strip()
-        or ("" if "form" in document.given_fields else cover_title(document.metadata))
+        or _cover_title(document, kinds)
         or _first_heading(document)
         or _opening_heading(document)
     )
@@ -63,6 +68,16 @@ def document_title(document: Document) -> str:
     if len(parts) > 1 and (name.lower() in _NO_NAMES or name.isdigit()):
         name = f"{_spaced(parts[-2])} {name}"
     return clip(name or document.id, max_chars=_TITLE_CHARS)
+
+
+def _cover_title(document: Document, kinds: Sequence[DocumentKind]) -> str:
+    """Return the title of the first kind that has one; empty for none."""
+    titles = (
+        kind.cover_title(document.metadata)
+        for kind in kinds
+        if kind.kind_field not in document.given_fields
+    )
+    return next(filter(None, titles), "")
 
 
 def _first_heading(document: Document) -> str:
