@@ -110,7 +110,7 @@ WRONG = {
         LEASES + "#" * MAX_BYTES,
     ),
     "many words": (
-        r"leases\.toml:\d+: glossary has 1001 words; at most 1000 count",
+        r"leases\.toml:\d+: glossary has 1001 words; give at most 1000",
         LEASES + "".join(f'word{n} = ["b"]\n' for n in range(999)),
     ),
     "a number without end": (
@@ -122,7 +122,7 @@ WRONG = {
         f"{'x' * 90} = 1",
     ),
     "a dotted key without end": (
-        r"leases\.toml:2: the line has 9,000 points; at most 100",
+        r"leases\.toml:2: the line has 9,000 dots; at most 100",
         f"\nname{'.a' * 9_000} = 1",
     ),
     "deep nesting": (r"leases\.toml is no TOML", "a = " + "[" * 20_000),
