@@ -170,7 +170,7 @@ def _locate(whole: WholeDocument, citation: Citation) -> tuple[int, int] | None:
 def _warnings(changed: Iterable[Citation]) -> Iterator[str]:
     for name in dict.fromkeys(citation.document_id for citation in changed):
         yield (
-            f"what an earlier answer quotes of {name!r} does not stand there any more: the "
+            f"the text that an earlier answer quotes from {name!r} is no longer there: the "
             "document was edited or removed"
         )
 

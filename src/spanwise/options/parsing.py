@@ -42,8 +42,8 @@ class ParseOptions:
     """Maximum number of members of an archive, mailbox or e-mail, including those of nested
     containers; at least 1."""
     max_container_bytes: int = 10_000_000_000
-    """Maximum total size of these members when unpacked to the folder for temporary files, in
-    bytes, at least 1."""
+    """Maximum total size of the unpacked members of a container, which are written to the folder
+    for temporary files, in bytes, at least 1."""
     max_nesting: int = 4
     """Maximum depth of containers inside containers, at least 1."""
     base_seconds: float = 20.0

@@ -125,8 +125,8 @@ class PublishedOptions:
     reference_chars: int = 700
     """Length of a chunk whose value is not adjusted, in characters, at least 1."""
     unretrieved_length: Literal["real", "reference", "zero"] = "zero"
-    """Length that a chunk not found by its query counts as, before the floor: its "real" length,
-    the "reference" length, or "zero"."""
+    """Length assumed for a chunk that its query did not find, before the floor is applied: its
+    "real" length, the "reference" length, or "zero"."""
 
     DSRAG_BALANCED: ClassVar[Self]
     DSRAG_PRECISION: ClassVar[Self]

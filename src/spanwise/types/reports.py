@@ -40,7 +40,7 @@ class IngestProgress(PlainForm):
     document_id: str
     """Id of the document that was processed last."""
     outcome: Literal["added", "replaced", "unchanged", "removed", "failed"]
-    """Outcome for that document."""
+    """Outcome for the document that was processed last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +66,10 @@ class IngestReport(PlainForm):
     chunks: int = 0
     """Number of chunks of the added and replaced documents."""
     embedded_chunks: int = 0
-    """Number of these chunks that were embedded; 0 without an embedder."""
+    """Number of added and replaced chunks that were embedded; 0 without an embedder."""
     kept_vectors: int = 0
-    """Number of these chunks that reuse the vector of an earlier chunk with the same text."""
+    """Number of added and replaced chunks that reuse the vector of an earlier chunk with the same
+    text."""
     chars: int = 0
     """Number of characters of the added and replaced documents."""
     seconds: float = 0.0
