@@ -11,7 +11,7 @@ TEXT = "\n\n".join(
 )
 
 
-def test_every_run_is_stored_text_at_its_place() -> None:
+def test_every_span_is_stored_text_at_its_offset() -> None:
     with KnowledgeBase(":memory:", embedder=None) as kb:
         kb.add_text(TEXT, document_id="a")
         question = "What does paragraph 7 say of the cranes?"

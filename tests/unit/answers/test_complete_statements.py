@@ -46,7 +46,7 @@ def test_every_prefix_gives_only_statements_of_the_whole_answer(
     ascii_only: bool,
     before: str,
 ) -> None:
-    """Whole and in order, and never fewer of a longer prefix."""
+    """Statements are complete, in order, and never fewer for a longer prefix."""
     ordered = {name: answer[name] for name in order}
     text = before + json.dumps(ordered, indent=indent, ensure_ascii=ascii_only)
     statements = answer["statements"]
@@ -60,7 +60,7 @@ def test_every_prefix_gives_only_statements_of_the_whole_answer(
     assert count >= len(statements) - 1
 
 
-def test_a_statement_is_given_once_something_follows_it() -> None:
+def test_a_statement_is_complete_once_something_follows_it() -> None:
     start = '{"answered": true, "statements": [{"text": "a, ]} b"}'
     first = json.dumps({"text": "a, ]} b"})
     assert complete_statements(start) == []
@@ -68,14 +68,14 @@ def test_a_statement_is_given_once_something_follows_it() -> None:
     assert complete_statements(start + '], "conflicts": [') == [first]
 
 
-def test_statements_wait_for_the_word_that_there_is_an_answer() -> None:
+def test_statements_wait_until_answered_is_true() -> None:
     start = '{"statements": [{"text": "a"}], "answered": '
     assert complete_statements(start) == []
     assert complete_statements(start + "false") == []
     assert complete_statements(start + "true") == ['{"text": "a"}']
 
 
-def test_a_field_that_is_given_twice_gives_no_partial_statement() -> None:
+def test_a_duplicate_field_gives_no_partial_statement() -> None:
     start = '{"answered": true, "statements": [], "missing": "", "statements": '
     assert complete_statements(start + '[{"text": "a"') == []
 
