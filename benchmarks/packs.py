@@ -28,8 +28,8 @@ from benchmarks.quality import Measured, model_without, spanwise_search
 from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.options import SegmentOptions
+from spanwise.packs.shipped_packs import shipped_packs
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.shipped_packs import shipped_packs
 
 Fields = Mapping[str, Mapping[str, str]]
 Floats = NDArray[np.float64]

@@ -48,7 +48,7 @@ def python_reference() -> str:
     functions = [name for name in names if inspect.isfunction(objects[name])]
     classes = [name for name in names if inspect.isclass(objects[name]) and name != "KnowledgeBase"]
     parts = [_HEAD, "## KnowledgeBase\n\n", _class("KnowledgeBase", spanwise.KnowledgeBase)]
-    packs = import_module("spanwise.knowledge_base.packs").Packs
+    packs = import_module("spanwise.packs.pack_manager").Packs
     parts += ["## KnowledgeBase.packs\n\n", _class("Packs", packs)]
     parts += ["## Functions\n\n", *(_function(name, objects[name]) for name in functions)]
     parts += ["## Results and inputs\n\n"]

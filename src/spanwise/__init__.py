@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import split_chunks
     from spanwise.core.documents.headers import chunk_header
-    from spanwise.core.documents.sections import split_sections
     from spanwise.core.extraction.published import beta_relevance, extract_published
     from spanwise.core.extraction.render import render_segments
     from spanwise.core.extraction.segments import chunk_values, extract_segments
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
         SectionOptions,
         SegmentOptions,
     )
+    from spanwise.packs.known_kinds import split_sections
     from spanwise.search.chunk_weights import ChunkWeights, weigh_chunks
     from spanwise.search.explanation import Explanation
     from spanwise.types import (
@@ -131,7 +131,7 @@ _HOMES = {
     "extract_segments": "core.extraction.segments",
     "render_segments": "core.extraction.render",
     "split_chunks": "core.documents.chunks",
-    "split_sections": "core.documents.sections",
+    "split_sections": "packs.known_kinds",
     "weigh_chunks": "search.chunk_weights",
     "ChunkWeights": "search.chunk_weights",
 }

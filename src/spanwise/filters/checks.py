@@ -1,4 +1,4 @@
-"""Whether a document meets a filter, and whether a filter means anything here."""
+"""Evaluation of filters, and validation against the fields of a knowledge base."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LISTED_FIELDS = 10
 
 
 def matches(where: Filter, metadata: Mapping[str, Scalar]) -> bool:
-    """Return whether a document with this metadata meets the filter."""
+    """Return whether a document with this metadata matches the filter."""
     if isinstance(where, And):
         return all(matches(part, metadata) for part in where.parts)
     if isinstance(where, Or):
@@ -47,13 +47,13 @@ def matches(where: Filter, metadata: Mapping[str, Scalar]) -> bool:
 
 
 def _leaf_matches(leaf: Comparison | Membership | Exists, value: Scalar) -> bool:
-    """Return whether the value of the field that a leaf names meets it."""
+    """Return whether a leaf of the tree matches the value of its field."""
     if isinstance(leaf, Exists):
         return True
     kind = kind_of(value)
     if isinstance(leaf, Membership):
-        listed = zip(leaf.kinds, leaf.values, strict=True)
-        return leaf.negated != any(kind == known and value == other for known, other in listed)
+        members = zip(leaf.kinds, leaf.values, strict=True)
+        return leaf.negated != any((kind, value) == member for member in members)
     if kind != leaf.kind:
         return leaf.operator == "!="
     return _COMPARE[leaf.operator](value, leaf.value)
@@ -62,36 +62,36 @@ def _leaf_matches(leaf: Comparison | Membership | Exists, value: Scalar) -> bool
 def filter_fields(
     metadata: Mapping[str, Scalar], *, title: str, language: str, status: str
 ) -> Mapping[str, Scalar]:
-    """Return the fields that filters see of a document: metadata, title, language and status.
+    """Return the fields of a document for filters: metadata, title, language and status.
 
-    Metadata of these names stays what it is; a title or language that is not known is no field.
+    Metadata fields take precedence over the other three. An unknown title or language is omitted.
     """
-    own = {"title": title, "language": language, "status": status}
-    return {**{name: value for name, value in own.items() if value}, **metadata}
+    built_in = {"title": title, "language": language, "status": status}
+    return {**{name: value for name, value in built_in.items() if value}, **metadata}
 
 
 def known_fields(metadata: Iterable[Mapping[str, Scalar]]) -> dict[str, frozenset[Kind]]:
-    """Return the kinds of values that each field has in any of the documents, fields by name."""
-    found: dict[str, set[Kind]] = {}
+    """Return the kinds of values of each field over all documents, sorted by field name."""
+    kinds_by_field: dict[str, set[Kind]] = {}
     for fields in metadata:
         for name, value in fields.items():
-            kinds = found.setdefault(name, set())
+            kinds = kinds_by_field.setdefault(name, set())
             kind = kind_of(value)
             if kind is not None:
                 kinds.add(kind)
-    return {name: frozenset(found[name]) for name in sorted(found)}
+    return {name: frozenset(kinds) for name, kinds in sorted(kinds_by_field.items())}
 
 
 def check_filter(where: Filter, fields: Mapping[str, Collection[Kind]]) -> None:
-    """Refuse a filter that cannot mean what it says.
+    """Raise an error for a filter that does not fit the metadata of a knowledge base.
 
     Args:
-        where: The filter.
-        fields: Kinds of the values that each field of the knowledge base has in any document.
+        where: Filter to check.
+        fields: Kinds of values of each field over all documents, see `known_fields`.
 
     Raises:
-        FilterError: If it names a field that no document has, or compares one with a value of a
-            kind that the field has in no document.
+        FilterError: If no document has a field of the filter, or a field has no value of the kind
+            that it is compared with.
     """
     for leaf in _leaves(checked_filter(where)):
         if leaf.name not in fields:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from spanwise.core.documents.filing_covers import cover_fields
 from spanwise.errors import OptionError
 from spanwise.ingest.recipes import plain_title
+from spanwise.packs.known_kinds import cover_fields
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Scalar, Section
 
 if TYPE_CHECKING:

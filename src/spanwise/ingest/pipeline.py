@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from spanwise.core.documents.filing_covers import cover_fields, cover_title
-from spanwise.core.documents.titles import document_title
 from spanwise.core.documents.versions import text_version
 from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
 from spanwise.ingest.compare import compare, conflict, kept_fields, typed
@@ -41,6 +39,7 @@ from spanwise.ingest.stored_parts import StoredPages
 from spanwise.ingest.sync import nothing_taken
 from spanwise.ingest.temporary_files import TemporarySpace
 from spanwise.models.ledger import Ledger
+from spanwise.packs.known_kinds import cover_fields, cover_title, document_title
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.types import Document, IngestReport, Scalar
@@ -533,8 +532,8 @@ def _with_fields(
 ) -> Document:
     """Return a parsed document with what its first page says and what the caller gives.
 
-    What the caller gives goes before the rest; the title of a filing is that of its first page,
-    since files of filings are titled by the programs that made them.
+    Fields of the caller take precedence. A title made of the first page replaces that of the file,
+    because such files are often titled by the programs that created them.
     """
     cover = cover_fields(document.text)
     given = kept_fields(record, root=document.source_root) if metadata is None else metadata

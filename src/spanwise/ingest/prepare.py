@@ -13,10 +13,9 @@ import numpy as np
 from spanwise.core.answers.citations import printed_labels
 from spanwise.core.documents.chunks import chunk_lengths, split_chunks
 from spanwise.core.documents.headers import chunk_header, headed_text
-from spanwise.core.documents.sections import split_sections
 from spanwise.core.documents.summary import summarise
 from spanwise.core.documents.table_heads import searched_text, table_heads
-from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.titles import title_words
 from spanwise.core.extraction.render import segment_frame
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.core.text.languages import document_language
@@ -25,6 +24,7 @@ from spanwise.ingest.given_parts import given_sections, with_contexts
 from spanwise.ingest.recipes import Recipe, recorded_recipe
 from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
+from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.packs.landmarks import document_signals
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.stores.port import DocumentEntry

@@ -16,9 +16,9 @@ from spanwise.options import AnswerOptions, QueryOptions
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spanwise.answers.pipeline import Answerer
+    from spanwise.answers.answerer import Answerer
+    from spanwise.answers.conversation import Conversation
     from spanwise.answers.stream import AnswerStream
-    from spanwise.answers.threads import Conversation
     from spanwise.filters import Filter
     from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.options import RerankOptions
@@ -124,13 +124,15 @@ class Answering(Searching):
         self, question: str, *, streams: bool, **arguments: Unpack[AskArguments]
     ) -> Generator[str, None, Answer]:
         """Return what yields an answer and returns it, and keeps it where a thread is named."""
-        from spanwise.answers.threads import kept
+        from spanwise.answers.conversation import store_turn
 
         run = self.answerer(**arguments).run(question, streams=streams)
         thread = arguments.get("thread")
         if thread is None:
             return run
-        return kept(run, store=self._store, thread_id=thread, question=question, asked_at=moment())
+        return store_turn(
+            run, store=self._store, thread_id=thread, question=question, asked_at=moment()
+        )
 
     def answerer(self, **arguments: Unpack[AskArguments]) -> Answerer:
         """Return what answers a question with these arguments, for evaluation; nobody is asked.
@@ -140,7 +142,7 @@ class Answering(Searching):
                 another.
             ModelKeyError: If there is no key for the model.
         """
-        from spanwise.answers.pipeline import Answerer
+        from spanwise.answers.answerer import Answerer
         from spanwise.models.prompts.answers import checked_answer_type
         from spanwise.search.scoring import Scope
 
@@ -204,7 +206,7 @@ class Answering(Searching):
         self, thread: str | None, options: AnswerOptions, scope: Scope
     ) -> Conversation:
         """Return the conversation that a question follows, an empty one where it follows none."""
-        from spanwise.answers.threads import Conversation, open_conversation
+        from spanwise.answers.conversation import Conversation, open_conversation
         from spanwise.models.providers.tokenizer import make_tokenizer
 
         if thread is None:

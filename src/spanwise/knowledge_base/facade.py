@@ -15,7 +15,6 @@ from spanwise.knowledge_base.checks import checked_durability, checked_path
 from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
 from spanwise.knowledge_base.opening import approve_embedder, named_embedder, open_store
-from spanwise.knowledge_base.packs import Packs
 from spanwise.knowledge_base.query_writing import QueryWriting
 from spanwise.knowledge_base.recutting import parts_of
 from spanwise.knowledge_base.settings import settle, wanted_settings
@@ -23,6 +22,7 @@ from spanwise.knowledge_base.threads import KeptThreads
 from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.knowledge_base.writing import copy_to
 from spanwise.options import ChunkOptions, FetchOptions, ModelOptions, ParseOptions, SectionOptions
+from spanwise.packs.pack_manager import Packs
 from spanwise.search.tuned_options import read_tuning
 
 if TYPE_CHECKING:

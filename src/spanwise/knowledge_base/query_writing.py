@@ -56,7 +56,7 @@ class QueryWriting:
             DocumentNotFoundError: If `documents` names one that does not exist.
             ModelKeyError: If there is no key for the model, or it is refused.
         """
-        from spanwise.answers.queries import write_queries
+        from spanwise.answers.search_queries import write_queries
         from spanwise.search.scoring import Scope
 
         asked = within(queries=(), documents=documents, where=where)

@@ -9,13 +9,12 @@ from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import EmbedderMismatchError, FormatError, OptionError
-from spanwise.knowledge_base.packs import record_of
 from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.packs.pack_file import recorded_packs
-from spanwise.search.shipped_packs import default_record
+from spanwise.packs.shipped_packs import default_record, record_of
 from spanwise.types.plain import from_plain, shown
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One frozen class of options for each step, checked when it is made; presets are constants."""
+"""Options of each step, as frozen dataclasses that are validated on creation."""
 
 from spanwise.options.chunking import ChunkOptions, HeaderOptions, SectionOptions
 from spanwise.options.models import (

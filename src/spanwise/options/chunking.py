@@ -1,4 +1,4 @@
-"""How documents are cut and headed."""
+"""Options for splitting documents into sections and chunks, and for segment headers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from spanwise.options.checks import check
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionOptions:
-    """How a document is cut into sections."""
+    """Options for splitting a document into sections."""
 
     min_chars: int = 600
-    """A cut by meaning leaves no section shorter than this, where the text allows."""
+    """Minimum length of a section split off at a change of topic, in characters; at least 1. Texts
+    without a suitable break may have shorter sections."""
     max_chars: int = 8_000
-    """A section longer than this is cut by the change of meaning between its sentences."""
+    """Length above which a section is split at changes of topic between its sentences, in
+    characters; at least twice `min_chars`."""
 
     def __post_init__(self) -> None:
         check(self.min_chars >= 1, "min_chars", self.min_chars, "at least 1")
@@ -29,19 +31,23 @@ class SectionOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkOptions:
-    """How a section is cut into chunks. Lengths are in characters unless `unit` is "tokens".
+    """Options for splitting a section into chunks.
 
-    A character of a Chinese, Japanese or Korean document counts for two.
+    Lengths are in characters unless `unit` is "tokens". A character of a Chinese, Japanese or
+    Korean document counts as two.
     """
 
     target: int = 400
+    """Target length of a chunk, at least 1."""
     max: int = 460
-    """No chunk is longer, but for a block (table, code) that is kept together."""
+    """Maximum length of a chunk, at least `target`. Tables and code up to `block_max` may be
+    longer."""
     paragraph_min: int = 200
-    """A blank line ends a chunk that is at least this long."""
+    """Minimum length at which a blank line ends a chunk, from 1 to `target`."""
     block_max: int = 800
-    """A table or a piece of code up to this length is kept in one chunk."""
+    """Maximum length of a table or piece of code that is kept in one chunk, at least `max`."""
     unit: Literal["chars", "tokens"] = "chars"
+    """Unit of the lengths: "chars", or "tokens" of the knowledge base's tokenizer."""
 
     def __post_init__(self) -> None:
         check(self.target >= 1, "target", self.target, "at least 1")
@@ -58,12 +64,13 @@ class ChunkOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderOptions:
-    """What stands before a segment where it is read."""
+    """Options for the header shown before a segment."""
 
     max_chars: int = 400
-    """Longer headers lose the middle of the section path first, then the ends of the summaries."""
+    """Maximum length of a header in characters, at least 40. Longer headers lose the middle of the
+    section path first, then the ends of the summaries."""
     summary: bool = True
-    """Whether the summaries of document and section stand in it."""
+    """Whether headers contain the summaries of document and section."""
 
     def __post_init__(self) -> None:
         check(self.max_chars >= 40, "max_chars", self.max_chars, "at least 40")

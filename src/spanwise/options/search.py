@@ -1,4 +1,4 @@
-"""How a question is answered with segments and excerpts."""
+"""Options for the selection of segments and excerpts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
     "exact": ("precise", "balanced", "comprehensive"),
     "greedy": ("dsrag-balanced", "dsrag-precision", "dsrag-find-all"),
 }
-"""How segments can be chosen, and the presets of each way."""
+"""Methods of selecting segments, with the names of their presets."""
 
-_USUAL_PRESETS = {"exact": "balanced", "greedy": "dsrag-balanced"}
+_DEFAULT_PRESETS = {"exact": "balanced", "greedy": "dsrag-balanced"}
 
 
 def _check_preset(name: object, *, method: str) -> None:
-    wanted = f'one of {", ".join(METHOD_PRESETS[method])} with method "{method}"'
-    check(name in METHOD_PRESETS[method], "preset", name, wanted)
+    expected = f'one of {", ".join(METHOD_PRESETS[method])} with method "{method}"'
+    check(name in METHOD_PRESETS[method], "preset", name, expected)
 
 
 def _constant(preset: str) -> str:
@@ -30,24 +30,30 @@ def _constant(preset: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOptions:
-    """How segments are chosen among the candidates of a question."""
+    """Options for selecting segments among the candidates of a question, exactly under a budget.
+
+    A share is the part of a question's evidence that a chunk is expected to contain, in [0, 1].
+    """
 
     irrelevant_chunk_penalty: float = 0.002
-    """Relevance at which a chunk of reference length is worth nothing, in [0, 1): when to stop."""
+    """Relevance at which a chunk of reference length has the value 0, in [0, 1). Higher values give
+    shorter results."""
     relative_penalty: float = 0.0
-    """The same as a part of the best chunk's share, in [0, 1): the surer the answer, the sooner to
-    stop. The higher of both penalties counts."""
+    """Penalty as a fraction of the best chunk's share, in [0, 1). It shortens the result if a few
+    chunks stand out. The higher of both penalties applies."""
     segment_charge: float = 0.0175
-    """What one more segment costs, in share, in [0, 1]: how contiguous the answer is."""
+    """Cost of each segment, in shares, in [0, 1]. Higher values give fewer and longer segments."""
     min_segment_value: float = 0.0
-    """Least value of a segment before the charge, in share."""
+    """Minimum value of a segment before the charge, in shares, at least 0."""
     max_segment_tokens: int | None = None
-    """Of the text, without its header; None for no limit but the budget."""
+    """Maximum tokens of a segment's text without its header, at least 1; None for no limit except
+    the budget."""
     reference_length: int = 100
-    """Tokens of a chunk whose relevance equals the penalty and whose value is 0."""
+    """Length of a chunk to which the penalty applies in full, in tokens, at least 1; the penalty is
+    proportional to the length."""
     trim: bool = False
-    """Whether a segment of one chunk is cut to its sentences that are worth their tokens, and one
-    document alone is not given whole. Excerpts fill up with text and are not cut."""
+    """Whether a segment of one chunk is reduced to the sentences that are worth their tokens. If
+    False, a single document that fits the budget is returned whole. Excerpts are never trimmed."""
 
     PRECISE: ClassVar[Self]
     BALANCED: ClassVar[Self]
@@ -78,10 +84,10 @@ class SegmentOptions:
 
     @classmethod
     def preset(cls, name: str) -> SegmentOptions:
-        """Return the preset of that name.
+        """Return the preset with the given name.
 
         Raises:
-            OptionError: If there is none.
+            OptionError: If there is no such preset.
         """
         _check_preset(name, method="exact")
         preset: SegmentOptions = getattr(cls, _constant(name))
@@ -95,30 +101,32 @@ SegmentOptions.COMPREHENSIVE = SegmentOptions(segment_charge=0.04, irrelevant_ch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedOptions:
-    """How the published method chooses segments: greedily, under limits counted in chunks."""
+    """Options for the greedy selection of segments as published (RSE), with limits in chunks."""
 
     irrelevant_chunk_penalty: float = 0.18
-    """Relevance at which a chunk is worth nothing, in [0, 1]."""
+    """Relevance at which a chunk has the value 0, in [0, 1]."""
     rank_decay: float = 30.0
-    """Rank, from 0, at which relevance counts for 1/e of itself, at least 0.001."""
+    """Rank at which the relevance of a chunk is reduced to 1/e, counted from 0, at least 0.001."""
     max_segment_chunks: int = 15
-    """Chunks of one segment."""
+    """Maximum number of chunks of one segment, at least 1."""
     budget_chunks: int = 30
-    """Chunks of all segments together, for one query."""
+    """Maximum number of chunks of all segments for a single query, at least 1."""
     further_query_chunks: int = 5
-    """What each further query adds to `budget_chunks`."""
+    """Number of chunks that each additional query adds to `budget_chunks`, at least 0."""
     min_segment_value: float = 0.5
-    """Least value of a segment."""
+    """Minimum value of a segment, at least 0 and below 1,000,000."""
     document_ranks: int = 10
-    """Only documents with one of so many best chunks of a query are looked at."""
+    """Number of best chunks of each query whose documents are considered, at least 1."""
     length_adjustment: Literal["proportional", "floor", "none"] = "floor"
-    """Whether a value grows with the length of its chunk: always, above a floor, or never."""
+    """Adjustment of values by chunk length: "proportional", "floor" (proportional, with a minimum
+    length) or "none"."""
     floor_chars: int = 700
-    """With "floor", a chunk counts as at least so long."""
+    """Minimum length that a chunk counts as with "floor", in characters, at least 1."""
     reference_chars: int = 700
-    """Length of a chunk whose value is not adjusted."""
+    """Length of a chunk whose value is not adjusted, in characters, at least 1."""
     unretrieved_length: Literal["real", "reference", "zero"] = "zero"
-    """Length of a chunk that no search of its query found, before the floor."""
+    """Length assumed for a chunk that its query did not find, before the floor is applied: its
+    "real" length, the "reference" length, or "zero"."""
 
     DSRAG_BALANCED: ClassVar[Self]
     DSRAG_PRECISION: ClassVar[Self]
@@ -136,20 +144,20 @@ class PublishedOptions:
         )
         counts = {"further_query_chunks": 0, "max_segment_chunks": 1, "budget_chunks": 1}
         counts |= {"document_ranks": 1, "floor_chars": 1, "reference_chars": 1}
-        for name, least in counts.items():
+        for name, minimum in counts.items():
             value = getattr(self, name)
-            whole = isinstance(value, Integral) and int(value) >= least
-            check(whole, name, value, f"a whole number of at least {least}")
-        for name, wanted in _PUBLISHED_CHOICES.items():
+            is_valid = isinstance(value, Integral) and int(value) >= minimum
+            check(is_valid, name, value, f"a whole number of at least {minimum}")
+        for name, choices in _PUBLISHED_CHOICES.items():
             value = getattr(self, name)
-            check(value in wanted, name, value, f"one of {', '.join(wanted)}")
+            check(value in choices, name, value, f"one of {', '.join(choices)}")
 
     @classmethod
     def preset(cls, name: str) -> PublishedOptions:
-        """Return the preset of that name, with the numbers of dsRAG 0.5.6.
+        """Return the preset with the given name, with the values of dsRAG 0.5.6.
 
         Raises:
-            OptionError: If there is none.
+            OptionError: If there is no such preset.
         """
         _check_preset(name, method="greedy")
         preset: PublishedOptions = getattr(cls, _constant(name))
@@ -180,19 +188,19 @@ def method_options(
     preset: str | None = None,
     given: SegmentOptions | PublishedOptions | None = None,
 ) -> tuple[SegmentOptions, PublishedOptions | None]:
-    """Return how a method chooses segments: options of the exact one, and of the greedy one.
+    """Return the options of a method: those of "exact", and those of "greedy" or None.
 
     Args:
-        method: "exact", or "greedy" as published.
-        preset: Name of a preset of that method, the balanced one when None; does not count where
-            options are given.
-        given: Options of that method, in place of a preset.
+        method: "exact", or "greedy" for the published method.
+        preset: Name of a preset of the method; None for the balanced one. Ignored if options are
+            given.
+        given: Options of the method, which replace the preset.
 
     Raises:
-        OptionError: If there is no such method, or preset or options are of the other one.
+        OptionError: If the method is unknown, or preset or options belong to the other method.
     """
     check(method in METHOD_PRESETS, "method", method, f"one of {', '.join(METHOD_PRESETS)}")
-    preset = _USUAL_PRESETS[method] if preset is None else preset
+    preset = _DEFAULT_PRESETS[method] if preset is None else preset
     if method == "exact":
         if isinstance(given, PublishedOptions):
             raise OptionError(f'segment_options are {given!r}; method "exact" takes SegmentOptions')
@@ -204,19 +212,21 @@ def method_options(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """What a search returns."""
+    """Options of a search for segments."""
 
     budget_tokens: int = 4_000
-    """Most tokens of the context, headers included."""
+    """Maximum tokens of the context including headers, from 1 to 10,000,000."""
     segments: SegmentOptions = SegmentOptions.BALANCED
+    """Options for the selection of segments with method "exact"."""
     published: PublishedOptions | None = None
-    """For method "greedy", in place of `segments`; None for method "exact"."""
+    """Options for method "greedy", which replace `segments`; None for method "exact"."""
     headers: bool = True
-    """Whether each segment stands under its header; without, the budget is for text alone."""
+    """Whether each segment has its header. If False, the whole budget is for text."""
     tokenizer: str | None = None
-    """Reader whose tokens are counted; None for the tokenizer of the knowledge base."""
+    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
+    tokenizer."""
     abstain: bool = True
-    """Whether nothing is found where there is hardly any evidence; never by method "greedy"."""
+    """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
 
     def __post_init__(self) -> None:
         check(
@@ -229,27 +239,30 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptOptions:
-    """What excerpts hold, and how many there are."""
+    """Options of a search for excerpts."""
 
     excerpts: int = 3
-    """At most so many."""
+    """Maximum number of excerpts, from 1 to 32."""
     excerpt_tokens: int = 1_000
-    """Most tokens of each, headers included."""
+    """Maximum tokens of each excerpt including headers, from 1 to 10,000,000."""
     segments: SegmentOptions = SegmentOptions.BALANCED
-    """How the evidence inside an excerpt is chosen; `max_segment_tokens` bounds one run of it."""
+    """Options for the selection of evidence inside an excerpt; `max_segment_tokens` limits one
+    consecutive piece of evidence."""
     headers: bool = True
-    """Whether document and sections stand above the text; without, text and gaps alone count."""
+    """Whether excerpts have the document header and section paths. If False, only text and the
+    lines that mark gaps count."""
     tokenizer: str | None = None
-    """Reader whose tokens are counted; None for the tokenizer of the knowledge base."""
+    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
+    tokenizer."""
     abstain: bool = True
-    """Whether nothing is found where there is hardly any evidence."""
+    """Whether the result is empty if there is hardly any evidence."""
 
     def __post_init__(self) -> None:
-        for name, most in (("excerpts", 32), ("excerpt_tokens", 10_000_000)):
+        for name, maximum in (("excerpts", 32), ("excerpt_tokens", 10_000_000)):
             value = getattr(self, name)
             check(
-                isinstance(value, Integral) and 1 <= int(value) <= most,
+                isinstance(value, Integral) and 1 <= int(value) <= maximum,
                 name,
                 value,
-                f"a whole number from 1 to {most:,}",
+                f"a whole number from 1 to {maximum:,}",
             )

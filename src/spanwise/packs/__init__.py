@@ -1,1 +1,1 @@
-"""Domain packs: landmarks, intents and vocabulary of a kind of document."""
+"""Domain packs (landmarks, intents and glossary) and known kinds of documents."""

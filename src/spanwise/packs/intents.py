@@ -1,11 +1,11 @@
-"""What a question is after, in the words of packs.
+"""Intents of a question according to packs, and the scores that packs add to chunks (lifts).
 
-What packs add to the score of a chunk, and under which name.
-
-Where a question is after a landmark, a chunk gains by the landmark's signal; where a glossary
-knows one of its words, by what documents say instead, as far as that stands out among the chunks
-that were read. Chunks of documents in which a pack found no landmark gain nothing of it.
-`benchmarks/packs.py` chooses both weights on some companies and measures them on others.
+Rules:
+    If a question points to a landmark, the landmark's signal is added to the score of a chunk.
+    If a glossary contains a word of the question, a chunk gains by the terms that documents use
+    instead, in standard deviations over the scanned chunks.
+    Documents without a landmark of a pack get no lift from that pack.
+    `benchmarks/packs.py` selects both weights on some companies and evaluates them on others.
 """
 
 from __future__ import annotations
@@ -33,47 +33,51 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a question is after, as one pack understands it."""
+    """Landmarks and glossary terms of a question, according to one pack."""
 
     pack: Pack
     landmarks: tuple[Landmark, ...]
-    """Where it is to be found, in the order of the pack."""
+    """Landmarks that the question points to, in the order of the pack."""
     terms: tuple[str, ...]
-    """What documents say for words of the question, without what it says itself; in order, at most
-    as many as a question is searched by."""
+    """Glossary terms for words of the question, without the question's own terms; in order, at most
+    `MAX_TERMS`."""
 
 
 def read_aims(packs: Sequence[Pack], question: str) -> tuple[Aim, ...]:
-    """Return what a question is after; nothing of a pack that does not know its words."""
+    """Return the aim of a question for each pack that knows one of its words."""
     aims = (_aim(pack, question) for pack in packs)
     return tuple(aim for aim in aims if aim.landmarks or aim.terms)
 
 
 def _aim(pack: Pack, question: str) -> Aim:
-    asked = tuple(text_terms(question, language=pack.language))
+    question_terms = tuple(text_terms(question, language=pack.language))
     lexicon = _lexicon(pack)
-    found = list(dict.fromkeys(phrase for phrase in lexicon.phrases(asked)))
-    named = {key for phrase in found for key in lexicon.names.get(phrase, ())}
-    meant = named or {key for phrase in found for key in lexicon.words.get(phrase, ())}
-    said = dict.fromkeys(term for phrase in found for term in lexicon.glossary.get(phrase, ()))
+    phrases = list(dict.fromkeys(lexicon.phrases(question_terms)))
+    named = {key for phrase in phrases for key in lexicon.names.get(phrase, ())}
+    keys = named or {key for phrase in phrases for key in lexicon.words.get(phrase, ())}
+    terms = dict.fromkeys(term for phrase in phrases for term in lexicon.glossary.get(phrase, ()))
     return Aim(
         pack,
-        tuple(landmark for landmark in pack.landmarks if landmark.key in meant),
-        tuple(term for term in said if term not in asked)[:MAX_TERMS],
+        tuple(landmark for landmark in pack.landmarks if landmark.key in keys),
+        tuple(term for term in terms if term not in question_terms)[:MAX_TERMS],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
-    """What the phrases of a pack mean in a question."""
+    """Phrases of a pack, indexed for lookup in questions."""
 
     names: Mapping[Phrase, tuple[str, ...]]
+    """Keys of landmarks by name."""
     words: Mapping[Phrase, tuple[str, ...]]
+    """Keys of landmarks by word."""
     glossary: Mapping[Phrase, tuple[str, ...]]
+    """Terms of documents by word of a question."""
     longest: int
+    """Number of terms of the longest phrase."""
 
     def phrases(self, terms: Phrase) -> Iterator[Phrase]:
-        """Yield the phrases that stand in a question, by where they begin."""
+        """Yield the known phrases in the terms of a question, ordered by position."""
         for start in range(len(terms)):
             for end in range(start + 1, min(start + self.longest, len(terms)) + 1):
                 phrase = terms[start:end]
@@ -85,42 +89,42 @@ class _Lexicon:
 def _lexicon(pack: Pack) -> _Lexicon:
     names = _by_phrase(((text, i.landmark) for i in pack.intents for text in i.names), pack)
     words = _by_phrase(((text, i.landmark) for i in pack.intents for text in i.words), pack)
-    said = [
+    entries = [
         (word, term)
         for word, texts in pack.glossary.items()
         for text in texts
         for term in phrase_terms(text, language=pack.language)
     ]
-    glossary = _by_phrase(said, pack)
+    glossary = _by_phrase(entries, pack)
     longest = max((len(phrase) for phrase in (*names, *words, *glossary)), default=0)
     return _Lexicon(names, words, glossary, longest)
 
 
 def _by_phrase(pairs: Iterable[tuple[str, str]], pack: Pack) -> dict[Phrase, tuple[str, ...]]:
-    """Return what stands for each phrase, each once, in order."""
-    found: dict[Phrase, dict[str, None]] = {}
-    for text, meaning in pairs:
-        found.setdefault(phrase_terms(text, language=pack.language), {})[meaning] = None
-    return {phrase: tuple(meanings) for phrase, meanings in found.items()}
+    """Return the distinct values of each phrase, in order."""
+    index: dict[Phrase, dict[str, None]] = {}
+    for text, value in pairs:
+        index.setdefault(phrase_terms(text, language=pack.language), {})[value] = None
+    return {phrase: tuple(values) for phrase, values in index.items()}
 
 
-_MOST_LANDMARK, _MOST_GLOSSARY = 10.0, 6.0  # deviations; what lies further out says no more
-_LIFTED = 370  # chunks that are weighed for what lifts them
+_MAX_LANDMARK, _MAX_GLOSSARY = 10.0, 6.0  # in standard deviations
+_LIFTED = 370  # chunks with the best lifted scores that become candidates
 
 
 def landmark_lifts(
     aim: Aim, signals: NDArray[np.float32], *, weights: LiftWeights
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Return what each landmark adds to each chunk, by a name for people, (n,).
+    """Return the lift of each chunk by each landmark, (n,) each, by display name.
 
-    A chunk gains by the landmark that is strongest there, not by several.
+    A chunk gets the lift of its strongest landmark only.
 
     Args:
-        aim: What the question is after, with at least one landmark.
-        signals: Of its landmarks, 0 where a document does not have one, (landmarks, n).
-        weights: Of the parts of a lift.
+        aim: Aim of the question, with at least one landmark.
+        signals: Signals of its landmarks, 0 in documents without the landmark, (landmarks, n).
+        weights: Weights of the lifts.
     """
-    strength = np.clip(signals.astype(np.float64), 0.0, _MOST_LANDMARK)
+    strength = np.clip(signals.astype(np.float64), 0.0, _MAX_LANDMARK)
     best = strength.argmax(axis=0)
     return {
         f"{aim.pack.name}: {landmark.name}": np.where(
@@ -138,32 +142,32 @@ def glossary_lift(
     known: NDArray[np.bool_],
     weights: LiftWeights,
 ) -> NDArray[np.float64]:
-    """Return what the words of a glossary add to each chunk, (n,).
+    """Return the lift of each chunk by glossary terms, (n,).
 
     Args:
-        impacts: Saturation of each of its terms in each chunk, (terms, n).
+        impacts: BM25 saturation of each term in each chunk, (terms, n).
         terms: Weight of each term, (terms,).
-        rows: Where the chunks belong.
-        known: Whether the pack knows the document of each chunk, at least one, (n,).
-        weights: Of the parts of a lift.
+        rows: Documents and positions of the chunks.
+        known: Whether the document of each chunk has a landmark of the pack, (n,); at least one.
+        weights: Weights of the lifts.
     """
     score = np.zeros(impacts.shape[1])
-    for weight, impact in zip(terms, impacts, strict=True):  # in this order on every machine
+    for weight, impact in zip(terms, impacts, strict=True):  # a fixed order of addition
         score += weight * impact.astype(np.float64)
     score = rows.smooth(score, NARROW)
     deviation = float(score[known].std())
-    if deviation <= 1e-9:  # the same everywhere, but for rounding
+    if deviation <= 1e-9:  # constant except for rounding errors
         return np.zeros(len(score))
-    standard = np.clip((score - score[known].mean()) / deviation, 0.0, _MOST_GLOSSARY)
+    standard = np.clip((score - score[known].mean()) / deviation, 0.0, _MAX_GLOSSARY)
     return np.where(known, weights.glossary * standard, 0.0)
 
 
 def lifted_scores(
     scores: NDArray[np.float64], lifts: Mapping[str, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return scores with what is added to them, (n,)."""
+    """Return the scores plus all lifts, (n,)."""
     total = scores.copy()
-    for lift in lifts.values():  # in this order on every machine
+    for lift in lifts.values():  # a fixed order of addition
         total += lift
     return total
 
@@ -171,11 +175,11 @@ def lifted_scores(
 def lifted_candidates(
     candidates: NDArray[np.int64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the candidates with the rows that score best once they are lifted, ascending.
+    """Return the candidates and the rows with the best lifted scores, ascending.
 
     Args:
-        candidates: Rows that are weighed without lifts.
-        scores: Of all rows, lifted, (n,).
+        candidates: Rows that are candidates without lifts.
+        scores: Lifted scores of all rows, (n,).
     """
     best = np.argsort(-scores, kind="stable")[:_LIFTED]
     return np.union1d(candidates, best)

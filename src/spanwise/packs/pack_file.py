@@ -1,18 +1,15 @@
-"""Packs: what is known of a kind of document before any question is asked.
+"""Domain packs, their TOML files, and their record in a knowledge base.
 
-A pack names landmarks (places that documents of its kind have, told by their titles and by what
-stands in them), intents (words of questions that point to a landmark) and a glossary (words of
-questions, and what documents say instead). `core.landmarks` finds the places in a document,
-`core.intents` reads a question, `core.lifts` makes scores of both.
+A pack describes a kind of document. It has landmarks (places in such documents, identified by their
+titles and typical items), intents (words of questions that point to a landmark) and a glossary
+(words of questions with the terms that documents use). `packs.landmarks` finds landmarks in
+documents; `packs.intents` matches questions and adjusts scores.
 
 Rules:
-    Phrases are plain words, compared by their terms: case, spacing and endings do not count.
-    A pack says nothing of a document that is not of its kind, or has none of its landmarks.
-
-Packs as text: the file that people write, and what a knowledge base keeps of it.
-
-A file is TOML, and comes from anywhere: its size and the number and length of its phrases are
-limited, phrases are plain words, and every key is known, or it is an error that names the line.
+    Phrases are plain words. They are compared by terms, so case, spacing and endings do not matter.
+    A pack has no effect on documents of another kind or without any of its landmarks.
+    Files are untrusted: size, number and length of phrases are limited, and an unknown key or an
+    invalid value is an error that names the line.
 """
 
 from __future__ import annotations
@@ -35,36 +32,36 @@ Phrase = tuple[str, ...]
 
 @lru_cache(maxsize=20_000)
 def phrase_terms(text: str, *, language: str) -> Phrase:
-    """Return the terms of a phrase."""
+    """Return the terms of a phrase, in order."""
     return tuple(text_terms(text, language=language))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landmark:
-    """A kind of place that documents of a pack have."""
+    """A place that documents of one kind have, such as the cash flow statement."""
 
     key: str
-    """Its table in the file."""
+    """Key of the landmark's table in the file."""
     name: str
-    """How it is called for people."""
+    """Display name."""
     titles: tuple[str, ...]
-    """How the line over it may read; a document without one of these lines has no such place."""
+    """Possible titles of the place; a document without any of them does not have the landmark."""
     items: tuple[str, ...]
-    """What usually stands there."""
+    """Phrases that typically occur at the place."""
     numbers: bool = False
-    """Whether it is a table of numbers."""
+    """Whether the place is a table of numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """How a question points to a landmark."""
+    """Phrases of questions that point to a landmark."""
 
     landmark: str
-    """Its key."""
+    """Key of the landmark."""
     names: tuple[str, ...] = ()
-    """What the place itself is called; a question that has one is after no other place."""
+    """Names of the place. A question with one of them points to no other landmark by `words`."""
     words: tuple[str, ...] = ()
-    """What is asked for that stands there."""
+    """Words for information found at the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,33 +71,33 @@ class Pack:
     name: str
     description: str
     language: str
-    """Of its phrases (ISO 639-1)."""
+    """Language of the phrases (ISO 639-1)."""
     throughout: tuple[str, ...]
-    """What its documents say again and again: one of these in a third of their chunks.
+    """Phrases of which a third of a document's chunks must contain one.
 
-    Empty where landmarks alone tell whether a document is of this kind.
+    Empty if landmarks alone identify the kind of document.
     """
     landmarks: tuple[Landmark, ...]
     intents: tuple[Intent, ...]
     glossary: Mapping[str, tuple[str, ...]] = field(hash=False)
-    """By word of a question, what documents say."""
+    """Terms that documents use, by the word of a question."""
     text: str = field(repr=False)
-    """The file it was read from."""
+    """Content of the file."""
 
     def signal(self, landmark: str) -> str:
-        """Return the name under which the signal of a landmark is kept."""
+        """Return the name under which the signal of a landmark is stored."""
         return f"{self.name}/{landmark}"
 
 
 MAX_BYTES = 256 * 1024
-"""Of a file, in UTF-8."""
+"""Maximum size of a file, in bytes of UTF-8."""
 _MAX_PACKS = 16
 _MAX_LANDMARKS = 32
 _MAX_PHRASES = 200
 _MAX_GLOSSARY = 1_000
 _MAX_PHRASE_CHARS = 120
-_MAX_POINTS = 100
-"""In a line: what a dotted key takes to read grows with the square of its parts."""
+_MAX_DOTS = 100
+"""Maximum dots in a line: the time to parse a dotted key grows with the square of its parts."""
 _SHOWN_CHARS = 80
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -110,18 +107,18 @@ _TOP = ("name", "description", "language", "throughout", "landmarks", "intents",
 
 @dataclass(frozen=True, slots=True)
 class NamedPack:
-    """A pack of a knowledge base."""
+    """A pack with its origin."""
 
     pack: Pack
     origin: str
-    """Where it came from: a path, or "spanwise" for one that comes with it."""
+    """Path of the file, or "spanwise" for a shipped pack."""
 
 
 def pack_record(packs: Sequence[NamedPack]) -> str:
-    """Return what a knowledge base records of its packs: where from, and their whole files.
+    """Return the record of packs in a knowledge base: JSON with their origins and whole files.
 
     Raises:
-        PackError: If two have one name, or there are too many.
+        PackError: If two packs have the same name, or there are too many.
     """
     names = [named.pack.name for named in packs]
     if len(names) > _MAX_PACKS:
@@ -135,7 +132,7 @@ def pack_record(packs: Sequence[NamedPack]) -> str:
 
 @lru_cache(maxsize=8)
 def recorded_packs(record: str) -> tuple[NamedPack, ...]:
-    """Return the packs of a record, in its order; none of an empty one.
+    """Return the packs of a record in order; none for an empty record.
 
     Raises:
         PackError: If the record is damaged.
@@ -145,7 +142,7 @@ def recorded_packs(record: str) -> tuple[NamedPack, ...]:
     try:
         rows = [(str(row["text"]), str(row["origin"])) for row in json.loads(record)]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise PackError(f"the packs that are recorded cannot be read: {shown(error)}") from error
+        raise PackError(f"the recorded packs cannot be read: {shown(error)}") from error
     return tuple(NamedPack(read_pack(text, place=origin), origin) for text, origin in rows)
 
 
@@ -153,19 +150,19 @@ def read_pack(text: str, *, place: str) -> Pack:
     """Return the pack of a file.
 
     Args:
-        text: Of the file.
-        place: Its name, for messages.
+        text: Content of the file.
+        place: Name of the file for error messages.
 
     Raises:
-        PackError: If it is too large, no TOML, or a key or value in it is not usable; the message
-            names the line.
+        PackError: If the file is too large, is not TOML, or has an invalid key or value; the
+            message names the line.
     """
     if len(text.encode("utf-8", errors="replace")) > MAX_BYTES:
         raise PackError(f"{place} is larger than {MAX_BYTES:,} bytes; shorten it")
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.count(".") > _MAX_POINTS:
+        if line.count(".") > _MAX_DOTS:
             raise PackError(
-                f"{place}:{number}: the line has {line.count('.'):,} points; at most {_MAX_POINTS}"
+                f"{place}:{number}: the line has {line.count('.'):,} dots; at most {_MAX_DOTS}"
             )
     try:
         data = tomllib.loads(text)
@@ -176,7 +173,7 @@ def read_pack(text: str, *, place: str) -> Pack:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Checks one file."""
+    """Validates the parsed TOML of one file."""
 
     text: str
     place: str
@@ -184,10 +181,10 @@ class _Reader:
 
     def pack(self) -> Pack:
         self.check_keys("", self.data, _TOP)
-        name = self.one_text("", self.data, "name")
+        name = self.one_line("", self.data, "name")
         if not _NAME.fullmatch(name):
             raise self.error("name", f"is {shown(name)}; use small letters, digits, - and _")
-        language = self.one_text("", self.data, "language", default="en")
+        language = self.one_line("", self.data, "language", default="en")
         if not _LANGUAGE.fullmatch(language):
             raise self.error("language", f'is {shown(language)}; give a code such as "en"')
         landmarks = self.tables("landmarks")
@@ -195,7 +192,7 @@ class _Reader:
             raise self.error(
                 "landmarks",
                 f"has {len(landmarks)} tables; a pack has 1 to {_MAX_LANDMARKS} landmarks, such as "
-                "[landmarks.termination], which say in which documents it counts",
+                "[landmarks.termination], which determine the documents it applies to",
             )
         intents = self.tables("intents")
         for key in intents:
@@ -204,7 +201,7 @@ class _Reader:
                 raise self.error(f"intents.{key}", f"has no landmark; the landmarks are {known}")
         return Pack(
             name=name,
-            description=self.one_text("", self.data, "description"),
+            description=self.one_line("", self.data, "description"),
             language=language,
             throughout=self.phrases("", self.data, "throughout", language),
             landmarks=self.landmarks(language),
@@ -214,11 +211,11 @@ class _Reader:
         )
 
     def landmarks(self, language: str) -> tuple[Landmark, ...]:
-        found: list[Landmark] = []
+        landmarks: list[Landmark] = []
         for key in self.tables("landmarks"):
-            names = [landmark.name for landmark in found]
-            found.append(self.landmark(key, language, names=names))
-        return tuple(found)
+            names = [landmark.name for landmark in landmarks]
+            landmarks.append(self.landmark(key, language, names=names))
+        return tuple(landmarks)
 
     def landmark(self, key: str, language: str, *, names: Sequence[str]) -> Landmark:
         table = f"landmarks.{key}"
@@ -226,7 +223,7 @@ class _Reader:
         if not _NAME.fullmatch(key):
             raise self.error(table, "is no name; use small letters, digits, - and _")
         self.check_keys(table, values, ("name", "titles", "items", "numbers"))
-        name = self.one_text(table, values, "name", default=key.replace("_", " "))
+        name = self.one_line(table, values, "name", default=key.replace("_", " "))
         if name in names:
             raise self.error(f"{table}.name", f"is {name!r}, as that of another one; rename it")
         numbers = values.get("numbers", False)
@@ -235,8 +232,8 @@ class _Reader:
         return Landmark(
             key=key,
             name=name,
-            titles=self.phrases(table, values, "titles", language, least=1),
-            items=self.phrases(table, values, "items", language, least=1),
+            titles=self.phrases(table, values, "titles", language, minimum=1),
+            items=self.phrases(table, values, "items", language, minimum=1),
             numbers=numbers,
         )
 
@@ -253,29 +250,31 @@ class _Reader:
     def glossary(self, language: str) -> dict[str, tuple[str, ...]]:
         values = self.table("glossary")
         if len(values) > _MAX_GLOSSARY:
-            raise self.error("glossary", f"has {len(values)} words; at most {_MAX_GLOSSARY} count")
+            raise self.error("glossary", f"has {len(values)} words; give at most {_MAX_GLOSSARY}")
         for word in values:
             self.check_phrase(f"glossary.{word}", word, language)
-        return {word: self.phrases("glossary", values, word, language, least=1) for word in values}
+        return {
+            word: self.phrases("glossary", values, word, language, minimum=1) for word in values
+        }
 
     def table(self, name: str) -> Mapping[str, object]:
-        found = self.data.get(name, {})
-        if not isinstance(found, Mapping):
-            raise self.error(name, f"is {shown(found)}; make it a table, [{name}]")
-        return found
+        table = self.data.get(name, {})
+        if not isinstance(table, Mapping):
+            raise self.error(name, f"is {shown(table)}; make it a table, [{name}]")
+        return table
 
     def tables(self, name: str) -> dict[str, Mapping[str, object]]:
-        found: dict[str, Mapping[str, object]] = {}
+        tables: dict[str, Mapping[str, object]] = {}
         for key, values in self.table(name).items():
             if not isinstance(values, Mapping):
                 raise self.error(
                     f"{name}.{key}",
                     f"is {shown(values)}; make a table of it, such as [{name}.place]",
                 )
-            found[key] = values
-        return found
+            tables[key] = values
+        return tables
 
-    def one_text(
+    def one_line(
         self, table: str, values: Mapping[str, object], key: str, *, default: str | None = None
     ) -> str:
         name = f"{table}.{key}".lstrip(".")
@@ -293,19 +292,19 @@ class _Reader:
         key: str,
         language: str,
         *,
-        least: int = 0,
+        minimum: int = 0,
     ) -> tuple[str, ...]:
         name = f"{table}.{key}".lstrip(".")
-        found = values.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise self.error(name, f"is {shown(found)}; give a list of texts")
-        if not least <= len(found) <= _MAX_PHRASES:
+        phrases = values.get(key, [])
+        if not isinstance(phrases, list) or not all(isinstance(text, str) for text in phrases):
+            raise self.error(name, f"is {shown(phrases)}; give a list of texts")
+        if not minimum <= len(phrases) <= _MAX_PHRASES:
             raise self.error(
-                name, f"has {len(found)} texts; give {least} to {_MAX_PHRASES}", at=table
+                name, f"has {len(phrases)} texts; give {minimum} to {_MAX_PHRASES}", at=table
             )
-        for phrase in found:
+        for phrase in phrases:
             self.check_phrase(name, phrase, language)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(phrases))
 
     def check_phrase(self, name: str, phrase: str, language: str) -> None:
         if len(phrase) > _MAX_PHRASE_CHARS:
@@ -322,7 +321,7 @@ class _Reader:
                 raise self.error(f"{table}.{key}".lstrip("."), f"is no key; give {_or(near)}")
 
     def error(self, name: str, problem: str, *, at: str | None = None) -> PackError:
-        """Return the error of a key, with its line; `at` names another that stands in the file."""
+        """Return an error with the line of a key, or that of the key `at` if it is missing."""
         line = _line_of(name, self.text) or _line_of(at or name.rpartition(".")[0], self.text) or 1
         if len(name) > _SHOWN_CHARS or not name.isprintable():
             name = shown(name)
@@ -334,11 +333,11 @@ def _or(names: Sequence[str] | Mapping[str, object]) -> str:
 
 
 def _line_of(name: str, text: str) -> int:
-    """Return the line of a key or table, from 1; 0 where it is not found."""
+    """Return the line number of a key or table, from 1; 0 if it is not found."""
     table, _, key = name.rpartition(".")
     if not key:
         return 0
-    if name.startswith("glossary."):  # words may hold points
+    if name.startswith("glossary."):  # words may contain dots
         table, key = "glossary", name.removeprefix("glossary.")
     current = ""
     for number, line in enumerate(text.splitlines(), start=1):

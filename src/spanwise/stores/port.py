@@ -122,7 +122,7 @@ class Searchable(Protocol):
         """Return the raw material of some ranges; `vectors` (m, dimension) have unit length."""
 
     def packs(self) -> str:
-        """Return the packs that are recorded (`core.pack_file`), "" for none."""
+        """Return the packs that are recorded (`packs.pack_file`), "" for none."""
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
@@ -173,7 +173,7 @@ class Store(OutputCache, Protocol):
         """Record packs in place of those before, in one transaction with the signals of all.
 
         Args:
-            packs: What is recorded (`core.pack_file`).
+            packs: What is recorded (`packs.pack_file`).
             make: Makes the signals of a document of the texts of its chunks.
         """
 

@@ -1,7 +1,8 @@
-"""The things Spanwise works on, in pipeline order. All are frozen; ranges are half-open, 0-based.
+"""Inputs and results of the public API, as frozen dataclasses.
 
-Offsets are Python string indices (code points) into `Document.text`, which is never edited after
-it was made. Pages alone are shown to people 1-based.
+Ranges are half-open `[start, end)` and 0-based. Offsets are Python string indices (code points)
+into `Document.text`, which never changes after a document is created. Page numbers alone are
+1-based.
 """
 
 from spanwise.types.answers import (

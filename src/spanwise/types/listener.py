@@ -1,4 +1,4 @@
-"""Who hears what a pipeline does."""
+"""Callback interface for pipeline events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """Hears what a pipeline does; the command line draws it, the library never prints."""
+    """Callback for the steps of a pipeline, such as progress output; the library never prints."""
 
     def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
-        """Hear that a step ended, how long it took and what it counted."""
+        """Receive a step that has ended.
+
+        Args:
+            name: Name of the step, such as "extract" or "model.title".
+            seconds: Wall time of the step.
+            counts: Quantities of the step by name, such as the number of chunks.
+        """

@@ -1,7 +1,10 @@
-"""How results look in a notebook: small HTML of plain values, with inline styles alone.
+"""HTML of results for notebooks.
 
-Notebooks take style sheets away and come in light and dark: what is drawn has the colour of the
-text around it, or one accent that reads on both. Everything that comes from a document is escaped.
+Rules:
+    Styles are inline, because notebooks remove style sheets.
+    Colours are those of the surrounding text, or one accent that is readable in light and dark
+    themes.
+    All text of documents, questions and models is escaped.
 """
 
 from __future__ import annotations
@@ -25,16 +28,20 @@ _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One segment or excerpt."""
+    """One segment or excerpt of a result."""
 
     title: str
+    """Title of the document."""
     place: str
     """Section path, pages and characters."""
     relevance: float
+    """Relevance, in [0, 1], shown as a number."""
     relevances: tuple[float, ...]
-    """Of its chunks in order."""
+    """Relevance of each chunk or span in order, in [0, 1], shown as bars."""
     text: str
+    """Text of the segment or excerpt."""
     notes: tuple[str, ...] = ()
+    """Remarks shown below the text."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -43,13 +50,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def strip_svg(relevances: Sequence[float], *, label: str) -> str:
-    """Return bars of relevance in [0, 1], a bar a chunk; of many chunks the best of each few.
+    """Return a bar chart of relevance as SVG, on a square-root scale.
 
-    Heights are on a root scale, as on the terminal, the page and the plot.
+    Each bar is one chunk. Beyond 160 chunks, a bar is the maximum of several chunks.
 
     Args:
-        relevances: In order of chunks; empty gives no picture.
-        label: What it shows, for who does not see it.
+        relevances: Relevance of each chunk in order, in [0, 1]; if empty, the result is empty.
+        label: Description of the chart for screen readers.
     """
     if not relevances:
         return ""
@@ -74,13 +81,13 @@ def strip_svg(relevances: Sequence[float], *, label: str) -> str:
 def cards_html(
     question: str, *, summary: str, cards: Sequence[Card], remarks: Sequence[str] = ()
 ) -> str:
-    """Return a result as HTML: the question, what to know of it, and a card for each part.
+    """Return a search result as HTML: the question, a summary, remarks and a card for each part.
 
     Args:
-        question: What was asked.
-        summary: What came of it, in one line.
-        cards: In reading order.
-        remarks: Warnings and the like, above the cards.
+        question: Question of the search.
+        summary: Size of the result in one line.
+        cards: Segments or excerpts in reading order.
+        remarks: Warnings and notes, shown above the cards.
     """
     lines = [
         f'<div><div dir="auto" style="font-weight:600">{escape(question)}</div>',
@@ -107,7 +114,7 @@ def _card(card: Card) -> str:
 
 
 def _text(text: str) -> str:
-    """Return the text, the rest of a long one folded away."""
+    """Return a text as HTML; a long one is folded after its beginning."""
     style = f'dir="auto" style="{_WRAPPED}"'
     text = text.strip()
     if len(text) <= 2 * _SHORT_CHARS:
@@ -122,14 +129,16 @@ def _text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteCard:
-    """What an answer cites."""
+    """One citation of an answer."""
 
     mark: str
-    """As in the text, such as "[1]"."""
+    """Marker in the text of the answer, such as "[1]"."""
     place: str
-    """Document, section path, pages and characters; or what became of a quote that failed."""
+    """Document, section path, pages and characters; a remark if the quote was not found."""
     quote: str
+    """Quoted text."""
     is_verified: bool
+    """Whether the quote was found in the stored text."""
 
 
 def answer_html(
@@ -140,14 +149,14 @@ def answer_html(
     quotes: Sequence[QuoteCard],
     remarks: Sequence[str] = (),
 ) -> str:
-    """Return an answer as HTML: the question, the answer, what to know of it, and its quotes.
+    """Return an answer as HTML: the question, a summary, the answer, remarks and quotes.
 
     Args:
-        question: What was asked.
-        text: The answer.
-        summary: How it was made, in one line.
-        quotes: By number.
-        remarks: Conflicts, warnings and the like.
+        question: Question that was answered.
+        text: Text of the answer.
+        summary: Model and number of texts read, in one line.
+        quotes: Citations ordered by number.
+        remarks: Conflicts and warnings.
     """
     lines = [
         f'<div><div dir="auto" style="font-weight:600">{escape(question)}</div>',

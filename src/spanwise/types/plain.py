@@ -1,4 +1,4 @@
-"""Values as dicts, lists and scalars: the one form in which they leave the program."""
+"""Conversion of the public dataclasses to and from JSON values: dicts, lists and scalars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
-_Made = TypeVar("_Made")
+_Instance = TypeVar("_Instance")
 _SHOWN_CHARS = 80
 
 
@@ -27,10 +27,10 @@ def shown(value: object) -> str:
 
 
 def to_plain(value: object) -> Plain:
-    """Return a value of `spanwise.types` as dicts, lists and scalars, fields in their order.
+    """Return a value as dicts, lists and scalars, with fields in the order of their class.
 
     Raises:
-        TypeError: If it holds something that JSON cannot say.
+        TypeError: If the value contains an object that JSON cannot represent.
     """
     if value is None or isinstance(value, str | int | float):
         return value
@@ -40,44 +40,44 @@ def to_plain(value: object) -> Plain:
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         return [to_plain(item) for item in value]
-    raise TypeError(f"{shown(value)} has no form in JSON")
+    raise TypeError(f"{shown(value)} cannot be represented in JSON")
 
 
 def _fields(value: object) -> dict[str, Plain]:
-    fields = dataclasses.fields(value)  # type: ignore[arg-type]  # callers hand in dataclasses
+    fields = dataclasses.fields(value)  # type: ignore[arg-type]  # callers pass dataclasses
     return {item.name: to_plain(getattr(value, item.name)) for item in fields}
 
 
 class PlainForm:
-    """Gives a dataclass of the public types a form for JSON."""
+    """Mixin that adds `to_dict` to a public dataclass."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Plain]:
-        """Return it as dicts, lists and scalars, fields in their order."""
+        """Return the object as dicts, lists and scalars, with fields in the order of the class."""
         return _fields(self)
 
 
-def from_plain(kind: type[_Made], value: object) -> _Made:
-    """Return a dataclass of `spanwise.types` of what `to_plain` gave of it.
+def from_plain(kind: type[_Instance], value: object) -> _Instance:
+    """Return the dataclass instance that `to_plain` converted to a JSON value.
 
-    Fields that it does not have are left out: a later version wrote them.
+    Unknown fields are ignored, because a later version may have written them.
 
     Args:
-        kind: The dataclass.
-        value: As it is read from JSON.
+        kind: Dataclass to create.
+        value: Value read from JSON.
 
     Raises:
-        ValueError: If a field is missing, or a value is of another kind.
+        ValueError: If a field is missing, or a value has the wrong type.
     """
-    made: _Made = _read(kind, value, name=kind.__name__)
-    return made
+    instance: _Instance = _read(kind, value, name=kind.__name__)
+    return instance
 
 
 def _read(kind: Any, value: object, *, name: str) -> Any:
-    """Return a value of a type that a dataclass of `spanwise.types` has; `name` is for messages."""
+    """Return a JSON value converted to a field's type; `name` identifies it in error messages."""
     origin, inner = get_origin(kind), get_args(kind)
-    if origin in (UnionType, Union):  # the second of a Literal or None
+    if origin in (UnionType, Union):  # `Union` of a Literal and None
         return _read_union(inner, value, name=name)
     if origin is tuple and isinstance(value, list):
         return _read_tuple(inner, value, name=name)
@@ -94,10 +94,10 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
 
 
 def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:
-    """Return a value of a type that may be None, or of `Plain`, which is what JSON gives."""
+    """Return a value of an optional type, or of `Plain`, which needs no conversion."""
     if value is None or any(get_origin(kind) is list for kind in kinds):
         return value
-    (kind,) = (one for one in kinds if one is not type(None))
+    (kind,) = (member for member in kinds if member is not type(None))
     return _read(kind, value, name=name)
 
 
@@ -121,7 +121,7 @@ def _read_fields(kind: Any, value: Mapping[str, object], *, name: str) -> object
                 if field in hints
             }
         )
-    except TypeError as error:  # its constructor says which fields are missing
+    except TypeError as error:  # the message names the missing fields
         raise ValueError(f"{name}: {error}") from error
 
 

@@ -10,10 +10,10 @@ from tests.conftest import GoldenCheck
 
 from spanwise.core.documents.chunks import split_chunks
 from spanwise.core.documents.headers import chunk_header
-from spanwise.core.documents.sections import split_sections
 from spanwise.core.documents.summary import summarise
-from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.titles import title_words
 from spanwise.options import ChunkOptions, HeaderOptions, SectionOptions
+from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.types import Document

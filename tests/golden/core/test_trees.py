@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.documents.filing_covers import cover_fields
-from spanwise.core.documents.sections import split_sections
-from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.titles import title_words
+from spanwise.packs.filing_covers import cover_fields
+from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.types import Document
 
 FOLDER = Path(__file__).parent

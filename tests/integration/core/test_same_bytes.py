@@ -5,8 +5,8 @@ import sys
 
 PROGRAM = """
 from pydoc_data.topics import topics
+from spanwise.packs.known_kinds import split_sections
 from spanwise.core.documents.chunks import split_chunks
-from spanwise.core.documents.sections import split_sections
 from spanwise.core.documents.summary import summarise
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.types import Document

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
 from spanwise.core.documents.chunks import ChunkSpan, split_chunks
-from spanwise.core.documents.sections import split_sections
 from spanwise.core.text.sentences import LINE_BREAKS
 from spanwise.options import ChunkOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.types import Document, Section
 
 SECTION_OPTIONS = st.sampled_from(

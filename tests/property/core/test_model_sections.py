@@ -19,7 +19,7 @@ from spanwise.core.documents.model_sections import (
     settle_starts,
     split_windows,
 )
-from spanwise.core.documents.outlines import document_headings
+from spanwise.packs.known_kinds import document_headings
 from spanwise.types import Document
 
 TITLES = st.one_of(

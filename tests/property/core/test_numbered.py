@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
 from spanwise.core.documents.clauses import find_clauses
-from spanwise.core.documents.filing_covers import company_name, cover_fields, cover_title
-from spanwise.core.documents.filing_items import find_items
-from spanwise.core.documents.outlines import document_headings
-from spanwise.core.documents.sections import split_sections
+from spanwise.packs.filing_covers import company_name, cover_fields, cover_title
+from spanwise.packs.filing_items import find_items
+from spanwise.packs.known_kinds import document_headings, split_sections
 from spanwise.types import Document
 
 SAID = "The parties agree that the Owner shall do so hereunder. "

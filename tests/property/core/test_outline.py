@@ -7,10 +7,11 @@ from tests.texts import DOCUMENTS, TEXTS
 from spanwise.core.documents.headers import chunk_header
 from spanwise.core.documents.headings import find_headings
 from spanwise.core.documents.summary import clip, extract_title, summarise
-from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.titles import title_words
 from spanwise.core.documents.topics import BUCKETS, hashed_word_counts
 from spanwise.core.text.sentences import LINE_BREAKS, sentence_ends
 from spanwise.options import HeaderOptions
+from spanwise.packs.known_kinds import document_title
 from spanwise.types import Document
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS
 
-from spanwise.core.documents.sections import split_sections
 from spanwise.errors import ModelError
 from spanwise.models.caller import Caller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import make_sections
 from spanwise.options import ContextOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Document
 

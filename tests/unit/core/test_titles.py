@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.titles import document_title, title_words
 from spanwise.types import Document, Heading, Scalar
 
@@ -102,12 +103,23 @@ def test_title_words_without_title() -> None:
 FILING: dict[str, Scalar] = {"company": "Altby Harbour", "form": "10-K", "fiscal_year": 2021}
 
 
-def test_filing_is_titled_by_its_first_page() -> None:
-    """Before its headings, which are those of the form; a title that is given goes before it."""
-    document = Document(id="a.pdf", text="x", headings=(HEADING,), metadata=FILING)
-    assert document_title(document) == "Altby Harbour 10-K 2021"
-    assert document_title(replace(document, title="Given")) == "Given"
-    assert document_title(replace(document, given_fields=("company", "form"))) == "The Heading"
+def test_a_kind_may_title_its_documents() -> None:
+    """Before its headings; a title that is given goes before it."""
+    kinds = [
+        DocumentKind(
+            cover_fields=lambda _: {},
+            cover_title=lambda fields: str(fields.get("case", "")),
+            kind_field="court",
+            headings=lambda _text, _headings: (),
+        )
+    ]
+    document = Document(id="a.pdf", text="x", headings=(HEADING,), metadata={"case": "A v. B"})
+    assert document_title(document, kinds=kinds) == "A v. B"
+    assert document_title(document) == "The Heading"
+    assert document_title(replace(document, title="Given"), kinds=kinds) == "Given"
+    given = replace(document, given_fields=("court",))
+    assert document_title(given, kinds=kinds) == "The Heading"
+    assert document_title(replace(document, metadata={}), kinds=kinds) == "The Heading"
 
 
 def test_stamp_is_no_title() -> None:

@@ -9,7 +9,7 @@ from tests.reports import LEASES
 
 from spanwise.errors import OptionError, PackError
 from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
-from spanwise.search.shipped_packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
 
 
 def test_a_pack_is_read_as_it_is_written() -> None:
@@ -110,7 +110,7 @@ WRONG = {
         LEASES + "#" * MAX_BYTES,
     ),
     "many words": (
-        r"leases\.toml:\d+: glossary has 1001 words; at most 1000 count",
+        r"leases\.toml:\d+: glossary has 1001 words; give at most 1000",
         LEASES + "".join(f'word{n} = ["b"]\n' for n in range(999)),
     ),
     "a number without end": (
@@ -122,7 +122,7 @@ WRONG = {
         f"{'x' * 90} = 1",
     ),
     "a dotted key without end": (
-        r"leases\.toml:2: the line has 9,000 points; at most 100",
+        r"leases\.toml:2: the line has 9,000 dots; at most 100",
         f"\nname{'.a' * 9_000} = 1",
     ),
     "deep nesting": (r"leases\.toml is no TOML", "a = " + "[" * 20_000),
@@ -130,7 +130,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_is_wrong_is_said_with_its_line(kind: str) -> None:
+def test_an_error_names_its_line(kind: str) -> None:
     message, text = WRONG[kind]
     with pytest.raises(PackError, match=message):
         read_pack(text, place="leases.toml")
@@ -148,7 +148,7 @@ def test_packs_of_one_name_are_refused() -> None:
         pack_record(packs)
 
 
-def test_more_packs_than_make_sense_are_refused() -> None:
+def test_too_many_packs_are_refused() -> None:
     packs = [
         NamedPack(read_pack(LEASES.replace('"leases"', f'"a{n}"'), place="x"), "x")
         for n in range(17)
@@ -163,7 +163,7 @@ def test_a_damaged_record_is_an_error(record: str) -> None:
         recorded_packs(record)
 
 
-def test_what_is_shipped_is_right() -> None:
+def test_shipped_packs_are_valid() -> None:
     assert [named.pack.name for named in shipped_packs()] == ["contracts", "filings"]
     for named in shipped_packs():
         assert {intent.landmark for intent in named.pack.intents} == {

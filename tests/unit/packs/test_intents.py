@@ -7,7 +7,7 @@ from tests.reports import LEASES
 
 from spanwise.packs.intents import Aim, read_aims
 from spanwise.packs.pack_file import phrase_terms, read_pack
-from spanwise.search.shipped_packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
 
 PACKS = [named.pack for named in shipped_packs() if named.pack.name == "filings"]
 
@@ -35,7 +35,7 @@ def test_words_point_to_statements_and_names_win(question: str, keys: list[str])
     assert [landmark.key for landmark in aim(question).landmarks] == keys
 
 
-def test_a_question_of_other_words_is_after_nothing() -> None:
+def test_a_question_without_known_words_has_no_aim() -> None:
     assert read_aims(PACKS, "Who wrote the handbook of the mill?") == ()
     assert read_aims(PACKS, "") == ()
     assert read_aims((), "What was capex?") == ()
@@ -63,7 +63,7 @@ def test_each_pack_has_its_own_aim() -> None:
     ]
 
 
-def test_a_long_question_looks_for_no_more_words_than_it_is_searched_by() -> None:
+def test_the_terms_of_a_long_question_are_limited() -> None:
     words = "".join(f'word{n} = ["meaning{n}", "sense{n}"]\n' for n in range(60))
     (found,) = read_aims(
         [read_pack(LEASES + words, place="x")], " ".join(f"word{n}" for n in range(60))
@@ -71,8 +71,8 @@ def test_a_long_question_looks_for_no_more_words_than_it_is_searched_by() -> Non
     assert len(found.terms) == 64
 
 
-def test_questions_are_not_remembered() -> None:
-    """A server reads many, and they may be long and private."""
+def test_questions_are_not_cached() -> None:
+    """Questions may be long and private."""
     read_aims(PACKS, "a first question")
     before = phrase_terms.cache_info().currsize
     read_aims(PACKS, "a second question, of a private matter")

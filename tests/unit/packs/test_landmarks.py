@@ -11,7 +11,7 @@ from tests.reports import LEASES, PROSE, REPORT, STATEMENTS
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.packs.landmarks import document_signals, landmark_signals, range_signals
 from spanwise.packs.pack_file import Pack, read_pack
-from spanwise.search.shipped_packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_each_statement_is_the_strongest_place_of_its_signal(
     assert signal[best] > 3
 
 
-def test_a_text_that_only_speaks_of_statements_has_none(filings: Pack) -> None:
+def test_a_text_that_only_mentions_statements_has_none(filings: Pack) -> None:
     """Words in sentences are no titles, and a title without its items is no statement."""
     talk = "We refer to the consolidated balance sheets, the statements of income and cash flows "
     talk += "that our auditors have read, line by line, in each of the years that they cover.\n"
@@ -71,14 +71,14 @@ def test_items_without_a_title_are_none(filings: Pack) -> None:
     assert landmark_signals(filings, chunks_of(untitled)) == {}
 
 
-def test_a_title_may_stand_on_several_lines(filings: Pack) -> None:
-    """As in files that have one word a line."""
+def test_a_title_may_span_several_lines(filings: Pack) -> None:
+    """Some files have one word per line."""
     broken = REPORT.replace("CONSOLIDATED BALANCE SHEETS", "CONSOLIDATED\nBALANCE\nSHEETS")
     assert filings.signal("balance_sheet") in landmark_signals(filings, chunks_of(broken))
 
 
-def test_the_words_of_a_title_may_stand_far_apart(filings: Pack) -> None:
-    """As in files that are laid out by spaces."""
+def test_the_words_of_a_title_may_be_far_apart(filings: Pack) -> None:
+    """Some files are laid out by spaces."""
     sheet = STATEMENTS["balance sheet"].replace("BALANCE SHEETS", f"BALANCE{' ' * 60}SHEETS")
     chunks = [*[PROSE] * 20, sheet, *[PROSE] * 20]
     assert list(landmark_signals(filings, chunks)) == [filings.signal("balance_sheet")]
@@ -114,8 +114,8 @@ def test_a_sentence_is_no_heading() -> None:
     assert landmark_signals(pack, [*[PROSE] * 9, clause]) == {}
 
 
-def test_what_documents_say_throughout_tells_their_kind() -> None:
-    """A third of the chunks must say it, in any form of its words."""
+def test_throughout_phrases_identify_the_kind() -> None:
+    """A third of the chunks must contain one, in any inflected form."""
     pack = read_pack('throughout = ["tenant", "old lease"]\n' + LEASES, place="x")
     clause = "4. BASE RENT\nPaid in monthly instalments; a late charge is due else.\n"
     few = [clause, *[PROSE] * 6, *["Old leases stay.", "TENANTS may stay."]]
@@ -123,7 +123,7 @@ def test_what_documents_say_throughout_tells_their_kind() -> None:
     assert list(landmark_signals(pack, [*few, "Tenants go.", "A tenant came."])) == ["leases/rent"]
 
 
-def test_words_of_other_languages_are_looked_for() -> None:
+def test_phrases_of_other_languages_are_found() -> None:
     text = LEASES.replace("base rent", "durée du bail").replace(
         "description", 'language = "fr"\ndescription'
     )
@@ -132,7 +132,7 @@ def test_words_of_other_languages_are_looked_for() -> None:
     assert list(landmark_signals(pack, chunks)) == ["leases/rent"]
 
 
-def test_signals_of_several_packs_stand_together(filings: Pack) -> None:
+def test_signals_of_several_packs_are_combined(filings: Pack) -> None:
     leases = read_pack(LEASES, place="x")
     chunks = [*chunks_of(REPORT), "Base rent\nSecurity deposit and late charge.\n"]
     together = document_signals([filings, leases], chunks)
@@ -143,7 +143,7 @@ def test_signals_of_several_packs_stand_together(filings: Pack) -> None:
     assert np.array_equal(together["leases/rent"], alone["leases/rent"])
 
 
-def test_ranges_take_what_there_is() -> None:
+def test_missing_signals_of_ranges_are_zero() -> None:
     signals = {3: {"a": np.arange(4, dtype=np.float16)}, 5: {}}
     ranges = [PassageRange(3, 1, 3), PassageRange(5, 0, 1), PassageRange(3, 3, 4)]
     found = range_signals(ranges, ["a", "b"], signals)
@@ -151,8 +151,8 @@ def test_ranges_take_what_there_is() -> None:
     assert range_signals([], ["a"], signals).shape == (1, 0)
 
 
-def test_a_hostile_text_takes_no_longer_than_its_length_allows(filings: Pack) -> None:
-    """Beginnings of titles without end, and lines without end."""
+def test_a_hostile_text_takes_linear_time(filings: Pack) -> None:
+    """Endless beginnings of titles, and endless lines."""
     started = time.perf_counter()
     assert landmark_signals(filings, ["stateme" * 40_000, "balance " * 20_000]) == {}
     assert landmark_signals(filings, ["balance sheet " * 5_000]) == {}

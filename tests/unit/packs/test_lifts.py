@@ -14,7 +14,7 @@ from spanwise.packs.intents import (
     lifted_scores,
     read_aims,
 )
-from spanwise.search.shipped_packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
 
 WEIGHTS = LiftWeights(landmark=0.5, glossary=2.0)
 
@@ -29,7 +29,7 @@ def test_a_chunk_gains_by_its_strongest_landmark_alone() -> None:
     }
 
 
-def test_a_glossary_lifts_what_stands_out_in_documents_that_the_pack_knows() -> None:
+def test_a_glossary_lifts_outstanding_chunks_of_known_documents() -> None:
     rows = build_rows([(0, PassageRange(1, 0, 6)), (1, PassageRange(2, 0, 2))])
     impacts = np.zeros((2, 8), dtype=np.float32)
     impacts[:, 2] = impacts[:, 7] = 1
@@ -45,7 +45,7 @@ def test_a_glossary_lifts_what_stands_out_in_documents_that_the_pack_knows() -> 
     assert lift[[0, 4, 5, 6, 7]].tolist() == [0] * 5
 
 
-def test_a_glossary_that_nothing_holds_lifts_nothing() -> None:
+def test_a_glossary_without_matches_lifts_nothing() -> None:
     rows = build_rows([(0, PassageRange(1, 0, 3))])
     lift = glossary_lift(
         np.zeros((1, 3), dtype=np.float32),

@@ -101,7 +101,7 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
 
     PACK is a file, or the name of a pack that comes with Spanwise. Nothing is changed.
     """
-    from spanwise.knowledge_base.packs import open_pack
+    from spanwise.packs.shipped_packs import open_pack
 
     opened = open_pack(pack).pack
     path = knowledge_base_path(kb)

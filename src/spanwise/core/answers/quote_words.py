@@ -60,6 +60,8 @@ class Tokens:
     """Offset after the last character of each token."""
     breaks: list[int]
     """Indexes of hyphens at a line end that may split a word."""
+    text: str
+    """Text that `starts` and `ends` refer to."""
 
     def __len__(self) -> int:
         return len(self.surfaces)
@@ -67,6 +69,11 @@ class Tokens:
     def touch(self, position: int) -> bool:
         """Return whether nothing is between a token and the next one."""
         return self.ends[position] == self.starts[position + 1]
+
+    def begins_line(self, position: int) -> bool:
+        """Return whether a line break stands between a token and the one before it."""
+        between = self.text[self.ends[position - 1] : self.starts[position]] if position else ""
+        return any(character in LINE_BREAKS for character in between)
 
     def joined(self, words: Set[str]) -> Tokens:
         """Return the tokens with the given words joined where a line break splits them.
@@ -81,7 +88,7 @@ class Tokens:
         ]
         if not split_at:
             return self
-        result = Tokens([], [], [], [])
+        result = Tokens([], [], [], [], self.text)
         last = 0
         for at in split_at:
             result.surfaces.extend(self.surfaces[last : at - 1])
@@ -108,7 +115,7 @@ def is_unspaced(surface: str) -> bool:
 
 def read_tokens(text: str) -> Tokens:
     """Return the tokens of a text."""
-    tokens = Tokens([], [], [], [])
+    tokens = Tokens([], [], [], [], text)
     for match in _TOKEN.finditer(text):
         surface = _plain(match.group())
         if surface:
@@ -229,7 +236,7 @@ def is_negated_form(word: str, other: str) -> bool:
 
 
 _CURRENCIES = frozenset("$€£¥₹₩₽₺₪₫₴฿¢")
-_PER_CENT = frozenset("%‰")
+PER_CENT = frozenset("%‰")
 _COMPARISONS = frozenset("<>=≤≥≠±≈~")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:([,'])\d{3})(?:\1\d{3})*(?:\.\d+)?")
 _PREFIX_TOKENS = 4
@@ -251,10 +258,10 @@ class Words:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def agrees(self, position: int, text: Words, other: int) -> bool:
-        """Return whether a word of this quote equals a word of a text."""
+    def agrees(self, position: int, text: Words, other: int, *, suffix: str = "") -> bool:
+        """Return whether a word of this quote is a word of a text, less a suffix of that."""
         currency = self.currencies[position]
-        return self.keys[position] == text.keys[other] and (
+        return self.keys[position] == text.keys[other].removesuffix(suffix) and (
             not currency or currency == text.currencies[other]
         )
 
@@ -305,7 +312,7 @@ def _number(tokens: Tokens, at: int) -> tuple[str, str]:
 
 def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
     """Return the index after an optional percent sign, and the sign."""
-    if at < len(tokens) and tokens.surfaces[at] in _PER_CENT:
+    if at < len(tokens) and tokens.surfaces[at] in PER_CENT:
         return at + 1, tokens.surfaces[at]
     return at, ""
 

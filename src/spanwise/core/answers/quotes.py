@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from spanwise.core.answers.citations import nearest_passage
 from spanwise.core.answers.quote_words import (
     ELLIPSIS,
+    PER_CENT,
     Tokens,
     Words,
     compared_words,
@@ -352,7 +353,11 @@ def _parts(tokens: Tokens) -> list[_TokenizedText]:
         while first < last and tokens.surfaces[last - 1] in _BRACKETS and end < len(tokens):
             last -= 1
         part = Tokens(
-            tokens.surfaces[first:last], tokens.starts[first:last], tokens.ends[first:last], []
+            tokens.surfaces[first:last],
+            tokens.starts[first:last],
+            tokens.ends[first:last],
+            [],
+            tokens.text,
         )
         if any(map(is_word, part.surfaces)):
             parts.append(_TokenizedText(part))
@@ -407,9 +412,13 @@ def _exact(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | 
         if place < first:
             continue
         matched_words = text.words.inside(place, place + count)
+        per_cent = _next_line_per_cent(text.tokens, place + count)
         # The quote may begin after the sign of a number, or end before its percent sign.
         agrees = all(
-            quote.words.agrees(at, text.words, word) for at, word in enumerate(matched_words)
+            quote.words.agrees(
+                at, text.words, word, suffix=per_cent if word == matched_words[-1] else ""
+            )
+            for at, word in enumerate(matched_words)
         )
         if agrees and not _is_denied(text.tokens, place, place + count):
             return _Place(place, place + count, is_exact=True, matched=len(matched_words))
@@ -454,15 +463,53 @@ def _near(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | N
     return _Place(start, end, is_exact=False, matched=run.matched)
 
 
+def _next_line_per_cent(tokens: Tokens, at: int) -> str:
+    """Return the "%" that begins a line at a token, as a caption of a table does, or nothing."""
+    if at < len(tokens) and tokens.surfaces[at] in PER_CENT and tokens.begins_line(at):
+        return tokens.surfaces[at]
+    return ""
+
+
+def _begins_sentence(tokens: Tokens, at: int) -> bool:
+    """Return whether a capital letter or "%" begins a line, and with it a sentence.
+
+    Between words in capitals, a capital letter says nothing.
+    """
+    surface = tokens.surfaces[at]
+    is_capital = surface[0].isupper() and not (
+        surface.isupper() and tokens.surfaces[at - 1].isupper()
+    )
+    return (is_capital or surface in PER_CENT) and tokens.begins_line(at)
+
+
+def _is_prefix(tokens: Tokens, at: int) -> bool:
+    """Return whether a token is the "non" of a word such as "non-current"."""
+    return (
+        tokens.surfaces[at].casefold() == "non"
+        and tokens.surfaces[at + 1 : at + 2] == ["-"]
+        and tokens.touch(at)
+    )
+
+
 def _is_denied(tokens: Tokens, first: int, last: int) -> bool:
-    """Return whether a negation is directly before or after a range of tokens."""
+    """Return whether a negation is directly before or after a range of tokens.
+
+    After the range it counts only in the same sentence, and "non-" only for its own word.
+    """
     before = first - 1
     if before > 0 and tokens.surfaces[before] == "-":  # "non-cash"
         before -= 1
     around = list(tokens.surfaces[max(0, before) : before + 1])
     after = last
     while after < len(tokens) and tokens.surfaces[after] in _CLOSING:  # "(b) not"
+        if _begins_sentence(tokens, after):
+            break
         after += 1
-    if tokens.surfaces[after - 1] not in _STOPS:
-        around += tokens.surfaces[after : after + 1]
+    if (
+        after < len(tokens)
+        and tokens.surfaces[after - 1] not in _STOPS
+        and not _begins_sentence(tokens, after)
+        and not _is_prefix(tokens, after)
+    ):
+        around.append(tokens.surfaces[after])
     return any(is_negation(surface.casefold()) for surface in around)

@@ -1,12 +1,11 @@
-"""All headings of a document: those of its parser, and the items and clauses found in its text.
+"""Headings of a document: those of its parser, of its kind, and the clauses of contracts.
 
 Rules:
-    A parser knows styles, not the numbering of a filing or a contract. At the same offset, the item
-    or clause replaces the parser's heading; every other heading keeps its place.
-    In a filing, parts and items are above all other headings, except for the exhibits after the
-    last item. A heading that looks like an item but is none (in a table of contents) is dropped.
+    Of two headings at the same place, that of the kind or the clause replaces that of the parser,
+    because a parser knows styles but not the meaning of numbers. All others keep their order.
+    The first kind of document that has headings for a text decides alone.
     In a contract, clauses are on the level of the numbered headings of a plain text, and below the
-    last parser heading that is not a clause.
+    last heading of a parser that is not a clause.
 """
 
 from __future__ import annotations
@@ -15,28 +14,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spanwise.core.documents.clauses import TOP_CLAUSE_LEVEL, find_clauses
-from spanwise.core.documents.filing_items import ITEM_LEVEL, find_items, is_after_items, is_item
+from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
 from spanwise.errors import OptionError
 from spanwise.types import Document, Heading
 
 
-def document_headings(document: Document) -> tuple[Heading, ...]:
-    """Return the headings of a document, in order of start, none inside an item or clause.
+def document_headings(
+    document: Document, *, kinds: Sequence[DocumentKind] = ()
+) -> tuple[Heading, ...]:
+    """Return the headings of a document, ordered by start, none inside a numbered one.
+
+    Args:
+        document: Document with the headings of its parser.
+        kinds: Kinds of documents with headings of their own, in order of precedence.
 
     Raises:
-        OptionError: If those of the document are not in order or not inside the text.
+        OptionError: If the parser's headings are not in order or not inside the text.
     """
     _check(document)
     text = document.text
     headings = document.headings or find_headings(text)
-    items = find_items(text)
-    if items:
-        return _merge_headings(items, _under_items(headings, items))
+    for kind in kinds:
+        if headings_of_kind := kind.headings(text, headings):
+            return headings_of_kind
     clauses = find_clauses(text)
     if document.headings:
-        return _merge_headings(_under_headings(clauses, headings), headings)
-    return _merge_headings(clauses, headings)
+        return merge_headings(_under_headings(clauses, headings), headings)
+    return merge_headings(clauses, headings)
 
 
 def _check(document: Document) -> None:
@@ -48,21 +53,6 @@ def _check(document: Document) -> None:
                 f" be in order and inside the text, so from {place} to {len(document.text)}"
             )
         place = heading.start
-
-
-def _under_items(headings: Sequence[Heading], items: Sequence[Heading]) -> list[Heading]:
-    """Return the headings of a filing that are not items, on levels below the items."""
-    last = items[-1].start
-    return [
-        replace(
-            heading,
-            level=1
-            if heading.start > last and is_after_items(heading.title)
-            else heading.level + ITEM_LEVEL,
-        )
-        for heading in headings
-        if not is_item(heading.title)
-    ]
 
 
 def _under_headings(clauses: Sequence[Heading], headings: Sequence[Heading]) -> list[Heading]:
@@ -79,10 +69,8 @@ def _under_headings(clauses: Sequence[Heading], headings: Sequence[Heading]) -> 
     return nested
 
 
-def _merge_headings(
-    numbered: Sequence[Heading], headings: Sequence[Heading]
-) -> tuple[Heading, ...]:
-    """Return both in order, without headings that begin inside a numbered one."""
+def merge_headings(numbered: Sequence[Heading], headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """Return both lists in order, without headings that begin inside a numbered one."""
     merged: list[Heading] = list(numbered)
     at = 0
     for heading in headings:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.outlines import document_headings
 from spanwise.core.documents.summary import clip, extract_title
 from spanwise.core.documents.topics import Embed, topic_cuts
@@ -37,7 +38,11 @@ class _Outline(NamedTuple):
 
 
 def split_sections(
-    document: Document, *, options: SectionOptions | None = None, embed: Embed | None = None
+    document: Document,
+    *,
+    options: SectionOptions | None = None,
+    embed: Embed | None = None,
+    kinds: Sequence[DocumentKind] = (),
 ) -> tuple[Section, ...]:
     """Return the sections of a document, in order; joined, they are its text.
 
@@ -46,6 +51,7 @@ def split_sections(
         options: Minimum and maximum length; None for the defaults.
         embed: Vectors to detect changes of topic; None for term counts, which are as good and
             faster.
+        kinds: Kinds of documents with headings of their own, in order of precedence.
 
     Returns:
         Non-empty sections; none longer than `options.max_chars`, except for characters that cannot
@@ -58,7 +64,7 @@ def split_sections(
     if not text:
         return ()
     options = options or SectionOptions()
-    outlines = _merge_short(_outlines(text, document_headings(document)), _is_child)
+    outlines = _merge_short(_outlines(text, document_headings(document, kinds=kinds)), _is_child)
     outlines = _merge_short(outlines, _is_sibling)
     sections: list[Section] = []
     for outline in outlines:

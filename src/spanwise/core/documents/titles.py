@@ -1,7 +1,7 @@
 """Title of a document, and its routing words.
 
 Rules:
-    The title is that of the metadata, else from the first page of a filing ("PepsiCo 10-K 2022"),
+    The title is that of the metadata, else that of a known kind of document (from the first page),
     else the first heading of the parser, else a heading at the start of a plain text, else the
     file name.
     Numbers ("Exhibit 10.1"), speaker lines ("HOST: WELCOME") and stamps ("CONFIDENTIAL") are not
@@ -13,9 +13,10 @@ Rules:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from spanwise.core.documents.filing_covers import cover_title
+from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.terms import words
@@ -41,17 +42,21 @@ _ROUTING = ("company", "form", "fiscal_year")
 _NO_NAMES = frozenset(("index", "readme", "default", "main", "untitled", "document"))
 
 
-def document_title(document: Document) -> str:
+def document_title(document: Document, *, kinds: Sequence[DocumentKind] = ()) -> str:
     """Return the title of a document, in one line of at most 200 characters.
 
+    Args:
+        document: The document.
+        kinds: Kinds of documents with titles of their own, in order of precedence.
+
     Returns:
-        The given title; else company, form and date of a filing; else the first heading; else the
+        The given title; else the title of its kind; else the first heading; else the
         heading at the start of the text; else the file name without separators and suffix (with the
         folder if the file name is generic, such as "index.md"); else the id.
     """
     title = (
         document.title.strip()
-        or ("" if "form" in document.given_fields else cover_title(document.metadata))
+        or _cover_title(document, kinds)
         or _first_heading(document)
         or _opening_heading(document)
     )
@@ -62,6 +67,16 @@ def document_title(document: Document) -> str:
     if len(parts) > 1 and (name.lower() in _NO_NAMES or name.isdigit()):
         name = f"{_spaced(parts[-2])} {name}"
     return clip(name or document.id, max_chars=_TITLE_CHARS)
+
+
+def _cover_title(document: Document, kinds: Sequence[DocumentKind]) -> str:
+    """Return the title of the first kind that has one; empty for none."""
+    titles = (
+        kind.cover_title(document.metadata)
+        for kind in kinds
+        if kind.kind_field not in document.given_fields
+    )
+    return next(filter(None, titles), "")
 
 
 def _first_heading(document: Document) -> str:

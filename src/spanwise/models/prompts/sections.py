@@ -32,14 +32,13 @@ from spanwise.core.documents.model_sections import (
     split_windows,
     titled_sections,
 )
-from spanwise.core.documents.outlines import document_headings
 from spanwise.core.documents.summary import clip
-from spanwise.core.documents.titles import document_title
 from spanwise.core.text.fences import fenced
 from spanwise.core.text.languages import document_language
 from spanwise.errors import ModelError
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.prompt_context import PromptContext
+from spanwise.packs.known_kinds import document_headings, document_title
 from spanwise.types import Citation
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.documents.sections import split_sections
 from spanwise.models.caller import Caller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.models.providers.tokenizer import VocabularyTokenizer
 from spanwise.options import ContextOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.testing.models import ScriptedModel

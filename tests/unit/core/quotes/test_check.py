@@ -216,6 +216,37 @@ def test_another_place_counts_where_the_first_is_denied() -> None:
     assert quoted("Sales rose ... in May", text) == "Sales rose again in May"
 
 
+@pytest.mark.parametrize(
+    "next_line",
+    [
+        "Non-current assets:", "NON-CURRENT ASSETS", "No impairment was recorded.",
+        "Not applicable", "None", "% of total assets", "  % change", "non-current assets",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("row", ["Total current assets 5,308 5,853", "Total current (5,308)"])
+def test_the_next_line_of_a_table_denies_nothing(row: str, next_line: str) -> None:
+    """A line break before a capital letter or "%" ends the sentence; "non-" denies one word."""
+    checker = QuoteChecker([f"{row}\n{next_line}"])
+    assert checker.check(row, cited=[0]).status == "exact"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("The charges were non-cash charges of 5 million", "cash charges of 5 million"),
+        ("The charges paid were\nnot large in the year", "The charges paid were"),
+        ("THE SELLER SHALL\nNOT BE LIABLE FOR DAMAGES", "THE SELLER SHALL"),
+        ("No\nEvent of Default has occurred in 2018", "Event of Default has occurred in 2018"),
+        ("The margin of the year rose by 5\n% of sales", "margin of the year rose by 5 of sales"),
+        ("The margin of the year rose by 5 %\nof sales", "The margin of the year rose by 5"),
+        ("The margin of the year rose by 5\nof sales", "The margin of the year rose by 5\n%"),
+    ],
+)
+def test_a_line_break_hides_no_denial_and_no_per_cent(text: str, quote: str) -> None:
+    """Wrapped sentences go on in the next line."""
+    assert check(quote, text).status == "failed"
+
+
 def test_the_cited_text_comes_first_then_the_others_in_order() -> None:
     checker = QuoteChecker(["Sales rose.", "Sales, rose.", "Sales rose."])
     assert checker.check("Sales rose.", cited=[2]).text == 2

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.core.documents.sections import split_sections
 from spanwise.errors import CostLimitError, ModelError
 from spanwise.models.caller import Caller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.options import ContextOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Document, Heading, Page
 

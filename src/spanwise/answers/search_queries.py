@@ -1,4 +1,4 @@
-"""What is searched for a question: queries and a filter by a language model, or it alone."""
+"""Search queries and a metadata filter for a question, written by a language model."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ def write_queries(
     scope: Scope,
     history: Sequence[Turn] = (),
 ) -> WrittenQueries:
-    """Return what is searched for a question, as a language model writes it.
+    """Return the queries and filter that a language model writes for a question.
 
-    A model that fails, or writes nothing that can be used, leaves the question alone, with a
-    warning: it is searched as it was asked. Where there is no document, nothing is asked.
+    If the model fails or its answer is unusable, the result is the question alone with a warning.
+    The model is not called if there are no documents in scope.
 
     Args:
-        question: The question.
-        caller: Calls the model.
-        store: Where the documents are.
-        options: How many queries, and whether filters are wanted.
-        scope: The documents that are searched. Its filter is part of what is returned.
-        history: Turns of the conversation before the question, in order.
+        question: Question of the user.
+        caller: Caller of the model.
+        store: Store of the documents.
+        options: Number of queries, guidance, and whether filters are allowed.
+        scope: Documents to search. Its filter is part of the returned filter.
+        history: Earlier turns of the conversation, oldest first.
 
     Raises:
-        QueryError: If the question holds nothing to search for.
-        FilterError: If the filter does not fit the fields of the documents.
+        QueryError: If the question contains no words.
+        FilterError: If the filter does not fit the metadata of the documents.
         DocumentNotFoundError: If the scope names a document that does not exist.
-        ModelKeyError: If there is no key for the model, or it is refused.
+        ModelKeyError: If the API key of the model is missing or refused.
     """
     if not words(check_question(question)):
-        raise QueryError(f"the question is {question[:80]!r}; ask in at least one word")
-    asked = Asked(
+        raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
+    request = Asked(
         question=question,
         options=options,
-        records=searched_records(store, scope),
+        records=records_in_scope(store, scope),
         history=history,
     )
     standalone, where = question, scope.where
     queries: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     try:
-        written = write(asked, caller=caller) if asked.records else None
+        written = write(request, caller=caller) if request.records else None
     except ModelKeyError:
-        raise  # every other call would fail too
+        raise  # all other calls would fail too
     except ModelError as error:
         written = None
         warnings = (f"no queries were written, the question alone is searched: {error}",)
@@ -79,20 +79,20 @@ def write_queries(
     )
 
 
-def searched_records(store: Store, scope: Scope) -> list[DocumentRecord]:
-    """Return the records of the documents that are searched, by id.
+def records_in_scope(store: Store, scope: Scope) -> list[DocumentRecord]:
+    """Return the records of the documents in scope, ordered by id.
 
     Raises:
-        FilterError: If the filter does not fit the fields of the documents.
+        FilterError: If the filter does not fit the metadata of the documents.
         DocumentNotFoundError: If the scope names a document that does not exist.
     """
-    found = store.list_records(scope.where)
+    records = store.list_records(scope.where)
     if scope.documents is None:
-        return found
+        return records
     for document_id in scope.documents:
         if store.get_record(document_id) is None:
             raise DocumentNotFoundError(
                 f"no document has the id {document_id!r}; `list` shows those there are"
             )
-    wanted = frozenset(scope.documents)
-    return [record for record in found if record.id in wanted]
+    ids = frozenset(scope.documents)
+    return [record for record in records if record.id in ids]

@@ -1,12 +1,12 @@
-"""A conversation as the next question needs it: its last turns, and what they quoted.
+"""Context that a conversation gives to its next question, and storage of new turns.
 
 Rules:
-    The model is told the last turns, as many as the options say, as far as a quarter of the tokens
-    of the context reaches; the last turn always, its answer cut where it alone is longer.
-    Earlier evidence takes at most a quarter of the tokens of the context; a new search gets the
-    rest. Of excerpts, which are read one by one, none is made of it.
-    A turn keeps citations and quotes, no texts of documents. It is written when its answer is
-    whole, in one transaction: a question that is broken off leaves no trace.
+    The model sees the last turns, limited by `AnswerOptions.history` and a quarter of the token
+    budget. The last turn is always included; its answer is truncated if it exceeds that quarter.
+    Earlier evidence uses at most a quarter of the token budget; the new search uses the rest. It is
+    not used with excerpts, because each source would cost another call.
+    A turn stores citations and quotes, but no text of documents. It is written in one transaction
+    when its answer is complete; an aborted question leaves no trace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from spanwise.answers.earlier import EarlierEvidence, find_earlier
+from spanwise.answers.earlier_evidence import EarlierEvidence, find_earlier_evidence
 from spanwise.errors import StoreError
 from spanwise.types import Turn
 
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
 
 _HISTORY_SHARE = 0.25
 _EARLIER_SHARE = 0.25
-_CUT = " ..."
+_ELLIPSIS = " ..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What the next question of a conversation is asked with; empty for one that stands alone."""
+    """Context of the next question of a conversation; empty for a single question."""
 
     turns: tuple[Turn, ...] = ()
-    """The last ones, in order."""
+    """Last turns, oldest first."""
     earlier: EarlierEvidence = field(default_factory=EarlierEvidence)
-    """What they quoted."""
+    """Evidence quoted in these turns."""
 
 
 def open_conversation(
     store: Store, thread_id: str, *, options: AnswerOptions, scope: Scope, tokenizer: Tokenizer
 ) -> Conversation:
-    """Return a conversation as the next question needs it.
+    """Return the context that a conversation gives to its next question.
 
     Args:
-        store: Where conversations and documents are.
-        thread_id: Its id, of one that is there or a new one.
-        options: How many turns, and how many tokens there are for all.
-        scope: The documents that may be searched.
-        tokenizer: Whose tokens are counted.
+        store: Store of conversations and documents.
+        thread_id: Id of an existing or new conversation.
+        options: Number of turns, token budget and number of excerpts.
+        scope: Documents that may be searched.
+        tokenizer: Tokenizer for the length of turns.
 
     Raises:
         FormatError: If a turn is missing or damaged.
-        FilterError: If the filter does not fit the fields of the documents.
+        FilterError: If the filter does not fit the metadata of the documents.
         DocumentNotFoundError: If the scope names a document that does not exist.
     """
     thread = store.get_thread(thread_id)
@@ -67,27 +67,26 @@ def open_conversation(
         budget_tokens=int(options.budget_tokens * _HISTORY_SHARE),
         tokenizer=tokenizer,
     )
-    if options.excerpts:  # each of which would be a further call
+    if options.excerpts:
         return Conversation(turns=turns)
     budget_tokens = int(options.budget_tokens * _EARLIER_SHARE)
-    earlier = find_earlier(store, turns, scope=scope, budget_tokens=budget_tokens)
+    earlier = find_earlier_evidence(store, turns, scope=scope, budget_tokens=budget_tokens)
     return Conversation(turns=turns, earlier=earlier)
 
 
-def kept(
+def store_turn(
     run: Generator[str, None, Answer], *, store: Store, thread_id: str, question: str, asked_at: str
 ) -> Generator[str, None, Answer]:
-    """Yield the pieces of an answer; once it is whole, append it to a conversation.
+    """Yield the pieces of an answer, and append the complete answer to a conversation.
 
-    An answer that was paid is returned also where the conversation cannot be written, with a
-    warning.
+    If the conversation cannot be written, the answer is still returned, with a warning.
 
     Args:
-        run: Yields the pieces and returns the answer.
-        store: Where conversations are.
-        thread_id: Of the conversation.
-        question: As it was asked.
-        asked_at: ISO 8601, UTC.
+        run: Generator that yields the pieces and returns the answer.
+        store: Store of the conversation.
+        thread_id: Id of the conversation.
+        question: Question of the user.
+        asked_at: Time of the question, ISO 8601 in UTC.
     """
     answer = replace((yield from run), thread=thread_id)
     turn = Turn(question=question, standalone=answer.queries[0], answer=answer, asked_at=asked_at)
@@ -102,20 +101,20 @@ def kept(
 def _last_turns(
     turns: Sequence[Turn], *, budget_tokens: int, tokenizer: Tokenizer
 ) -> tuple[Turn, ...]:
-    """Return as many of the last turns as fit, the last one always."""
+    """Return the last turns that fit the budget; the last one is included in any case."""
     counts = tokenizer.count([f"{turn.question}\n{turn.answer.text}" for turn in turns])
     first = len(turns)
-    left = budget_tokens
-    while first and counts[first - 1] <= left:
+    remaining = budget_tokens
+    while first and counts[first - 1] <= remaining:
         first -= 1
-        left -= counts[first]
+        remaining -= counts[first]
     if turns and first == len(turns):
-        return (_cut(turns[-1], budget_tokens / counts[-1]),)
+        return (_truncate(turns[-1], budget_tokens / counts[-1]),)
     return tuple(turns[first:])
 
 
-def _cut(turn: Turn, share: float) -> Turn:
-    """Return a turn with the beginning of its answer."""
+def _truncate(turn: Turn, share: float) -> Turn:
+    """Return a turn with only the given share of its answer's text, in [0, 1]."""
     text = turn.answer.text
-    answer = replace(turn.answer, text=text[: int(len(text) * share)] + _CUT)
+    answer = replace(turn.answer, text=text[: int(len(text) * share)] + _ELLIPSIS)
     return replace(turn, answer=answer)

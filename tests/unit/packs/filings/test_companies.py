@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.documents.filing_covers import company_name, has_legal_form
+from spanwise.packs.filing_covers import company_name, has_legal_form
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from spanwise.core.documents.filing_covers import fiscal_year_of_quarter, fiscal_year_of_year
+from spanwise.packs.filing_covers import fiscal_year_of_quarter, fiscal_year_of_year
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A conversation as the next question needs it, and how its answer is kept."""
+"""Context of a conversation for its next question, and storage of the answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from spanwise.answers.conversation import Conversation, open_conversation, store_turn
 from spanwise.answers.stream import AnswerStream
-from spanwise.answers.threads import Conversation, kept, open_conversation
 from spanwise.errors import StoreError
 from spanwise.models.providers.tokenizer import CharacterTokenizer
 from spanwise.options import AnswerOptions
@@ -42,8 +42,8 @@ def test_a_new_conversation_is_empty(store: MemoryStore) -> None:
     assert opened(store) == Conversation()
 
 
-def test_the_last_turns_are_told(store: MemoryStore) -> None:
-    """In order, no more than the options say."""
+def test_the_last_turns_are_included(store: MemoryStore) -> None:
+    """They are in order and limited by the options."""
     turns = [said(number, "short") for number in range(9)]
     for turn in turns:
         store.append_turn("a", turn)
@@ -54,7 +54,7 @@ def test_the_last_turns_are_told(store: MemoryStore) -> None:
 
 
 def test_turns_take_a_quarter_of_the_tokens(store: MemoryStore) -> None:
-    """The latest ones that fit: none after one that does not."""
+    """Turns are dropped from the first one that does not fit, counted from the latest."""
     for number, chars in enumerate((10, 390, 10, 10)):
         store.append_turn("a", said(number, "x" * chars))
     assert [turn.question for turn in opened(store, budget_tokens=80).turns] == [
@@ -64,8 +64,8 @@ def test_turns_take_a_quarter_of_the_tokens(store: MemoryStore) -> None:
     assert len(opened(store, budget_tokens=4_000).turns) == 4
 
 
-def test_the_last_turn_is_told_though_it_is_long(store: MemoryStore) -> None:
-    """Its answer cut; what is kept stays whole."""
+def test_a_long_last_turn_is_truncated(store: MemoryStore) -> None:
+    """The stored turn stays complete."""
     store.append_turn("a", said(0, "before"))
     store.append_turn("a", said(1, "x" * 4_000))
     (turn,) = opened(store, budget_tokens=400).turns
@@ -86,11 +86,13 @@ def answering(answer: Answer, *, fails: bool = False) -> Generator[str, None, An
 
 
 def keep(store: MemoryStore, run: Generator[str, None, Answer]) -> AnswerStream:
-    return AnswerStream(kept(run, store=store, thread_id="a", question="And then?", asked_at=AT))
+    return AnswerStream(
+        store_turn(run, store=store, thread_id="a", question="And then?", asked_at=AT)
+    )
 
 
-def test_an_answer_is_kept_when_it_is_whole(store: MemoryStore) -> None:
-    """With its question as it was asked and as it reads alone."""
+def test_a_complete_answer_is_stored(store: MemoryStore) -> None:
+    """The turn has the original and the standalone question."""
     answer = replace(make_turn("What then?").answer, queries=("What then?", "then"), thread="")
     stream = keep(store, answering(answer))
     assert next(stream) == answer.text[:2]
@@ -104,7 +106,7 @@ def test_an_answer_is_kept_when_it_is_whole(store: MemoryStore) -> None:
     assert thread.turns == (expected,)
 
 
-def test_an_answer_that_is_broken_off_leaves_no_trace(store: MemoryStore) -> None:
+def test_an_aborted_answer_is_not_stored(store: MemoryStore) -> None:
     answer = make_turn("Who?").answer
     stream = keep(store, answering(answer))
     next(stream)
@@ -115,8 +117,8 @@ def test_an_answer_that_is_broken_off_leaves_no_trace(store: MemoryStore) -> Non
     assert store.list_threads() == []
 
 
-def test_an_answer_that_cannot_be_kept_is_returned(store: MemoryStore) -> None:
-    """It is paid for; a warning says so."""
+def test_an_answer_that_cannot_be_stored_is_returned(store: MemoryStore) -> None:
+    """A warning reports the failure."""
     answer = replace(make_turn("Who?").answer, warnings=("before",))
     run = answering(answer)
     store.close()

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.documents.filing_covers import cover_fields, cover_title
+from spanwise.packs.filing_covers import cover_fields, cover_title
 from spanwise.types import Scalar
 
 COVER = """Table of Contents

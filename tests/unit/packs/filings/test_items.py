@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.documents.filing_items import find_items, is_after_items, is_item
+from spanwise.packs.filing_items import find_items, is_after_items, is_item
 
 BODY = "The harbour lets berths to the owners of boats, as it did in the year before. " * 6 + "\n"
 CONTENTS = """PART I Page

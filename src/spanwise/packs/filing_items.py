@@ -15,14 +15,15 @@ Method: dynamic programming over chains of items in the order of the form.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from spanwise.core.documents.outlines import merge_headings
 from spanwise.types import Heading
 
-ITEM_LEVEL = 2
-"""Level of an item; a part is one level above."""
-
 _PART_LEVEL = 1
+_ITEM_LEVEL = 2
 _LEAST = 3
 _MOST_LINES = 2_000
 _MOST_ITEMS = 100  # different items; no form has half as many
@@ -70,6 +71,36 @@ def is_item(title: str) -> bool:
 def is_after_items(title: str) -> bool:
     """Return whether a heading follows the last item and belongs to none."""
     return _AFTER.match(title) is not None
+
+
+def filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """Return the headings of a filing: parts, items, and other headings below them.
+
+    Headings of exhibits and signatures after the last item are on the highest level. Headings of
+    the parser that look like an item but are none, as in a table of contents, are dropped.
+
+    Args:
+        text: Text of the document.
+        headings: Headings of its parser, in order.
+
+    Returns:
+        All headings in order; empty if the text is not a filing.
+    """
+    items = find_items(text)
+    if not items:
+        return ()
+    last = items[-1].start
+    others = [
+        replace(
+            heading,
+            level=_PART_LEVEL
+            if heading.start > last and is_after_items(heading.title)
+            else heading.level + _ITEM_LEVEL,
+        )
+        for heading in headings
+        if not is_item(heading.title)
+    ]
+    return merge_headings(items, others)
 
 
 def find_items(text: str) -> tuple[Heading, ...]:
@@ -176,6 +207,6 @@ def _heading(match: re.Match[str]) -> Heading:
     return Heading(
         start=start,
         end=end,
-        level=_PART_LEVEL if match["part"] is not None else ITEM_LEVEL,
+        level=_PART_LEVEL if match["part"] is not None else _ITEM_LEVEL,
         title=" ".join(line.replace("|", " ").split()),
     )

@@ -49,7 +49,7 @@ def failing(error: ModelError) -> Callable[[ModelRequest], str]:
     return answer
 
 
-def test_what_is_written_can_be_searched(base: KnowledgeBase) -> None:
+def test_written_queries_can_be_searched(base: KnowledgeBase) -> None:
     written = base.write_queries(QUESTION, llm=ScriptedModel(lambda _: GOOD))
     assert (written.question, written.standalone) == (QUESTION, QUESTION)
     assert written.queries == ("purchases of property",)
@@ -62,12 +62,12 @@ def test_what_is_written_can_be_searched(base: KnowledgeBase) -> None:
     assert {segment.document_id for segment in result.segments} == {"3M-2018"}
 
 
-def test_the_filter_of_the_user_is_part_of_it(base: KnowledgeBase) -> None:
+def test_the_filter_of_the_user_is_included(base: KnowledgeBase) -> None:
     written = base.write_queries(QUESTION, llm=ScriptedModel(lambda _: GOOD), where="year > 2017")
     assert written.where == 'year > 2017 and company = "3M" and year = 2018'
 
 
-def test_a_filter_that_leaves_nothing_within_that_of_the_user_is_left_out(
+def test_a_filter_that_excludes_everything_is_dropped(
     base: KnowledgeBase,
 ) -> None:
     model = ScriptedModel(lambda _: GOOD)
@@ -77,7 +77,7 @@ def test_a_filter_that_leaves_nothing_within_that_of_the_user_is_left_out(
     assert "3M report 2018" not in model.requests[0].prompt
 
 
-def test_a_second_time_costs_nothing(base: KnowledgeBase) -> None:
+def test_a_repeated_question_costs_nothing(base: KnowledgeBase) -> None:
     model = ScriptedModel(lambda _: GOOD)
     first = base.write_queries(QUESTION, llm=model)
     second = base.write_queries(QUESTION, llm=model)
@@ -110,7 +110,7 @@ def test_a_key_that_is_refused_is_an_error(base: KnowledgeBase) -> None:
         base.write_queries(QUESTION, llm=ScriptedModel(failing(refused)))
 
 
-def test_a_limit_on_the_cost_is_kept() -> None:
+def test_the_cost_limit_is_respected() -> None:
     model = ScriptedModel(lambda _: GOOD, dollars_a_token=1.0)
     with KnowledgeBase(":memory:", models=ModelOptions(max_cost=0.01)) as made:
         made.add_text("Alder ships freight.", document_id="a")
@@ -119,7 +119,7 @@ def test_a_limit_on_the_cost_is_kept() -> None:
     assert "max_cost of 0.01" in written.warnings[0]
 
 
-def test_where_there_is_no_document_nothing_is_asked() -> None:
+def test_the_model_is_not_called_without_documents() -> None:
     model = ScriptedModel(lambda _: GOOD)
     with KnowledgeBase(":memory:", embedder=None) as made:
         written = made.write_queries(QUESTION, llm=model)
@@ -137,7 +137,7 @@ def test_a_question_without_words_is_refused_before_a_call(
     assert model.requests == []
 
 
-def test_what_does_not_exist_is_refused_before_a_call(base: KnowledgeBase) -> None:
+def test_an_unknown_document_is_an_error_before_a_call(base: KnowledgeBase) -> None:
     model = ScriptedModel(lambda _: GOOD)
     with pytest.raises(DocumentNotFoundError, match="'none'"):
         base.write_queries(QUESTION, llm=model, documents=["none"])
@@ -146,7 +146,7 @@ def test_what_does_not_exist_is_refused_before_a_call(base: KnowledgeBase) -> No
     assert model.requests == []
 
 
-def test_a_follow_up_is_searched_as_it_reads_alone(base: KnowledgeBase) -> None:
+def test_a_follow_up_is_searched_by_its_standalone_form(base: KnowledgeBase) -> None:
     standalone = "What did Apple spend on capital in 2018?"
     answer = as_answer(["purchases of property"], standalone=standalone, conditions=CONDITIONS)
     written = base.write_queries(
@@ -160,7 +160,7 @@ def test_a_follow_up_is_searched_as_it_reads_alone(base: KnowledgeBase) -> None:
     assert written.where == "year = 2018"
 
 
-def test_queries_for_each_thing_that_is_compared_show_each() -> None:
+def test_queries_for_each_compared_item_find_each() -> None:
     texts = {
         "Amazon": "Net sales of the cloud grew as more customers of Amazon moved to the cloud. ",
         "Microsoft": "Azure and server products earned more, and Office less, than a year ago. ",

@@ -1,111 +1,110 @@
-"""The packs of a knowledge base: which are in use, what they know and where they are on."""
+"""Packs of a knowledge base: list, use, remove, and find their landmarks."""
 
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from spanwise.errors import PackError
 from spanwise.packs.landmarks import document_signals, landmark_signals
-from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
-from spanwise.search.shipped_packs import SHIPPED, shipped_packs
+from spanwise.packs.pack_file import NamedPack, pack_record, recorded_packs
+from spanwise.packs.shipped_packs import SHIPPED, open_pack, shipped_packs
 from spanwise.types import PackInfo, PackPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-    from spanwise.stores.port import Store
+    from numpy.typing import NDArray
 
-
-def open_pack(name: str | Path) -> NamedPack:
-    """Return a pack that comes with the package, by its name, or that of a file, by its path.
-
-    Raises:
-        PackError: If there is none, or it cannot be read.
-    """
-    shipped = {named.pack.name: named for named in shipped_packs()}
-    if isinstance(name, str) and name in shipped:
-        return shipped[name]
-    path = Path(name)
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise PackError(
-            f"the pack {str(name)!r} cannot be read: {error}; name a file, or one of those that "
-            f"come with Spanwise: {', '.join(shipped)}"
-        ) from error
-    return NamedPack(read_pack(text, place=str(path)), str(path.absolute()))
+    from spanwise.types import Chunk, DocumentRecord
 
 
-def record_of(names: Sequence[str | Path]) -> str:
-    """Return what is recorded of packs that are named.
+class PackStore(Protocol):
+    """Operations of a store that the management of packs needs."""
 
-    Raises:
-        PackError: If one cannot be read, two have one name, or there are too many.
-    """
-    if isinstance(names, str | Path):
-        raise PackError(f"packs is {names!r}; give a list of names and paths")
-    return pack_record([open_pack(name) for name in names])
+    def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Record missing settings, and return all recorded settings."""
+
+    def record_packs(
+        self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
+    ) -> None:
+        """Replace the recorded packs and the signals of all documents in one transaction."""
+
+    def list_signals(self) -> Mapping[str, Sequence[str]]:
+        """Return the names of the signals of each document that has any, by document id."""
+
+    def list_records(self) -> Sequence[DocumentRecord]:
+        """Return the records of all documents, ordered by id."""
+
+    def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return the chunks of a document in order."""
 
 
 class Packs:
-    """The packs that one knowledge base uses, in order."""
+    """Packs that a knowledge base uses, in order."""
 
-    def __init__(self, store: Store) -> None:
-        """Read them from a store, at every call anew."""
+    def __init__(self, store: PackStore) -> None:
+        """Manage the packs of a store; every call reads the present state."""
         self._store = store
 
     def list(self) -> tuple[PackInfo, ...]:
-        """Return the packs in use, then those that come with Spanwise and are not."""
+        """Return the packs in use, followed by the shipped packs that are not in use."""
         used = self._used()
         names = {named.pack.name for named in used}
         shipped = {named.pack.name: named.pack.text for named in shipped_packs()}
-        documents = [self._names(found) for found in self._store.list_signals().values()]
+        documents = [_pack_names(signals) for signals in self._store.list_signals().values()]
         infos = [
             _info(
                 named,
                 in_use=True,
-                documents=sum(named.pack.name in found for found in documents),
+                documents=sum(named.pack.name in packs for packs in documents),
                 outdated=named.origin == SHIPPED
                 and shipped.get(named.pack.name) != named.pack.text,
             )
             for named in used
         ]
-        others = [named for named in shipped_packs() if named.pack.name not in names]
-        return (*infos, *(_info(named, in_use=False) for named in others))
+        unused = [named for named in shipped_packs() if named.pack.name not in names]
+        return (*infos, *(_info(named, in_use=False) for named in unused))
 
     def use(self, *names: str | Path) -> tuple[PackInfo, ...]:
-        """Use packs, in place of those with the same names; documents are looked through anew.
+        """Add packs, replacing packs with the same names, and find their landmarks.
 
-        Nothing is parsed or embedded again. Searches see the packs as they were before, or all as
-        they are after.
+        All documents are scanned again, but nothing is parsed or embedded. Concurrent searches see
+        either all of the old packs or all of the new ones.
 
         Args:
-            *names: Of packs that come with Spanwise, or paths of files.
+            *names: Names of shipped packs, or paths of files.
+
+        Returns:
+            The same as `list`.
 
         Raises:
-            PackError: If one cannot be read.
+            PackError: If a pack cannot be read.
             StoreError: If the knowledge base cannot be written.
         """
-        wanted = {named.pack.name: named for named in map(open_pack, names)}
-        kept = [wanted.pop(named.pack.name, named) for named in self._used()]
-        self._record([*kept, *wanted.values()])
+        new = {named.pack.name: named for named in map(open_pack, names)}
+        replaced = [new.pop(named.pack.name, named) for named in self._used()]
+        self._record([*replaced, *new.values()])
         return self.list()
 
     def adopt(self, others: Packs) -> None:
-        """Use the packs of another knowledge base, in place of all that are in use."""
+        """Replace all packs by those of another knowledge base."""
         self._record(others._used())
 
     def remove(self, *names: str) -> tuple[PackInfo, ...]:
-        """Use packs no longer.
+        """Stop using packs.
+
+        Args:
+            *names: Names of packs in use.
+
+        Returns:
+            The same as `list`.
 
         Raises:
-            PackError: If one is not in use.
+            PackError: If a pack is not in use.
             StoreError: If the knowledge base cannot be written.
         """
         used = self._used()
@@ -119,12 +118,18 @@ class Packs:
         return self.list()
 
     def find(self, name: str | Path) -> tuple[PackPlace, ...]:
-        """Return where a pack finds its landmarks, in use or not: the best place of each document.
+        """Return the best place of each landmark of a pack in each document.
 
-        By document, then in the order of the pack. All documents are looked through.
+        All documents are scanned; the pack need not be in use.
+
+        Args:
+            name: Name of a shipped pack, or path of a file.
+
+        Returns:
+            Places ordered by document id, then in the order of the pack's landmarks.
 
         Raises:
-            PackError: If it cannot be read.
+            PackError: If the pack cannot be read.
         """
         pack = open_pack(name).pack
         places: list[PackPlace] = []
@@ -151,13 +156,14 @@ class Packs:
     def _used(self) -> tuple[NamedPack, ...]:
         return recorded_packs(self._store.ensure_settings({}).get("packs", ""))
 
-    def _names(self, signals: Sequence[str]) -> set[str]:
-        """Return the names of the packs that some signals are of."""
-        return {signal.partition("/")[0] for signal in signals}
-
     def _record(self, packs: Sequence[NamedPack]) -> None:
         make = partial(document_signals, [named.pack for named in packs])
         self._store.record_packs(pack_record(packs), make)
+
+
+def _pack_names(signals: Sequence[str]) -> set[str]:
+    """Return the names of the packs that some signals belong to."""
+    return {signal.partition("/")[0] for signal in signals}
 
 
 def _info(
