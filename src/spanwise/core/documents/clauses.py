@@ -275,11 +275,11 @@ def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
         marks: Numbers in order of start, each with whether it may be the first recital.
     """
     sequences: list[_Sequence] = []
-    open_sequences: list[_Sequence] = []
+    active: list[_Sequence] = []
     for mark, may_be_recital in marks:
-        extended = _extended_sequence(open_sequences, mark)
+        extended = _extended_sequence(active, mark)
         if extended is not None:
-            del open_sequences[open_sequences.index(extended) + 1 :]
+            del active[active.index(extended) + 1 :]
             continue
         sequence = _Sequence(least=_LEAST_RECITALS) if may_be_recital else _Sequence()
         if may_be_recital:
@@ -287,7 +287,7 @@ def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
         elif not sequence.open(mark):
             continue
         sequences.append(sequence)
-        open_sequences = [*open_sequences[1 - _OPEN_RUNS :], sequence]
+        active = [*active[1 - _OPEN_RUNS :], sequence]
     valid = [
         sequence
         for sequence in sequences
@@ -298,7 +298,7 @@ def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
     )
 
 
-def _extended_sequence(open_sequences: list[_Sequence], mark: Mark) -> _Sequence | None:
+def _extended_sequence(active: list[_Sequence], mark: Mark) -> _Sequence | None:
     """Return the open sequence that a number was added to, or None.
 
     The next number of a sequence comes first, then the first number of a new level, then a later
@@ -307,14 +307,12 @@ def _extended_sequence(open_sequences: list[_Sequence], mark: Mark) -> _Sequence
     chance.
     """
     if mark.readings[0].style in _INNER:
-        innermost = next(
-            (at for at in reversed(range(len(open_sequences))) if open_sequences[at].has_words), 0
-        )
-        open_sequences = open_sequences[innermost:]
+        innermost = next((at for at in reversed(range(len(active))) if active[at].has_words), 0)
+        active = active[innermost:]
     for skips in (0, _SKIPS):
         followers = [
             (sequence, at)
-            for sequence in open_sequences
+            for sequence in active
             if (at := sequence.next_of(mark, skips=skips)) is not None
         ]
         if followers:
@@ -325,7 +323,7 @@ def _extended_sequence(open_sequences: list[_Sequence], mark: Mark) -> _Sequence
             return sequence
         if not skips:
             extended = next(
-                (sequence for sequence in reversed(open_sequences) if sequence.open(mark)), None
+                (sequence for sequence in reversed(active) if sequence.open(mark)), None
             )
             if extended is not None:
                 return extended

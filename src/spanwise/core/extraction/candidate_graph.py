@@ -73,7 +73,7 @@ def _arc_values(chain: Chain, problem: Problem, *, price: int, potentials: Poten
     hold = open_before[:-1] + crossings_at(chain, price, shift=problem.shift) + with_item
     through[:-1, _HOLD] = np.where(chain.blocked, -INFINITY, hold)
     through[1:, _CLOSE] = open_before[1:] + closed_after[1:]
-    through[:-1, _OPEN] = closed_before[:-1] + with_item - problem.opening_cost(price)
+    through[:-1, _OPEN] = closed_before[:-1] + with_item - problem.opening(price)
     through[:-1, _SKIP] = closed_before[:-1] + closed_after[1:]
     return through
 
@@ -148,7 +148,7 @@ def values_through_runs(
     potentials = potentials_at(chain, problem, price)
     before = np.array(potentials.closed_before, dtype=np.int64)
     after = np.array(potentials.closed_after, dtype=np.int64)
-    reduced = (runs.values << problem.shift) - price * runs.tokens - problem.opening_cost(price)
+    reduced = (runs.values << problem.shift) - price * runs.tokens - problem.opening(price)
     return before[runs.firsts] + reduced + after[runs.lasts + 1]
 
 

@@ -51,7 +51,7 @@ class Problem:
         """
         return 1 if self.budget < 1 << self.shift else 0
 
-    def opening_cost(self, price: int) -> int:
+    def opening(self, price: int) -> int:
         """Return the cost of a run besides its chunks, at a price: the charge and the header."""
         return (self.charge << self.shift) + price * self.header
 
@@ -155,7 +155,7 @@ def crossings_at(chain: Chain, price: int, *, shift: int) -> Integers:
 
 
 def prune_by_bound(
-    chain: Chain, reduced: Integers, *, opening_cost: int, loss: int
+    chain: Chain, reduced: Integers, *, opening: int, loss: int
 ) -> NDArray[np.bool_]:
     """Return which items may begin or end a run in a solution that loses at most `loss`.
 
@@ -166,7 +166,7 @@ def prune_by_bound(
     new = np.ones(len(reduced), dtype=np.bool_)
     np.not_equal(chain.documents[1:], chain.documents[:-1], out=new[1:])
     sums = np.add.reduceat(np.maximum(reduced, 0), np.flatnonzero(new))
-    rich: NDArray[np.bool_] = (sums >= opening_cost - loss)[np.cumsum(new) - 1]
+    rich: NDArray[np.bool_] = (sums >= opening - loss)[np.cumsum(new) - 1]
     return rich & (reduced >= -loss)
 
 
@@ -189,7 +189,7 @@ class ChainRelaxation:
         """
         problem = self._problem
         chain, reduced, crossings = _useful_items(self._chain, problem, price)
-        opening_cost, header = problem.opening_cost(price), problem.header
+        opening, header = problem.opening(price), problem.header
         # Dynamic programming from the last item to the first. `closed` and `opened` are the best
         # reduced values of the rest of the chain, without and with a run open.
         closed = closed_tokens = opened = open_tokens = 0
@@ -202,8 +202,8 @@ class ChainRelaxation:
         ):
             opened += reduced_value
             open_tokens += tokens
-            if opened - opening_cost >= closed:
-                closed, closed_tokens = opened - opening_cost, open_tokens + header
+            if opened - opening >= closed:
+                closed, closed_tokens = opened - opening, open_tokens + header
             opened += crossing
             open_tokens += gap_tokens
             if opened < closed:
@@ -216,7 +216,7 @@ class ChainRelaxation:
 def _useful_items(chain: Chain, problem: Problem, price: int) -> tuple[Chain, list[int], list[int]]:
     """Return the items that may begin or end a run, with reduced values and crossings."""
     reduced = chain.reduced_values(price, shift=problem.shift)
-    keep = prune_by_bound(chain, reduced, opening_cost=problem.opening_cost(price), loss=-1)
+    keep = prune_by_bound(chain, reduced, opening=problem.opening(price), loss=-1)
     chain = keep_items(chain, keep, longest=problem.longest)
     return chain, reduced[keep].tolist(), crossings_at(chain, price, shift=problem.shift).tolist()
 
@@ -228,14 +228,14 @@ def relaxed_runs(chain: Chain, problem: Problem, price: int) -> list[tuple[int, 
     lexicographically smallest.
     """
     chain, reduced, crossings = _useful_items(chain, problem, price)
-    opening_cost = problem.opening_cost(price)
+    opening = problem.opening(price)
     closed = opened = 0
     # Backward pass: whether it is best to begin a run at each item, and to go on with an open one.
     begins, holds = [], []
     for reduced_value, crossing in zip(reversed(reduced), reversed(crossings), strict=True):
         opened += reduced_value
-        begins.append(opened - opening_cost >= closed)
-        closed = max(closed, opened - opening_cost)
+        begins.append(opened - opening >= closed)
+        closed = max(closed, opened - opening)
         holds.append(opened + crossing >= closed)
         opened = max(closed, opened + crossing)
     # Forward pass: follow the decisions and read off the runs.
@@ -256,12 +256,12 @@ def potentials_at(chain: Chain, problem: Problem, price: int) -> Potentials:
     """Return the potentials of a chain at a price: one pass forwards, one backwards."""
     reduced = chain.reduced_values(price, shift=problem.shift).tolist()
     crossings = crossings_at(chain, price, shift=problem.shift).tolist()
-    opening_cost = problem.opening_cost(price)
+    opening = problem.opening(price)
     closed, opened = 0, -INFINITY
     closed_before, open_before = [closed], [opened]
     for reduced_value, crossing in zip(reduced, crossings, strict=True):
         opened += crossing
-        begin = closed - opening_cost
+        begin = closed - opening
         opened = reduced_value + (opened if opened > begin else begin)
         closed = opened if opened > closed else closed
         closed_before.append(closed)
@@ -270,7 +270,7 @@ def potentials_at(chain: Chain, problem: Problem, price: int) -> Potentials:
     closed_after, open_after = [closed], [opened]
     for reduced_value, crossing in zip(reversed(reduced), reversed(crossings), strict=True):
         with_item = reduced_value + opened
-        begin = with_item - opening_cost
+        begin = with_item - opening
         closed = begin if begin > closed else closed
         opened = with_item + crossing
         opened = opened if opened > closed else closed

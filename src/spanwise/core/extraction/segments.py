@@ -461,9 +461,7 @@ class _Solver:
         """Return the best runs if their loss is at most the last limit, else None."""
         problem, price = self._problem, dual.price
         # Prune by reduced cost: drop items that no solution within the loss limit can use.
-        keep = prune_by_bound(
-            self._chain, reduced, opening_cost=problem.opening_cost(price), loss=limits[-1]
-        )
+        keep = prune_by_bound(self._chain, reduced, opening=problem.opening(price), loss=limits[-1])
         chain = keep_items(self._chain, keep, longest=problem.longest)
         graph = ChainGraph(chain, problem, price)
         # The dual was computed on items of positive reduced value alone. With more items, runs may
@@ -520,9 +518,7 @@ class _Solver:
         """Return the candidate runs whose loss is at most the limit, and their losses."""
         problem, price = self._problem, dual.price
         reduced = self._chain.reduced_values(price, shift=problem.shift)
-        keep = prune_by_bound(
-            self._chain, reduced, opening_cost=problem.opening_cost(price), loss=limit
-        )
+        keep = prune_by_bound(self._chain, reduced, opening=problem.opening(price), loss=limit)
         chain = keep_items(self._chain, keep, longest=problem.longest)
         runs = candidate_runs(chain, problem, least=self._least)
         best_value = dual.bound - price * problem.budget
