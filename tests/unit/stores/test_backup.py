@@ -188,7 +188,7 @@ WRITER = """
 import itertools, sys
 from pathlib import Path
 from spanwise.stores import embedded
-from spanwise.testing.crash_child import crash_entry
+from tests.crash.crash_child import crash_entry
 
 embedded._FLUSH_ROWS = 300
 store = embedded.open_embedded(Path(sys.argv[1]))
