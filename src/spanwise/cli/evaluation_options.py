@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
@@ -20,12 +19,10 @@ _BUDGETS = (1_000, 4_000)
 _VIEWS = 10
 _NEEDS = {
     "explain": ("report",),
-    "store": ("dataset",),
     "llm": ("answers",),
     "judge": ("answers",),
     "repeats": ("answers",),
     "grading_sheet": ("answers",),
-    "max_cost": ("answers", "rerank"),
     "dry_run": ("answers",),
 }
 """Options that do nothing without one of others, by the names of parameters."""
@@ -41,8 +38,6 @@ class EvalArguments(TypedDict):
     retriever: tuple[str, ...]
     rerank: str
     tuning: Path | None
-    dataset: tuple[str, ...]
-    store: str
     work: Path | None
     limit: int | None
     tokenizer: str | None
@@ -57,31 +52,6 @@ class EvalArguments(TypedDict):
     max_cost: float | None
     dry_run: bool
     as_json: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NamedDataset:
-    """A dataset as a command line names it."""
-
-    name: str
-    path: Path
-
-
-def named_datasets(given: tuple[str, ...]) -> tuple[NamedDataset, ...]:
-    """Return the datasets of `NAME=PATH` pairs.
-
-    Raises:
-        UsageError: If one is no such pair.
-    """
-    named = []
-    for one in given:
-        name, separator, path = one.partition("=")
-        if not separator or not name or not path:
-            raise click.UsageError(
-                f"{one!r} is no NAME=PATH pair; write it like financebench=path/to/checkout"
-            )
-        named.append(NamedDataset(name, Path(path)))
-    return tuple(named)
 
 
 def method_names(arguments: EvalArguments) -> tuple[str, ...]:
@@ -127,27 +97,10 @@ def _what() -> tuple[Callable[[Any], Any], ...]:
         ),
         knowledge_base_option,
         click.option(
-            "--dataset",
-            multiple=True,
-            metavar="NAME=PATH",
-            help="A public dataset in a local folder, in place of a file of questions or beside "
-            "it: financebench=path/to/checkout; repeat for more. Names are spanwise, chroma, "
-            "financebench, legalbench-rag, cuad, qmsum, contextual-retrieval and kite. Its "
-            "documents are taken into a knowledge base of the work folder.",
-        ),
-        click.option(
-            "--store",
-            type=click.Choice(["shared", "single"]),
-            default="shared",
-            show_default=True,
-            help="Ask each question of a dataset of all its documents, or of those alone that hold "
-            "its evidence.",
-        ),
-        click.option(
             "--limit",
             metavar="NUMBER",
             type=click.IntRange(min=1),
-            help="Only so many questions of each set, evenly spaced.",
+            help="Only so many questions, evenly spaced.",
         ),
     )
 
@@ -234,7 +187,7 @@ def _output() -> tuple[Callable[[Any], Any], ...]:
             "--work",
             metavar="FOLDER",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Keeps knowledge bases of datasets and methods that were finished, so that a run "
+            help="Keeps methods that were finished and copies of the knowledge base, so that a run "
             "that was stopped goes on. Without it .spanwise-eval beside the report, or here.",
         ),
     )
@@ -272,7 +225,8 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             help="Write answers to grade by hand to this file, and the judge's grades beside it.",
         ),
         max_cost_option(
-            "Most US dollars that answers, grades and a language model as reranker may cost."
+            "Most US dollars that all models of the run may cost together: answers, grades, "
+            "reranker and embedder."
         ),
         click.option(
             "--dry-run",

@@ -30,11 +30,13 @@ from spanwise.evaluation.retrievers import EvaluationContext, Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.evaluation.settings import dependencies_of, settings_of
 from spanwise.search.tuned_options import Tuning
+from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion
     from spanwise.evaluation.retrieval import Retriever
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
     from spanwise.models.ports import Reranker
     from spanwise.options import ModelOptions
 
@@ -71,6 +73,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
     limit: int | None = None,
     models: ModelOptions | None = None,
     work: str | Path | None = None,
+    budget: Ledger | None = None,
 ) -> Evaluation:
     """Return what retrievers reach for the questions of a dataset.
 
@@ -85,10 +88,11 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
         tuning: Settings of `spanwise tune`, for methods with "+tuned".
         on_progress: Called before and after each search.
         limit: So many questions, evenly spaced over the dataset; all when None.
-        models: How a reranker that is named is called; `max_cost` holds for all that one by a
-            language model ("llm:") takes. What others cost is not known before, and not bounded.
+        models: How a reranker that is named is called; `max_cost` limits the reranker and the
+            embedder together. The recorded cost of parts that the work folder keeps counts too.
         work: Folder that keeps finished parts and what has to be made, so that the same evaluation
             goes on where it was stopped; None to keep nothing.
+        budget: Shared budget of several runs; None for none.
 
     Raises:
         OptionError: If a name, option or question is not usable, or a retriever fails for three
@@ -103,7 +107,13 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
     check_numbers(dataset.questions, budgets, limit)
     questions = spaced(dataset.questions, limit)
     with EvaluationContext(
-        base, tokenizer=tokenizer, reranker=reranker, tuning=tuning, models=models, work=folder
+        base,
+        tokenizer=tokenizer,
+        reranker=reranker,
+        tuning=tuning,
+        models=models,
+        work=folder,
+        budget=budget,
     ) as material:
         wanted = read_retrievers(retrievers, material)
         settings = settings_of(dataset, questions, material)
@@ -190,6 +200,8 @@ class _Run:
                 rows, has_failed = self._searched(retriever, budget, done)
                 if wanted.is_kept and not has_failed:
                     self.kept.put(wanted.name, budget, rows)
+            else:
+                self.material.ledger.count("checkpoint", sum((row.usage for row in rows), Usage()))
             done += len(self.questions)
             self.progress.tell(wanted.name, budget, done)
             for question, row in zip(self.questions, rows, strict=True):

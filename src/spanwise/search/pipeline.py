@@ -6,7 +6,7 @@ From a question to segments, top to bottom.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from spanwise.core.ranking.question import read_question
 from spanwise.errors import ModelError, ModelKeyError, QueryError
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
 from spanwise.search.abstention import judge
@@ -114,6 +115,8 @@ class Searcher:
     fitted to the scores of one model, and others have another scale."""
     falls_back: bool = True
     """Whether a search goes on by keywords alone where its embedder fails, and says so."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger of the operation: counts the vectors of questions and holds the cost limit."""
 
     def search(
         self,
@@ -327,7 +330,11 @@ class Searcher:
         """Return what the queries found, weighed, reranked and united."""
         warnings: list[str] = []
         embedder = one_side(
-            self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
+            self.embedder,
+            "query",
+            cache=self.store,
+            recorded_dimension=self.dimension,
+            ledger=Ledger(parent=self.ledger),
         )
         search = partial(search_all, asked, snapshot=snapshot, model=self.model, scope=scope)
         used = embedder

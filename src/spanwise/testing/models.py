@@ -58,12 +58,19 @@ class ScriptedReranker:
     score: Callable[[str, str], float]
     name: str = "scripted:reranker"
     requests: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    dollars_a_call: float | None = 0.0
+    """Price of a call in US dollars; None if unknown."""
+
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the usage of a call."""
+        del query, texts
+        return Usage(calls=1, cost=self.dollars_a_call)
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return the scores of the function."""
         self.requests.append((query, tuple(texts)))
         scores = tuple(self.score(query, text) for text in texts)
-        return RerankReply(scores=scores, usage=Usage(calls=1))
+        return RerankReply(scores=scores, usage=self.estimate(query, texts))
 
 
 def _tokens(text: str) -> int:

@@ -19,10 +19,10 @@ from spanwise.config import knowledge_base_path, model_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.evaluation.budget import Purse
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.tuning import TuneOptions, TuneReport
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.options import ModelOptions
     from spanwise.search.tuned_options import Tuning
     from spanwise.types.plain import Plain
 
@@ -123,9 +123,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     is_flag=True,
     help="Keep words of your documents out of the file: learn none of those that answered.",
 )
-@max_cost_option(
-    "Most US dollars that the embedder and a language model as reranker may cost together."
-)
+@max_cost_option("Most US dollars that the embedder and the reranker may cost together.")
 @json_option
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     """Fit search to questions whose evidence you know, and measure what it gains.
@@ -135,9 +133,9 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     takes ten questions, better fifty. Without FILE, titles of sections ask for their sections: it
     gives an embedder or a reranker its place, and says less than questions of people.
     """
-    from spanwise.evaluation.budget import opened_with_purse
     from spanwise.evaluation.tuning import TuneOptions
     from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
+    from spanwise.knowledge_base import KnowledgeBase
 
     check_replaceable(arguments["out"])
     options = TuneOptions(
@@ -148,8 +146,8 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     )
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with opened_with_purse(path, models=models) as (knowledge_base, purse):
-        report = _tune(knowledge_base, purse, options, arguments)
+    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+        report = _tune(knowledge_base, models, options, arguments)
     write_tuning(report.tuning, arguments["out"])
     if arguments["as_json"]:
         write_json(_plain(report, arguments["out"]), sys.stdout)
@@ -159,17 +157,24 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
 
 
 def _tune(
-    knowledge_base: KnowledgeBase, purse: Purse, options: TuneOptions, arguments: _TuneArguments
+    knowledge_base: KnowledgeBase,
+    models: ModelOptions,
+    options: TuneOptions,
+    arguments: _TuneArguments,
 ) -> TuneReport:
     from spanwise.evaluation.tuning import tune as run
     from spanwise.evaluation.tuning.tuner import tuned_reranking
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.registry import make_reranker
 
+    ledger = Ledger(max_cost=models.max_cost)
     reranking = None
     if arguments["rerank"]:
         reranking = tuned_reranking(
             knowledge_base,
-            purse.reranker(arguments["rerank"]),
+            make_reranker(arguments["rerank"], options=models),
             chunks=arguments["rerank_chunks"],
+            ledger=ledger,
         )
     with step_bar(quiet=arguments["as_json"]) as hear:
         return run(
@@ -179,6 +184,7 @@ def _tune(
             reranking=reranking,
             source="made" if arguments["path"] is None else "labelled",
             hear=hear,
+            ledger=ledger,
         )
 
 

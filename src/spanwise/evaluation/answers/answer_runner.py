@@ -23,12 +23,15 @@ from spanwise.evaluation.answers.answerers import (
 )
 from spanwise.evaluation.answers.graded import Graded, Judged, is_unanswerable
 from spanwise.evaluation.answers.grader import Grading, grade_answers
-from spanwise.evaluation.budget import FAILURES_IN_A_ROW, CallCounter, Purse, Reached, outputs_of
+from spanwise.evaluation.circuit_breaker import FAILURES_IN_A_ROW, CircuitBreaker
 from spanwise.evaluation.dataset_base import texts
 from spanwise.evaluation.plan import read_retrievers
 from spanwise.evaluation.retrievers import EvaluationContext
+from spanwise.evaluation.run_models import CallCounter, make_model, run_ledger
+from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import Caller, MemoryOutputs
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
 from spanwise.models.threads import map_bounded
 from spanwise.options import AnswerOptions, ModelOptions
@@ -86,7 +89,7 @@ class JudgingOptions:
                 )
 
 
-def judge_answers(
+def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
     dataset: Dataset,
     base: KnowledgeBase,
     *,
@@ -94,6 +97,7 @@ def judge_answers(
     judge: str | LanguageModel,
     options: JudgingOptions | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
+    budget: Ledger | None = None,
 ) -> Judged:
     """Return the answer to each question, and how good it is.
 
@@ -107,6 +111,7 @@ def judge_answers(
             like what they wrote themselves.
         options: How it is done.
         on_progress: Hears "answers" or "grades", how many of them are done, and how many there are.
+        budget: Shared budget of several runs; None for none.
 
     Raises:
         OptionError: If nothing is known to grade any of the answers by, a model or option does not
@@ -118,8 +123,11 @@ def judge_answers(
     """
     options = options or JudgingOptions()
     check_gradable(dataset)
-    purse = Purse(options.models, kept=outputs_of(base))
-    answering, judging = purse.model(llm), purse.model(judge)
+    ledger = run_ledger(options.models, budget)
+    answering, judging = (
+        make_model(model, models=options.models, cache=store_of(base), ledger=ledger)
+        for model in (llm, judge)
+    )
     told = _Told(on_progress)
 
     def answered(answerers: Sequence[Answerer]) -> list[Graded]:
@@ -131,23 +139,26 @@ def judge_answers(
         )
 
     if options.contexts:
-        named = options.reranker
         with EvaluationContext(
             base,
             tokenizer=options.tokenizer,
-            reranker=purse.reranker(named) if isinstance(named, str) else named,
+            reranker=options.reranker,
             tuning=options.tuning,
+            models=replace(options.models, max_cost=None),
             work=options.work,
+            budget=ledger,
         ) as material:
             given = answered(_context_answerers(material, answering, dataset, options))
     else:
-        given = answered([ask_answerer(base, llm=answering, options=options.answers)])
+        given = answered(
+            [ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)]
+        )
     told.begin(total=len(given) * options.repeats)
     caller = Caller(
         model=judging,
-        cache=outputs_of(base),
+        cache=store_of(base),
         answer_retries=options.models.answer_retries,
-        listener=CallCounter(told.grades),
+        ledger=Ledger(listener=CallCounter(told.grades), parent=ledger),
     )
     graded = grade_answers(
         given,
@@ -186,10 +197,11 @@ def _context_answerers(
 ) -> list[Answerer]:
     reading = ContextReading(
         llm=llm,
-        cache=outputs_of(material.base),
+        cache=store_of(material.base),
         texts=texts(material.base, dataset=dataset),
         count=material.count,
         options=options.answers,
+        ledger=material.ledger,
         answer_retries=options.models.answer_retries,
     )
     return [
@@ -230,7 +242,7 @@ class _Told:
         self._hear = hear
         self._total = 0
         self._done = self._failed = 0
-        self._reached = Reached()
+        self._breaker = CircuitBreaker()
         self._lock = Lock()
 
     def begin(self, *, total: int) -> None:
@@ -254,7 +266,7 @@ class _Told:
                     f"the first {self._failed} answers all failed, the last one with: "
                     f"{given.failure}"
                 ) from given.failure
-            self._reached.check(given.failure)
+            self._breaker.check(given.failure)
         return given
 
     def grades(self, calls: int) -> None:
@@ -297,10 +309,11 @@ def foresee_answers(
         if options.contexts:
             reading = ContextReading(
                 llm=DryRunModel(model=llm),
-                cache=MemoryOutputs(beneath=outputs_of(base)),
+                cache=MemoryOutputs(beneath=store_of(base)),
                 texts=texts(base, dataset=dataset),
                 count=material.count,
                 options=options.answers,
+                ledger=material.ledger,
                 answer_retries=0,
             )
             answerers = [
@@ -312,7 +325,7 @@ def foresee_answers(
             for answerer in answerers
             for question in dataset.questions
         ]
-    caller = dry_run_caller(judge, cache=outputs_of(base))
+    caller = dry_run_caller(judge, cache=store_of(base))
     grade_answers(
         rows, grading=Grading(caller=caller, repeats=options.repeats, controls=options.controls)
     )
@@ -322,13 +335,15 @@ def foresee_answers(
 def _asking(base: KnowledgeBase, llm: LanguageModel, options: AnswerOptions) -> Answerer:
     """Return what answers as `KnowledgeBase.ask` does, by a model that is not called."""
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
-        asking = base.answerer(llm=llm, documents=question.scope, options=options)
-        caller = dry_run_caller(llm, cache=outputs_of(base))
+    def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
+        asking = answerer_of(
+            base, budget=budget, llm=llm, documents=question.scope, options=options
+        )
+        caller = dry_run_caller(llm, cache=store_of(base))
         said = AnswerStream(replace(asking, caller=caller).run(question.text, streams=False)).answer
         return GivenAnswer(text=said.text, refused=said.refused, usage=caller.usage)
 
-    return Answerer(name=ASK, answer=answer)
+    return Answerer(name=ASK, answer=answer, ledger=Ledger())
 
 
 def _row(

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import CostLimitError, ModelKeyError, SpanwiseError
-from spanwise.evaluation.budget import spending
 from spanwise.evaluation.dataset import DocumentText, LabelledQuestion
 from spanwise.evaluation.metrics import Count, cut
 from spanwise.evaluation.metrics.ranges import place
@@ -23,7 +23,9 @@ from spanwise.evaluation.retrieval import Retrieved, Retriever
 from spanwise.evaluation.retrievers import Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import answerer_of
 from spanwise.models.caller import Caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, OutputCache
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.options import AnswerOptions
@@ -51,7 +53,8 @@ class Answerer:
     """A way to answer questions."""
 
     name: str
-    answer: Callable[[LabelledQuestion], GivenAnswer]
+    answer: Callable[[LabelledQuestion, Ledger], GivenAnswer]
+    ledger: Ledger
 
     def __call__(self, question: LabelledQuestion) -> GivenAnswer:
         """Return what comes of a question, with the time that it took.
@@ -61,25 +64,29 @@ class Answerer:
             ModelKeyError: If the provider refuses the key.
         """
         started = time.perf_counter()
-        with spending() as spent:
-            try:
-                given = self.answer(question)
-            except (CostLimitError, ModelKeyError):
-                raise
-            except SpanwiseError as error:
-                usage = sum(spent.usage_by_task.values(), Usage())
-                given = GivenAnswer(failure=error, usage=usage)
+        ledger = Ledger(parent=self.ledger)
+        try:
+            given = self.answer(question, ledger)
+        except (CostLimitError, ModelKeyError):
+            raise
+        except SpanwiseError as error:
+            given = GivenAnswer(failure=error, usage=ledger.usage)
         return replace(given, seconds=time.perf_counter() - started)
 
 
-def ask_answerer(base: KnowledgeBase, *, llm: LanguageModel, options: AnswerOptions) -> Answerer:
+def ask_answerer(
+    base: KnowledgeBase, *, llm: LanguageModel, options: AnswerOptions, ledger: Ledger
+) -> Answerer:
     """Return what answers as `KnowledgeBase.ask` does, from end to end."""
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
-        said = base.ask(question.text, llm=llm, documents=question.scope, options=options)
+    def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
+        answerer = answerer_of(
+            base, budget=budget, llm=llm, documents=question.scope, options=options
+        )
+        said = AnswerStream(answerer.run(question.text, streams=False)).answer
         return GivenAnswer(text=said.text, refused=said.refused, usage=said.usage)
 
-    return Answerer(name=ASK, answer=answer)
+    return Answerer(name=ASK, answer=answer, ledger=ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +102,8 @@ class ContextReading:
     """Counts tokens."""
     options: AnswerOptions
     """How much is read."""
+    ledger: Ledger
+    """Ledger of the run."""
     answer_retries: int = 1
 
 
@@ -107,7 +116,7 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
     texts = with_unplaced(reading.texts)
     budget = reading.options.budget_tokens
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
+    def answer(question: LabelledQuestion, ledger: Ledger) -> GivenAnswer:
         with lock:
             found = placer.place(
                 retriever.retrieve(question.text, budget_tokens=budget, documents=question.scope),
@@ -123,7 +132,10 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             first=shown[0].text,
         )
         caller = Caller(
-            model=reading.llm, cache=reading.cache, answer_retries=reading.answer_retries
+            model=reading.llm,
+            cache=reading.cache,
+            answer_retries=reading.answer_retries,
+            ledger=Ledger(parent=ledger),
         )
         draft = caller.call(task.request, read=task.read)
         return GivenAnswer(
@@ -132,7 +144,7 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             usage=caller.usage + found.usage,
         )
 
-    return Answerer(name=retriever.name, answer=answer)
+    return Answerer(name=retriever.name, answer=answer, ledger=reading.ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

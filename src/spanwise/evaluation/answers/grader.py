@@ -34,7 +34,7 @@ from statistics import fmean
 from spanwise.core.text.terms import content_words
 from spanwise.errors import ModelError
 from spanwise.evaluation.answers.graded import Grade, Graded, Verdict, is_unanswerable, right_answer
-from spanwise.evaluation.budget import call_while_reached
+from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.models.caller import Caller
 from spanwise.models.prompts.answer_grades import Gradable, grading_request, read_mark
 
@@ -162,7 +162,7 @@ def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Gra
             reason=mark.reason,
         )
 
-    said = call_while_reached(caller, requests, read=read)
+    said = call_with_breaker(caller, requests, read=read)
     return [
         Grade(prompt=request.prompt, error=str(one)) if isinstance(one, ModelError) else one
         for request, one in zip(requests, said, strict=True)

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.terms import content_words
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.evaluation.budget import CallCounter, Purse, call_while_reached, outputs_of, spending
+from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.questions.passages import Place, pick_places
 from spanwise.evaluation.questions.question_checks import (
@@ -36,8 +37,11 @@ from spanwise.evaluation.questions.question_file import (
     MadeQuestions,
     MakingOptions,
 )
+from spanwise.evaluation.run_models import CallCounter, make_model
+from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import Caller
 from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
     AskedPlace,
@@ -99,12 +103,14 @@ class _Run:
     ) -> None:
         self.base = base
         self.options = options
-        self.model = Purse(options.models, kept=outputs_of(base)).model(llm)
+        self.ledger = Ledger(max_cost=options.models.max_cost)
+        cache = store_of(base)
+        self.model = make_model(llm, models=options.models, cache=cache, ledger=self.ledger)
         self.caller = Caller(
             model=self.model,
-            cache=outputs_of(base),
+            cache=cache,
             answer_retries=options.models.answer_retries,
-            listener=CallCounter(self._hear),
+            ledger=Ledger(listener=CallCounter(self._hear), parent=self.ledger),
         )
         self.places = pick_places(base, seed=options.seed)
         self.found: list[Checked] = []
@@ -171,7 +177,7 @@ class _Run:
         read: Callable[[str], _Read],
     ) -> Iterator[tuple[Place, _Read]]:
         """Yield what the model gives for each place for which it gives something usable."""
-        answers = call_while_reached(
+        answers = call_with_breaker(
             self.caller,
             [request(place.asked) for place in places],
             read=lambda _, answer: read(answer),
@@ -196,14 +202,17 @@ class _Run:
 
         With it stands what that took. Several threads run it: it changes no counts.
         """
-        with spending() as spent:
-            try:
-                answer = self.base.ask(one[0], llm=self.model, write_queries=False, options=TRIED)
-            except (CostLimitError, ModelKeyError):
-                raise
-            except ModelError as error:
-                self.first_error = self.first_error or str(error)
-                return "no usable answer", sum(spent.usage_by_task.values(), Usage())
+        ledger = Ledger(parent=self.ledger)
+        answerer = answerer_of(
+            self.base, budget=ledger, llm=self.model, write_queries=False, options=TRIED
+        )
+        try:
+            answer = AnswerStream(answerer.run(one[0], streams=False)).answer
+        except (CostLimitError, ModelKeyError):
+            raise
+        except ModelError as error:
+            self.first_error = self.first_error or str(error)
+            return "no usable answer", ledger.usage
         return None if answer.refused else "may be answered", answer.usage
 
     def result(self) -> MadeQuestions:
@@ -259,7 +268,7 @@ def foresee_questions(
     Raises:
         OptionError: If there is no document to ask about.
     """
-    caller = dry_run_caller(llm, cache=outputs_of(base))
+    caller = dry_run_caller(llm, cache=store_of(base))
     places = pick_places(base, seed=options.seed)
     for place in islice(places, options.n):
         caller.call(question_request(place.asked), read=_unread)

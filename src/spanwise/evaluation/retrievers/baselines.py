@@ -41,6 +41,7 @@ from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.evaluation.retrievers.context import Headers
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -214,7 +215,12 @@ class TextVectors:
         return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
 
     def _side(self, kind: Literal["document", "query"]) -> Embedder:
-        side = one_side(self._searcher.embedder, kind, cache=self._searcher.store)
+        side = one_side(
+            self._searcher.embedder,
+            kind,
+            cache=self._searcher.store,
+            ledger=Ledger(parent=self._searcher.ledger),
+        )
         assert side is not None  # noqa: S101 - `check_method` looks first
         return side
 

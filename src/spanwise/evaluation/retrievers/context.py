@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Self
 
 from spanwise.core.documents.headers import chunk_header
 from spanwise.errors import OptionError
-from spanwise.evaluation.budget import Purse, outputs_of
 from spanwise.evaluation.metrics import counter
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
+from spanwise.evaluation.run_models import run_ledger
+from spanwise.knowledge_base.internals import searcher_of, settings_of
+from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.models.registry import make_reranker
 from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions
 from spanwise.search.chunk_weights import shipped_model
@@ -53,7 +57,7 @@ class Headers:
 class EvaluationContext:
     """What the retrievers of one evaluation share. Closes what it made, not what it was given."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options are keywords, each with a default
         self,
         base: KnowledgeBase,
         *,
@@ -62,6 +66,7 @@ class EvaluationContext:
         tuning: str | Path | Tuning | None = None,
         models: ModelOptions | None = None,
         work: Path | None = None,
+        budget: Ledger | None = None,
     ) -> None:
         """Take what is measured with.
 
@@ -70,9 +75,10 @@ class EvaluationContext:
             tokenizer: Whose tokens are counted; that of the knowledge base when None.
             reranker: For methods with "+rerank".
             tuning: For methods with "+tuned".
-            models: How a reranker that is named is called; one by a language model may cost
-                `max_cost` in all.
+            models: How a reranker that is named is called; `max_cost` limits the reranker and the
+                embedder together.
             work: Folder that keeps what has to be made; None to make it in memory.
+            budget: Shared budget of several runs; None for none.
 
         Raises:
             OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read
@@ -80,11 +86,13 @@ class EvaluationContext:
             ModelKeyError: If there is no key for the reranker.
         """
         self.base = base
-        self.searcher: Searcher = base.searcher(shipped_model())
+        models = models or ModelOptions()
+        self.ledger: Ledger = run_ledger(models, budget)
+        self.searcher: Searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
         self.tokenizer: Tokenizer = make_tokenizer(tokenizer or self.searcher.tokenizer)
         self.count: Count = counter(self.tokenizer)
         if isinstance(reranker, str):
-            reranker = Purse(models or ModelOptions(), kept=outputs_of(base)).reranker(reranker)
+            reranker = make_reranker(reranker, options=models)
         self.reranker = reranker
         self.tuning = _fitting(tuning, base)
         self._work = work
@@ -96,7 +104,8 @@ class EvaluationContext:
             OptionError: If it wants a tuning, and none is given.
         """
         base = self.base if method.headers else self._without_headers
-        searcher = replace(base.searcher(shipped_model()), falls_back=False)
+        searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        searcher = replace(searcher, falls_back=False)
         tuning = self.tuning_of(method)
         return searcher if tuning is None else searcher.tuned(tuning)
 
@@ -126,7 +135,8 @@ class EvaluationContext:
                 f"method is {method.name!r}, and no reranker is given; name one, such as "
                 '"cohere:rerank-v3.5"'
             )
-        caller = RerankCaller(reranker=self.reranker, cache=self.searcher.store)
+        caller = RerankCaller(reranker=self.reranker, cache=self.searcher.store, ledger=self.ledger)
+        caller.check_price()
         return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
 
     def close(self) -> None:
@@ -147,7 +157,7 @@ class EvaluationContext:
 
     @cached_property
     def _without_headers(self) -> KnowledgeBase:
-        return copy_without_headers(self.base, self._work)
+        return copy_without_headers(self.base, self._work, ledger=self.ledger)
 
 
 def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
@@ -161,5 +171,5 @@ def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning 
         return None
     place = "the tuning" if isinstance(tuning, Tuning) else str(tuning)
     read = tuning if isinstance(tuning, Tuning) else read_tuning(tuning)
-    base.check_tuning(read, place=place)
+    check_tuning(read, settings_of(base), place=place)
     return read

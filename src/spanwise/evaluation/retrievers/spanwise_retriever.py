@@ -17,6 +17,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_all
@@ -176,6 +177,7 @@ class BestChunks:
             "query",
             cache=searcher.store,
             recorded_dimension=searcher.dimension,
+            ledger=Ledger(parent=searcher.ledger),
         )
         with searcher.store.snapshot() as snapshot:
             asked = read_question(question, languages=snapshot.languages())

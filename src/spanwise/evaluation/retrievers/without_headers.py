@@ -26,6 +26,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.evaluation.settings import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.embed_caller import is_contextual, one_side
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.search.chunk_weights import shipped_model
@@ -34,6 +35,7 @@ from spanwise.stores.port import DocumentEntry
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.models.ledger import Ledger
     from spanwise.models.ports import Embedder
     from spanwise.stores.port import Store
     from spanwise.types import Chunk, DocumentRecord, Section
@@ -43,18 +45,21 @@ _COPIED = "copied"
 """Metadata field that says what a document was copied from."""
 
 
-def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeBase:
+def copy_without_headers(
+    base: KnowledgeBase, folder: Path | None, *, ledger: Ledger | None = None
+) -> KnowledgeBase:
     """Return a knowledge base that knows nothing of its documents but their text, open.
 
     Args:
         base: What is copied. It is not changed.
         folder: Where the copy is kept; None for one in memory.
+        ledger: Ledger that counts the calls of the embedder and holds the cost limit.
 
     Raises:
         ModelError: If an embedder that has to be asked again fails.
         StoreError: If the copy cannot be written.
     """
-    searcher = base.searcher(shipped_model())
+    searcher = searcher_of(base, shipped_model())
     settings = dict(searcher.store.ensure_settings({}))
     made_of = [str(Path(base.info().path).absolute()), sorted(settings.items())]
     name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
@@ -67,7 +72,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
     )
     try:
         is_contextual_one = searcher.embedder is not None and is_contextual(searcher.embedder)
-        store = copy.searcher(shipped_model()).store
+        store = store_of(copy)
         if store.ensure_settings({}).get("packs", "") != settings.get("packs", ""):
             store.record_packs(settings.get("packs", ""), lambda _: {})  # nothing is stored yet
         _Copier(
@@ -75,7 +80,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
             source=searcher.store,
             target=store,
             packs=settings.get("packs", ""),
-            embedder=one_side(searcher.embedder, "document", cache=store),
+            embedder=one_side(searcher.embedder, "document", cache=store, ledger=ledger),
             embeds_headers=is_contextual_one,
         ).bring_up_to_date(copy)
     except BaseException:

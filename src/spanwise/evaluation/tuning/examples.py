@@ -11,6 +11,7 @@ import numpy as np
 
 from spanwise.core.ranking.question import read_question
 from spanwise.evaluation.metrics.ranges import union
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.embed_caller import one_side
 from spanwise.packs.intents import lifted_scores
 from spanwise.search.rerank import rerank
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
     from spanwise.models.ports import Embedder
     from spanwise.search.pipeline import Searcher
     from spanwise.search.rerank import Reranking
@@ -80,6 +82,7 @@ def collect_examples(
     model: RelevanceModel,
     tokenizer: str | None = None,
     reranking: Reranking | None = None,
+    ledger: Ledger | None = None,
 ) -> list[Example]:
     """Return an example for each question with some evidence among its candidates.
 
@@ -90,6 +93,7 @@ def collect_examples(
             known answers lift chunks on its weights.
         tokenizer: Whose tokens are counted; that of the knowledge base when None.
         reranking: A reranker whose scores become a feature; None for none.
+        ledger: Ledger that counts the vectors of questions and holds the cost limit.
 
     Raises:
         DocumentNotFoundError: If a question is about a document that is not there.
@@ -99,7 +103,10 @@ def collect_examples(
         unweighed = replace(reranking.options, weight=1.0)
         reranking = replace(reranking, options=unweighed, falls_back=False)
     collector = _Collector(
-        base=base, searcher=base.searcher(model), tokenizer=tokenizer, reranking=reranking
+        base=base,
+        searcher=searcher_of(base, model, ledger=ledger),
+        tokenizer=tokenizer,
+        reranking=reranking,
     )
     return list(collector.collect(questions))
 
@@ -120,6 +127,7 @@ class _Collector:
             "query",
             cache=searcher.store,
             recorded_dimension=searcher.dimension,
+            ledger=searcher.ledger,
         )
         with searcher.store.snapshot() as snapshot:
             for question in questions:

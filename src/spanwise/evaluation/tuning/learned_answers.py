@@ -26,12 +26,14 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import content_words, text_terms, word_terms
 from spanwise.evaluation.tuning.examples import Example, collect_examples, evidence_ranges
 from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import search_terms
 
 if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
     from spanwise.stores.port import Snapshot
     from spanwise.types import Chunk
 
@@ -54,20 +56,17 @@ class Answers:
         return KnownAnswers(kinds=learn_kinds(chosen, rarities=self.rarities))
 
 
-def read_answers(
-    base: KnowledgeBase, questions: Sequence[LabelledQuestion], *, model: RelevanceModel
-) -> Answers:
+def read_answers(base: KnowledgeBase, questions: Sequence[LabelledQuestion]) -> Answers:
     """Return what the evidence of questions says.
 
     Args:
         base: Where the documents are.
         questions: With evidence in characters or pages, each id once.
-        model: Of the searches.
 
     Raises:
         DocumentNotFoundError: If a question is about a document that is not there.
     """
-    with base.searcher(model).store.snapshot() as snapshot:
+    with store_of(base).snapshot() as snapshot:
         answered = {one.id: one for one in _answered(base, questions, snapshot)}
         pieces = (piece.terms for one in answered.values() for piece in one.evidence)
         terms = sorted(frozenset[str]().union(*pieces))
@@ -144,6 +143,7 @@ def examples_with_answers(
     answers: Answers,
     model: RelevanceModel,
     tokenizer: str | None,
+    ledger: Ledger | None = None,
 ) -> list[Example]:
     """Return examples of questions that were searched with what questions of other documents teach.
 
@@ -155,6 +155,7 @@ def examples_with_answers(
         answers: Of these questions at least.
         model: Of the searches; its known answers do not count.
         tokenizer: As `collect_examples`.
+        ledger: As `collect_examples`.
     """
     folds = fold_questions(questions, folds=_FOLDS)
     if not folds.by_document:
@@ -164,5 +165,5 @@ def examples_with_answers(
         inside = [one for one, part in zip(questions, folds.of, strict=True) if part == number]
         others = [one for one, part in zip(questions, folds.of, strict=True) if part != number]
         known = replace(model, known_answers=answers.learn(others))
-        found += collect_examples(base, inside, model=known, tokenizer=tokenizer)
+        found += collect_examples(base, inside, model=known, tokenizer=tokenizer, ledger=ledger)
     return found

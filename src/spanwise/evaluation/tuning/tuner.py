@@ -46,20 +46,29 @@ from spanwise.evaluation.tuning.examples import Example, Ranges, collect_example
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import (
+    add_parsed,
+    searcher_of,
+    settings_of,
+    store_of,
+    use_budget,
+)
+from spanwise.models.ledger import Ledger
 from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking
 from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
+from spanwise.types import GivenContext, GivenParts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.relevance import RelevanceModel
-    from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import Reranker
     from spanwise.search.pipeline import Searcher
-    from spanwise.types import Segment
+    from spanwise.types import DocumentRecord, Segment
 
 LEAST_QUESTIONS = 10
 """Fewer say nothing that could be told from chance."""
@@ -163,7 +172,7 @@ class Material:
         }
 
 
-def collected(
+def collected(  # noqa: PLR0913 - options are keywords, each with a default
     base: KnowledgeBase,
     questions: Sequence[LabelledQuestion],
     *,
@@ -171,6 +180,7 @@ def collected(
     options: TuneOptions,
     reranking: Reranking | None = None,
     chunks: ChunkOptions | None = None,
+    ledger: Ledger | None = None,
 ) -> Material:
     """Return the examples of some questions in a knowledge base.
 
@@ -185,6 +195,7 @@ def collected(
             model=replace(model, keyword_share=share),
             tokenizer=options.tokenizer,
             reranking=reranking,
+            ledger=ledger,
         )
         for share in shares
     }
@@ -210,7 +221,7 @@ def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptio
 
 @contextmanager
 def with_chunks(
-    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear
+    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear, budget: Ledger | None = None
 ) -> Iterator[KnowledgeBase]:
     """Give a knowledge base with the same documents and sections in other chunks, for a while.
 
@@ -218,6 +229,7 @@ def with_chunks(
         base: Whose documents.
         chunks: How they are cut.
         hear: Hears what is done.
+        budget: Shared budget of the calls of the embedder; None for none.
 
     Raises:
         DocumentError: If chunks cannot be embedded; the error of the embedder is its cause.
@@ -227,8 +239,72 @@ def with_chunks(
         def said(done: int, total: int) -> None:
             hear(f"chunks of {chunks.target}", done, total)
 
-        with base.in_other_chunks(Path(folder) / "work.kb", chunks, on_document=said) as work:
+        path = Path(folder) / "work.kb"
+        with copy_with_chunks(base, path, chunks, on_document=said, budget=budget) as work:
             yield work
+
+
+def copy_with_chunks(
+    base: KnowledgeBase,
+    path: Path,
+    chunks: ChunkOptions,
+    *,
+    on_document: Callable[[int, int], None] = lambda _done, _total: None,
+    budget: Ledger | None = None,
+) -> KnowledgeBase:
+    """Return a new knowledge base with the same documents in other chunks.
+
+    Documents are not parsed again. They keep titles, summaries, sections, contexts of chunks and
+    packs. The same embedder embeds the new chunks.
+
+    Args:
+        base: Knowledge base that is copied.
+        path: Folder of the new one, which must not exist.
+        chunks: Options of the new chunks.
+        on_document: Called before each document with the number of copied documents and of all.
+        budget: Shared budget of the calls of the embedder; None for none.
+
+    Raises:
+        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
+        CostLimitError: If embedding may cost more than is left.
+        StoreError: If the new knowledge base cannot be written.
+    """
+    settings = settings_of(base)
+    copy = KnowledgeBase(
+        path,
+        embedder=searcher_of(base, shipped_model()).embedder,
+        tokenizer=settings.tokenizer,
+        sections=settings.sections,
+        chunks=chunks,
+        packs=(),
+    )
+    if budget is not None:
+        use_budget(copy, budget)
+    try:
+        copy.packs.adopt(base.packs)
+        records = base.list()
+        for done, record in enumerate(records):
+            on_document(done, len(records))
+            add_parsed(copy, base.get(record.id), given=_parts_of(base, record))
+        copy.optimise()
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
+    """Return the parts of a stored document that do not depend on its chunks."""
+    return GivenParts(
+        title=record.title,
+        summary=record.summary,
+        sections=base.sections(record.id),
+        contexts=tuple(
+            GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)
+            for chunk in base.chunks(record.id)
+            if chunk.context
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,7 +415,11 @@ def write_tuning(tuning: Tuning, path: str | Path) -> None:
 
 
 def tuned_reranking(
-    base: KnowledgeBase, reranker: Reranker, *, chunks: int = RerankOptions().chunks
+    base: KnowledgeBase,
+    reranker: Reranker,
+    *,
+    chunks: int = RerankOptions().chunks,
+    ledger: Ledger | None = None,
 ) -> Reranking:
     """Return a reranker whose scores become a feature.
 
@@ -347,14 +427,16 @@ def tuned_reranking(
 
     Args:
         base: The knowledge base.
-        reranker: The reranker; `paying.Purse` makes one of a name.
+        reranker: The reranker.
         chunks: How many candidates of each question it reads.
+        ledger: Ledger that counts the calls and holds the cost limit; None for no limit.
+
+    Raises:
+        OptionError: If a cost limit applies and the price of the reranker is unknown.
     """
-    store = base.searcher(shipped_model()).store
-    return Reranking(
-        caller=RerankCaller(reranker=reranker, cache=store),
-        options=RerankOptions(chunks=chunks),
-    )
+    caller = RerankCaller(reranker=reranker, cache=store_of(base), ledger=ledger or Ledger())
+    caller.check_price()
+    return Reranking(caller=caller, options=RerankOptions(chunks=chunks))
 
 
 if TYPE_CHECKING:
@@ -392,6 +474,8 @@ class _Tuner:
     measure: Measure
     answers: Answers | None
     """Of all questions; None where nothing is learned from them."""
+    ledger: Ledger
+    """Ledger of the run."""
 
     def fit(self, questions: Sequence[LabelledQuestion]) -> tuple[Material, Fitted]:
         """Return in which chunks and with what settings some questions are found best."""
@@ -425,6 +509,7 @@ class _Tuner:
             answers=answers,
             model=start.model,
             tokenizer=self.measure.tokenizer,
+            ledger=self.ledger,
         )
         tried = fit_weights(examples, start, segments=fitted.segments)
         if not gains(tried.recalls, fitted.recalls):
@@ -434,7 +519,8 @@ class _Tuner:
     def before(self, questions: Sequence[LabelledQuestion]) -> Recalls:
         """Return what is reached without tuning."""
         base = self.materials[0].base
-        return self.measure.recalls(questions, base=base, searcher=base.searcher(self.start.model))
+        searcher = searcher_of(base, self.start.model, ledger=self.ledger)
+        return self.measure.recalls(questions, base=base, searcher=searcher)
 
     def after(
         self, questions: Sequence[LabelledQuestion], others: Sequence[LabelledQuestion]
@@ -442,7 +528,7 @@ class _Tuner:
         """Return what some questions reach with what others say."""
         material, fitted = self.fit(others)
         searcher = replace(
-            material.base.searcher(fitted.model),
+            searcher_of(material.base, fitted.model, ledger=self.ledger),
             balanced=fitted.segments,
         )
         return self.measure.recalls(
@@ -459,6 +545,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     reranking: Reranking | None = None,
     source: Literal["labelled", "made"] = "labelled",
     hear: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ledger: Ledger | None = None,
 ) -> TuneReport:
     """Tune search to questions about the documents of a knowledge base.
 
@@ -472,13 +559,15 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             their evidence is a section by the way they are made: of them the place of embedder and
             reranker is learned, and the table, but no weight of a feature and no setting.
         hear: Hears each step: its name, how much is done, and how much there is.
+        ledger: Ledger that counts the calls of the embedder and holds the cost limit; None for no
+            limit.
 
     Raises:
         OptionError: If there are fewer than ten questions with evidence, or two have one id.
         DocumentNotFoundError: If a question is about a document that is not there.
         ModelError: If the embedder or the reranker fails.
     """
-    wanted = options or TuneOptions()
+    wanted, ledger = options or TuneOptions(), ledger or Ledger()
     start = Start(
         model=model or shipped_model(),
         reranker=None if reranking is None else reranking.caller.reranker.name,
@@ -495,11 +584,18 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     with ExitStack() as stack:
         hear("reading candidates", 0, len(usable))
         materials = [
-            collected(base, usable, model=start.model, options=wanted, reranking=reranking)
+            collected(
+                base,
+                usable,
+                model=start.model,
+                options=wanted,
+                reranking=reranking,
+                ledger=ledger,
+            )
         ]
         _check_found(materials[0])
         for chunks in other_chunks(base, wanted.chunk_targets):
-            work = stack.enter_context(with_chunks(base, chunks, hear=hear))
+            work = stack.enter_context(with_chunks(base, chunks, hear=hear, budget=ledger))
             materials.append(
                 collected(
                     work,
@@ -508,6 +604,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
                     options=wanted,
                     reranking=reranking,
                     chunks=chunks,
+                    ledger=ledger,
                 )
             )
         tuner = _Tuner(
@@ -516,7 +613,8 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             measure=Measure(
                 budgets=wanted.budgets, tokenizer=wanted.tokenizer, reranking=reranking
             ),
-            answers=read_answers(base, usable, model=start.model) if learns else None,
+            answers=read_answers(base, usable) if learns else None,
+            ledger=ledger,
         )
         return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
 

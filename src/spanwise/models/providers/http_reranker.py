@@ -205,11 +205,17 @@ class HttpReranker:
         self._url = f"{address}/{form.path}"
         self._secret = secret
         self._options = options
+        self._cost = 0.0 if is_own_server(self._url) else None
 
     @property
     def name(self) -> str:
         """Return vendor and model."""
         return self._spec.name
+
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the usage of a call: free on a self-hosted server, of unknown cost elsewhere."""
+        del query, texts
+        return Usage(cost=self._cost)
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return how well each text answers the query, as the server says.
@@ -254,7 +260,7 @@ class HttpReranker:
             calls=1,
             retries=attempts.retries,
             input_tokens=read_tokens(answer),
-            cost=0.0 if is_own_server(self._url) else None,
+            cost=self._cost,
         )
         return RerankReply(scores=tuple(scores), usage=usage)
 

@@ -17,6 +17,7 @@ from spanwise.evaluation.retrieval import Retriever
 from spanwise.evaluation.retrievers import METHODS, EvaluationContext, make_retriever, read_method
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.ports import EmbedReply
 from spanwise.options import SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
@@ -196,7 +197,7 @@ def test_vectors_without_headers_are_those_of_the_texts() -> None:
         with copy_without_headers(base, None) as copy:
             chunks, vectors = _embedded(copy)
             assert not any(chunk.table_head for chunk in chunks)
-            embedder = base.searcher(shipped_model()).embedder
+            embedder = searcher_of(base, shipped_model()).embedder
             assert embedder is not None
             expected = unit_rows(embedder.embed([chunk.text for chunk in chunks]))
             assert np.array_equal(vectors, expected.astype(np.float32))
@@ -204,7 +205,7 @@ def test_vectors_without_headers_are_those_of_the_texts() -> None:
 
 
 def _embedded(base: KnowledgeBase) -> tuple[tuple[Chunk, ...], NDArray[np.float32]]:
-    found = base.searcher(shipped_model()).store.get_embedded("t")
+    found = store_of(base).get_embedded("t")
     assert found is not None
     return found
 
@@ -263,7 +264,7 @@ def test_what_was_embedded_under_headers_is_embedded_again() -> None:
 
 def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
     """Tuned settings stand for the balanced preset, and for no other."""
-    embedder = base.searcher(shipped_model()).embedder
+    embedder = searcher_of(base, shipped_model()).embedder
     tuning = Tuning(
         model=shipped_model(),
         segments=SegmentOptions(max_segment_tokens=150),

@@ -73,6 +73,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from benchmarks.lib.checkout import Checkout, csv_rows, json_value
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import (
     Dataset,
@@ -82,94 +83,11 @@ from spanwise.evaluation.dataset import (
     LabelledQuestion,
     LeftOut,
 )
-from spanwise.evaluation.datasets.dataset_checks import usable_questions
+from spanwise.evaluation.datasets.evidence_checks import usable_questions
 from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
-from spanwise.evaluation.datasets.files import (
-    Row,
-    check_pointer,
-    csv_rows,
-    json_lines,
-    json_value,
-    read_text,
-    row_of,
-)
-from spanwise.evaluation.datasets.questions import read_questions
+from spanwise.evaluation.datasets.json_lines import Row, json_lines, row_of
+from spanwise.evaluation.datasets.question_reader import read_questions
 from spanwise.types import Page
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """Where the files of a dataset lie."""
-
-    name: str
-    """Of the dataset."""
-    folder: Path
-    """What the user named; a file where the dataset is a single one."""
-
-    def find(self, *paths: str) -> Path:
-        """Return the first file or folder that there is, of places where it was published.
-
-        Args:
-            *paths: Relative to the folder, with "/".
-
-        Raises:
-            OptionError: If there is none; the message names what was looked for.
-        """
-        for path in paths:
-            found = self.folder / path
-            if found.exists():
-                return found
-        raise OptionError(
-            f"{self.folder} is no checkout of {self.name}: there is no "
-            f"{' and no '.join(paths)}; name the folder that it was cloned or unpacked to"
-        )
-
-    def inside(self, base: Path, named: str, *, place: str) -> Path:
-        """Return a file that a data file names.
-
-        Args:
-            base: Folder that the name starts at, which it cannot leave.
-            named: Relative path.
-            place: Where it is named.
-
-        Raises:
-            FaultError: If the file is not there, or not in the folder.
-            OptionError: If it is a pointer of Git LFS, or cannot be read.
-        """
-        try:
-            path = (base / named).resolve()
-            is_inside = path.is_relative_to(base.resolve())
-            is_there = is_inside and path.is_file()
-        except (OSError, ValueError) as error:  # a name that no file can have
-            raise FaultError(f"{place}: {shown(named)} names no file: {error}") from error
-        if not is_inside:
-            raise FaultError(f"{place}: {shown(named)} leads out of {base}; it is not read")
-        if not is_there:
-            raise FaultError(f"{place}: there is no file {shown(named)} in {base}")
-        check_pointer(path)
-        return path
-
-    def text_document(
-        self, path: Path, *, document_id: str, title: str = "", translates: bool = False
-    ) -> DatasetDocument:
-        """Return a document whose text evidence points into.
-
-        Args:
-            path: Of the file.
-            document_id: Its id in the dataset.
-            title: Its title; empty where it has none.
-            translates: Whether offsets count every end of a line as one character, as Python does
-                where a file is opened as text.
-
-        Raises:
-            OptionError: If it cannot be read.
-            FaultError: If it is not UTF-8.
-        """
-        text = read_text(path)
-        if translates:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return DatasetDocument(id=document_id, title=title, text=text)
-
 
 _TEXTS = {".txt", ".md"}
 

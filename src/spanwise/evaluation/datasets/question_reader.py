@@ -17,7 +17,7 @@ from pathlib import Path
 
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.datasets.faults import Faults, shown
-from spanwise.evaluation.datasets.files import Row, json_lines
+from spanwise.evaluation.datasets.json_lines import Row, json_lines
 from spanwise.types import Scalar
 
 

@@ -5,11 +5,9 @@ Files of questions and documents: JSON, JSON lines, CSV and text, each read with
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +124,7 @@ def row_of(value: object, place: str) -> Row:
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Of JSON lines: a meeting with its questions, the longest that are published, is shorter."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -141,7 +139,7 @@ def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Ro
     Raises:
         OptionError: If there is no such file, or it cannot be read.
     """
-    with _opened(path) as stream:
+    with opened(path) as stream:
         for number, line in enumerate(_lines(stream), start=1):
             row = None
             with faults.gathered(questions=questions):
@@ -156,65 +154,17 @@ def _row(line: bytes, place: str, *, is_first: bool) -> Row | None:
         raise FaultError(
             f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; give one object a line"
         )
-    raw = line.removeprefix(_BOM) if is_first else line
-    return row_of(_parsed(raw, place), place) if raw.strip() else None
-
-
-def json_value(path: Path) -> object:
-    """Return what a file of JSON holds.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is no JSON.
-    """
-    with _opened(path) as stream:
-        return _parsed(stream.read().removeprefix(_BOM), path.name)
-
-
-def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV file with a line of names.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is no CSV, or a column is missing.
-    """
-    lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        named = lines.fieldnames or ()
-        for column in columns:
-            if column not in named:
-                raise FaultError(
-                    f"{path.name}: no column is named {column!r}; it has {list(named)}"
-                )
-        for row in lines:
-            yield Row(row, f"{path.name}:{lines.line_num}")
-    except csv.Error as error:
-        raise FaultError(f"{path.name}:{lines.line_num}: no CSV: {error}; correct it") from error
-
-
-def read_text(path: Path) -> str:
-    """Return a text, character for character.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is not UTF-8.
-    """
-    with _opened(path) as stream:
-        return _decoded(stream.read(), path.name)
-
-
-def check_pointer(path: Path) -> None:
-    """Refuse a file that only stands for one that Git LFS keeps elsewhere.
-
-    Raises:
-        OptionError: If it is one, or cannot be read.
-    """
-    with _opened(path):
-        pass
+    raw = line.removeprefix(BOM) if is_first else line
+    return row_of(parsed(raw, place), place) if raw.strip() else None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading; a pointer of Git LFS is refused.
+
+    Raises:
+        OptionError: If the file cannot be read or is such a pointer.
+    """
     try:
         with path.open("rb") as stream:
             if stream.read(len(_POINTER)) == _POINTER:
@@ -238,7 +188,12 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
                 break
 
 
-def _decoded(raw: bytes, place: str) -> str:
+def decoded(raw: bytes, place: str) -> str:
+    """Return UTF-8 bytes as text.
+
+    Raises:
+        FaultError: If they are not UTF-8.
+    """
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -248,10 +203,15 @@ def _decoded(raw: bytes, place: str) -> str:
         ) from error
 
 
-def _parsed(raw: bytes, place: str) -> object:
+def parsed(raw: bytes, place: str) -> object:
+    """Return the value of JSON bytes.
+
+    Raises:
+        FaultError: If they are no strict JSON.
+    """
     try:
         value: object = json.loads(
-            _decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
+            decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
         )
     except (ValueError, RecursionError) as error:
         raise FaultError(f"{place}: no JSON: {error}; correct it") from error
