@@ -34,9 +34,9 @@ class ModelOptions:
     fallback: str = ""
     """Model that is asked where the first one fails ("vendor:model"); empty for none."""
     max_cost: float | None = None
-    """US dollars that one operation may cost; it ends cleanly before it costs more. An ingest
-    counts its language model and its embedder together. A search does not count the vectors of its
-    question nor a reranker over HTTP, and "llm:" as reranker has the limit for each query."""
+    """Cost limit of one operation in US dollars, or None. The operation ends before it is passed.
+    All models count together: language model, embedder and reranker. A model whose price is not
+    known is refused if there is a limit."""
     batch: bool = False
     """Whether an ingest uses the batch interface of the provider: cheaper, within hours."""
 

@@ -205,12 +205,16 @@ class HttpReranker:
         self._url = f"{address}/{form.path}"
         self._secret = secret
         self._options = options
-        self._cost = 0.0 if is_own_server(self._url) else None
 
     @property
     def name(self) -> str:
         """Return vendor and model."""
         return self._spec.name
+
+    @property
+    def _cost(self) -> float | None:
+        """Cost of a call: 0 on a self-hosted server, unknown elsewhere."""
+        return 0.0 if is_own_server(self._url) else None
 
     def estimate(self, query: str, texts: Sequence[str]) -> Usage:
         """Return the usage of a call: free on a self-hosted server, of unknown cost elsewhere."""
