@@ -37,7 +37,7 @@ from spanwise.cli.program import cli, execute
 from spanwise.cli.settings import making_keywords
 from spanwise.config import parse_options
 from spanwise.evaluation.dataset import Dataset
-from spanwise.evaluation.dataset_base import knowledge_base_of
+from spanwise.evaluation.dataset_ingest import knowledge_base_of
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -27,7 +27,7 @@ from benchmarks.lib.sample import SAMPLE_SETS
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import SpanwiseError
 from spanwise.evaluation.dataset import Dataset
-from spanwise.evaluation.dataset_base import knowledge_base_of
+from spanwise.evaluation.dataset_ingest import knowledge_base_of
 from spanwise.evaluation.results import Evaluation, merged
 from spanwise.evaluation.runner import evaluate
 from spanwise.knowledge_base.internals import use_budget

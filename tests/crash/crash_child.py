@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from spanwise.stores import embedded, flush, index
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.entries import make_entry
-from spanwise.testing.questions import check_whole, question
+from spanwise.testing.store_entries import make_entry
+from spanwise.testing.store_questions import check_whole, question
 
 CONTROL_BYTES = 16
 """Size of a control file: the phase is the first byte, the number of searches the last eight."""

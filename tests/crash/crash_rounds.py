@@ -24,7 +24,7 @@ from tests.crash.crash_check import Allowed, check_knowledge_base, read_log
 from tests.crash.crash_child import CONTROL_BYTES, Phase
 
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 
 WANTED_PHASES = (Phase.TRANSACTION, Phase.DELETE, Phase.FLUSH, Phase.MERGE, Phase.MANIFEST)
 """Phases that need a minimum number of kills."""

@@ -13,7 +13,7 @@ from tests.crash.crash_child import crash_entry
 from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
 
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 
 VERSIONS: dict[str, int] = {"left/1": 1, "left/2": 2, "right/1": 3, "right/2": 4}
 ALLOWED: Allowed = {**{name: {version} for name, version in VERSIONS.items()}, "left/3": {None}}

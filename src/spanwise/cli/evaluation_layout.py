@@ -173,7 +173,7 @@ def _draw_sentences(summary: Summary, page: Page) -> None:
 
 
 def _draw_answers(judged: Judged, page: Page) -> None:
-    from spanwise.evaluation.report.answers import answer_table
+    from spanwise.evaluation.report.answer_tables import answer_table
 
     table = answer_table(judged)
     for row in table.rows:

@@ -122,7 +122,7 @@ def made_of(arguments: MakingArguments, *, models: ModelOptions) -> Made:
         "read_pages": arguments["read_pages"],
     }
     if not any(parts.values()):
-        for name in ("llm", "fallback", "max_cost", "batch"):
+        for name in ("llm", "fallback", "batch"):
             source = click.get_current_context().get_parameter_source(name)
             if source is ParameterSource.COMMANDLINE:
                 option = f"--{name.replace('_', '-')}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Evidence,
         LabelledQuestion,
     )
-    from spanwise.evaluation.dataset_base import knowledge_base_of, texts
+    from spanwise.evaluation.dataset_ingest import knowledge_base_of, texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.metrics.definitions import METRICS
     from spanwise.evaluation.report import write_reports
@@ -70,7 +70,7 @@ __all__ = [
 
 _HOMES = {
     "dataset": ("Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"),
-    "dataset_base": ("knowledge_base_of", "texts"),
+    "dataset_ingest": ("knowledge_base_of", "texts"),
     "metrics.definitions": ("METRICS",),
     "datasets": ("check_questions", "read_questions"),
     "report": ("write_reports",),

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError
 from spanwise.evaluation.checkpoint import Found, KeptParts
-from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.datasets import usable_questions
+from spanwise.evaluation.fingerprint import dependencies_of, settings_of
 from spanwise.evaluation.metrics import cut, score
 from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrievers import EvaluationContext, Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
-from spanwise.evaluation.settings import dependencies_of, settings_of
 from spanwise.search.tuned_options import Tuning
 from spanwise.types import Usage
 

@@ -14,8 +14,14 @@ import pytest
 from spanwise.errors import StoreError
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_scan
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import check_whole, fill, fingerprint, question, reference_terms
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import (
+    check_whole,
+    fill,
+    fingerprint,
+    question,
+    reference_terms,
+)
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 from spanwise.testing.store_threads import make_turn
 

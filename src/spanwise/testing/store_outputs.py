@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spanwise.stores.port import Store
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_suite import StoreSuite
 
 _ODD_OUTPUTS = (

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, question
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, question
 from spanwise.testing.store_suite import StoreSuite
 
 

@@ -10,8 +10,8 @@ import pytest
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
-from spanwise.testing.entries import SETTINGS
-from spanwise.testing.questions import reference_terms
+from spanwise.testing.store_entries import SETTINGS
+from spanwise.testing.store_questions import reference_terms
 
 TOLERANCE = 1e-6
 """How far a score may be from that of the definitions."""

@@ -9,7 +9,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.stores.port import Store
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
 

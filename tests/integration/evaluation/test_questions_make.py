@@ -17,7 +17,7 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, chat, failur
 from spanwise import KnowledgeBase, ModelOptions
 from spanwise.cli.main import main
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.datasets import check_questions, read_questions
 from spanwise.evaluation.questions.generator import foresee_questions, make_questions
 from spanwise.evaluation.questions.question_file import MakingOptions

@@ -19,7 +19,7 @@ from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, ScoredChunks, weigh
 from spanwise.search.shipped_packs import default_record
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.entries import make_entry
+from spanwise.testing.store_entries import make_entry
 
 QUESTION = "How much capex did Alder have?"
 ABOUT = "What does management expect of the weather?"

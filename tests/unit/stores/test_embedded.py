@@ -19,7 +19,7 @@ from spanwise.stores import database as truth
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_threads import make_turn
 
 
@@ -166,7 +166,7 @@ import resource, signal, sys
 from pathlib import Path
 from spanwise.errors import StoreFullError
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 
 def limited(size, work):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -319,7 +319,7 @@ from pathlib import Path
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import make_entry, text_vector
+from spanwise.testing.store_entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn
 from spanwise.stores.scan import _simsimd
 _simsimd()

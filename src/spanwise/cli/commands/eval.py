@@ -103,7 +103,7 @@ def foreseen_sets(
         ModelKeyError: If there is no key for a model.
     """
     from spanwise.evaluation.answers.answer_runner import foresee_answers
-    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import usable_questions
     from spanwise.evaluation.plan import spaced
     from spanwise.models.registry import make_language_model
@@ -484,7 +484,7 @@ def _written(
     budget: Ledger,
 ) -> Reports:
     """Write the report and its explain views."""
-    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.report import (
         Beside,
         drawing_commands,

@@ -162,7 +162,7 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
 
     All faults are told together, with their lines. Nothing is changed.
     """
-    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.knowledge_base import KnowledgeBase
 

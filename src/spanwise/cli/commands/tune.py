@@ -190,7 +190,7 @@ def _tune(
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
     """Return the questions of a file, checked against the documents, or made out of these."""
-    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions
 

@@ -24,7 +24,7 @@ from spanwise.evaluation.answers.answerers import (
 from spanwise.evaluation.answers.graded import Graded, Judged, is_unanswerable
 from spanwise.evaluation.answers.grader import Grading, grade_answers
 from spanwise.evaluation.circuit_breaker import FAILURES_IN_A_ROW, CircuitBreaker
-from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.plan import read_retrievers
 from spanwise.evaluation.retrievers import EvaluationContext
 from spanwise.evaluation.run_models import CallCounter, make_model, run_ledger

@@ -24,7 +24,6 @@ from spanwise.core.text.terms import content_words
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
 from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.evaluation.dataset import LabelledQuestion
-from spanwise.evaluation.questions.passages import Place, pick_places
 from spanwise.evaluation.questions.question_checks import (
     Checked,
     Reason,
@@ -37,6 +36,7 @@ from spanwise.evaluation.questions.question_file import (
     MadeQuestions,
     MakingOptions,
 )
+from spanwise.evaluation.questions.question_places import Place, pick_places
 from spanwise.evaluation.run_models import CallCounter, make_model
 from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import Caller

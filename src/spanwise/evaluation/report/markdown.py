@@ -13,7 +13,7 @@ from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.summary import ALL, figure, notices, sentences_of
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.report.answers import AnswerTable
+    from spanwise.evaluation.report.answer_tables import AnswerTable
     from spanwise.evaluation.report.summary import Figures, Summary
     from spanwise.evaluation.results import Evaluation
     from spanwise.types.plain import Plain

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.vectors import unit_rows
-from spanwise.evaluation.settings import code_hash
+from spanwise.evaluation.fingerprint import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.evaluation.questions.passages import Place
 from spanwise.evaluation.questions.question_checks import (
     REASONS,
     Checked,
     check_alone,
     check_question,
 )
+from spanwise.evaluation.questions.question_places import Place
 from spanwise.models.prompts.questions import GivenQuestion
 
 TEXT = """The gross margin of Harrow Mills fell to 23.1 per cent in 2023,

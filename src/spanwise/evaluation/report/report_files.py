@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.report.answers import answer_table
+from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.evaluation.report.markdown import render_markdown
-from spanwise.evaluation.report.page import render_page
-from spanwise.evaluation.report.questions import Beside
+from spanwise.evaluation.report.question_rows import Beside
+from spanwise.evaluation.report.report_page import render_page
 from spanwise.types.plain import to_plain
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
-from spanwise.testing.entries import DIMENSION, SETTINGS, text_vector
+from spanwise.testing.store_entries import DIMENSION, SETTINGS, text_vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

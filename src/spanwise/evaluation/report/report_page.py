@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
-from spanwise.evaluation.report.questions import Detail, question_rows
+from spanwise.evaluation.report.question_rows import Detail, question_rows
 from spanwise.evaluation.report.summary import ALL, notices, sentences_of
 from spanwise.search.explanation.page import SingleFile, asset
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.report.answers import AnswerTable
-    from spanwise.evaluation.report.questions import Beside
+    from spanwise.evaluation.report.answer_tables import AnswerTable
+    from spanwise.evaluation.report.question_rows import Beside
     from spanwise.evaluation.report.summary import Figures, Summary
     from spanwise.evaluation.statistics import Comparison
     from spanwise.types.plain import Plain
