@@ -1,7 +1,4 @@
-"""Whether the code is still the same that something was measured with.
-
-What repeats an evaluation, and what its parts depend on.
-"""
+"""Settings that reproduce an evaluation, and hashes of its dependencies."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.types.plain import Plain
 
 _APART = ("cli", "server", "mcp", "integrations", "testing")
-"""Packages that no layer below them may import: they show what is measured, and change nothing."""
+"""Packages that a search cannot depend on."""
 _SUFFIXES = (".py", ".json", ".toml")
 _HASH_DIGITS = 16
 
@@ -33,8 +30,8 @@ _HASH_DIGITS = 16
 def code_hash() -> str:
     """Return a hash of the sources and data of this package that a search can depend on.
 
-    The version alone does not tell two states of a checkout apart, nor two builds of it: whoever
-    changes weights or code would be shown what was measured before.
+    The version alone does not identify a state of a checkout: changed weights or code would reuse
+    old results.
     """
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
@@ -49,7 +46,7 @@ def code_hash() -> str:
 def settings_of(
     dataset: Dataset, questions: Sequence[LabelledQuestion], material: EvaluationContext
 ) -> dict[str, Plain]:
-    """Return what repeats the evaluation."""
+    """Return the settings that reproduce an evaluation."""
     info = material.base.info()
     asked = to_plain([(one.id, one.text, one.scope, one.evidence) for one in questions])
     return {
@@ -77,7 +74,7 @@ def dependencies_of(
     material: EvaluationContext,
     settings: Mapping[str, Plain],
 ) -> Plain:
-    """Return all that the places that are found depend on, beside retriever and budget."""
+    """Return all dependencies of the results besides retriever and budget."""
     searched = dict(material.searcher.store.ensure_settings({}))
     tuning = None if material.tuning is None else tuning_text(material.tuning)
     asked = to_plain([(one.text, one.scope) for one in questions])

@@ -1,4 +1,4 @@
-"""What an evaluation is to measure, checked before the first search."""
+"""Arguments of an evaluation, checked before the first search."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _MAX_BUDGET = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A retriever that is to be measured: a method that is made when its turn comes, or it."""
+    """A retriever to measure. It is created at its first use."""
 
     name: str
     make: Callable[[], Retriever]
     is_kept: bool
-    """Whether the same name means the same retriever."""
+    """Whether the name identifies the retriever, so that its parts can be kept."""
     is_free: bool
-    """Whether a search more is paid for by nobody."""
+    """Whether a further search costs nothing."""
 
 
 def read_retrievers(
     retrievers: Sequence[str | Retriever | Callable[..., object]], material: EvaluationContext
 ) -> list[Wanted]:
-    """Return what is to be measured, checked.
+    """Return the retrievers to measure, checked.
 
     Raises:
-        OptionError: If a name means nothing, two are the same, or something is missing or unused.
+        OptionError: If a name is unknown, two are equal, or an object is missing or unused.
     """
     if isinstance(retrievers, str) or not retrievers:
         raise OptionError(f"retrievers are {retrievers!r}; give a list of at least one")
@@ -75,7 +75,7 @@ def _itself(retriever: Retriever) -> Retriever:
 
 
 def _check_use(name: str, given: object, uses: Sequence[bool], addition: str) -> None:
-    """Raise if something is given that no method uses."""
+    """Raise if an object is given that no method uses."""
     if given is not None and not any(uses):
         raise OptionError(
             f"a {name} is given, and no method uses it; name one with {addition}, such as "
@@ -84,7 +84,7 @@ def _check_use(name: str, given: object, uses: Sequence[bool], addition: str) ->
 
 
 def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: int | None) -> None:
-    """Raise if there is nothing to measure."""
+    """Raise if questions, budgets or limit are out of range."""
     if not questions:
         raise OptionError("the dataset has no questions; give at least one")
     is_fit = all(
@@ -103,7 +103,7 @@ def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: in
 def spaced(
     questions: Sequence[LabelledQuestion], limit: int | None
 ) -> tuple[LabelledQuestion, ...]:
-    """Return so many questions, evenly spaced, so that they are about all of the documents."""
+    """Return a number of questions, evenly spaced to cover all documents."""
     total = len(questions)
     if limit is None or limit >= total:
         return tuple(questions)

@@ -1,9 +1,9 @@
-"""Answers that are graded: of `KnowledgeBase.ask`, or from the context of any retriever.
+"""Answerers: `KnowledgeBase.ask`, or a model that reads the results of any retriever.
 
 Rules:
-    Where the contexts of retrievers are compared, each is read by the same model, under the same
-    instructions, cut to the same tokens, without headers: what differs is the text alone.
-    An answer that fails stays among the others, with what happened.
+    The results of retrievers are read by the same model under the same instructions, truncated to
+    the same tokens, without headers. Only the text differs.
+    A failed answer stays among the others, with its error.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from spanwise.options import AnswerOptions
 from spanwise.types import Usage
 
 ASK = "ask"
-"""How answers of `KnowledgeBase.ask` are called."""
+"""Name of the answerer that uses `KnowledgeBase.ask`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
-    """What came of a question."""
+    """Outcome of answering a question."""
 
     text: str = ""
     refused: bool = False
-    """Whether it was said that the documents hold no answer."""
+    """Whether the answer is that the documents hold no answer."""
     failure: SpanwiseError | None = None
-    """Why there is none."""
+    """Error that prevented the answer; None for none."""
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """A way to answer questions."""
+    """A named way to answer questions."""
 
     name: str
     answer: Callable[[LabelledQuestion, Ledger], GivenAnswer]
     ledger: Ledger
 
     def __call__(self, question: LabelledQuestion) -> GivenAnswer:
-        """Return what comes of a question, with the time that it took.
+        """Return the outcome of a question, with its time.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
+            CostLimitError: If a call may cost more than is left.
             ModelKeyError: If the provider refuses the key.
         """
         started = time.perf_counter()
@@ -77,7 +77,7 @@ class Answerer:
 def ask_answerer(
     base: KnowledgeBase, *, llm: LanguageModel, options: AnswerOptions, ledger: Ledger
 ) -> Answerer:
-    """Return what answers as `KnowledgeBase.ask` does, from end to end."""
+    """Return the answerer that uses `KnowledgeBase.ask`."""
 
     def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
         answerer = answerer_of(
@@ -91,26 +91,26 @@ def ask_answerer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextReading:
-    """How the contexts of retrievers are read: the same for all of them."""
+    """Settings of reading, equal for all retrievers."""
 
     llm: LanguageModel
     cache: OutputCache
-    """Keeps what it answers."""
+    """Cache of the outputs of the model."""
     texts: Mapping[str, DocumentText]
-    """Of all documents, by id."""
+    """Texts of all documents, by id."""
     count: Count
     """Counts tokens."""
     options: AnswerOptions
-    """How much is read."""
+    """Options of the answers."""
     ledger: Ledger
     """Ledger of the run."""
     answer_retries: int = 1
 
 
 def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answerer:
-    """Return what answers from what a retriever finds.
+    """Return the answerer that reads the results of a retriever.
 
-    It is asked by one thread at a time: retrievers of others may not be made for more.
+    Other retrievers may not be thread-safe, so they are called by one thread at a time.
     """
     lock, placer = Lock(), Placer(reading.texts)
     texts = with_unplaced(reading.texts)
@@ -149,7 +149,7 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """A text that a model reads."""
+    """A text that the model reads."""
 
     document_id: str
     start: int
@@ -157,7 +157,7 @@ class _Shown:
 
 
 def _shown(item: Retrieved, texts: Mapping[str, DocumentText]) -> _Shown | None:
-    """Return the text that a model reads of what was returned; None where there is none."""
+    """Return the text of a result that the model reads; None if it is blank."""
     found = place(item, texts)
     if found is None or not found.text.strip():
         return None
@@ -166,13 +166,13 @@ def _shown(item: Retrieved, texts: Mapping[str, DocumentText]) -> _Shown | None:
 
 
 def _in_reading_order(shown: Sequence[_Shown]) -> list[_Shown]:
-    """Return texts by document, the document of the best one first, and by place inside of it."""
+    """Return texts by document and place; the document of the best text is first."""
     order = {one: place for place, one in enumerate(dict.fromkeys(s.document_id for s in shown))}
     return sorted(shown, key=lambda one: (order[one.document_id], one.start))
 
 
 def _context(shown: Sequence[_Shown]) -> str:
-    """Return texts as a model reads them: numbered, each in a fence with the id of its document."""
+    """Return the prompt of texts: numbered, each in a fence with the id of its document."""
     tag = fence_tag([part for one in shown for part in (one.document_id, one.text)])
     return "\n\n".join(
         f'<{tag} number="{number}">\nDocument: {" ".join(one.document_id.split())}\n\n'

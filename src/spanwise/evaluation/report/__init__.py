@@ -1,4 +1,4 @@
-"""What an evaluation found, for people: a page, Markdown, and JSON."""
+"""Report of an evaluation: an HTML page, Markdown and JSON."""
 
 from spanwise.evaluation.report.question_rows import Beside
 from spanwise.evaluation.report.report_files import (

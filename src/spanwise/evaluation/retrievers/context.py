@@ -1,4 +1,4 @@
-"""What the retrievers of one evaluation share: documents with and without headers, and models."""
+"""Context of an evaluation: knowledge base with and without headers, models, tuning, ledger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Headers:
-    """What stands before the texts of a knowledge base where headers take part in search."""
+    """Headers of the texts of a knowledge base, for methods that search with headers."""
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
@@ -43,7 +43,7 @@ class Headers:
         self._sections: dict[str, tuple[list[int], list[str]]] = {}
 
     def of(self, document_id: str, start: int) -> str:
-        """Return the title of a document and the section path of a place in it, a line each."""
+        """Return the title of a document and the section path at a place in it, one per line."""
         if document_id not in self._sections:
             title, sections = self._titles[document_id], self._base.sections(document_id)
             self._sections[document_id] = (
@@ -55,7 +55,7 @@ class Headers:
 
 
 class EvaluationContext:
-    """What the retrievers of one evaluation share. Closes what it made, not what it was given."""
+    """Objects that all retrievers of one evaluation share. Closes what it created."""
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -68,21 +68,21 @@ class EvaluationContext:
         work: Path | None = None,
         budget: Ledger | None = None,
     ) -> None:
-        """Take what is measured with.
+        """Set the objects.
 
         Args:
-            base: The documents.
-            tokenizer: Whose tokens are counted; that of the knowledge base when None.
-            reranker: For methods with "+rerank".
-            tuning: For methods with "+tuned".
-            models: How a reranker that is named is called; `max_cost` limits the reranker and the
-                embedder together.
-            work: Folder that keeps what has to be made; None to make it in memory.
+            base: Knowledge base with the documents.
+            tokenizer: Tokenizer that counts; None for that of the knowledge base.
+            reranker: Reranker of methods with "+rerank".
+            tuning: Tuning of methods with "+tuned".
+            models: Options of a reranker given by name; `max_cost` limits reranker and embedder
+                together.
+            work: Folder for what has to be created; None to keep it in memory.
             budget: Shared budget of several runs; None for none.
 
         Raises:
-            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read
-                or was made with another embedder.
+            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read or
+                belongs to another embedder.
             ModelKeyError: If there is no key for the reranker.
         """
         self.base = base
@@ -98,10 +98,10 @@ class EvaluationContext:
         self._work = work
 
     def searcher_of(self, method: Method) -> Searcher:
-        """Return what searches for a method of Spanwise's own.
+        """Return the search pipeline of one of Spanwise's methods.
 
         Raises:
-            OptionError: If it wants a tuning, and none is given.
+            OptionError: If it needs a tuning, and there is none.
         """
         base = self.base if method.headers else self._without_headers
         searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
@@ -110,10 +110,10 @@ class EvaluationContext:
         return searcher if tuning is None else searcher.tuned(tuning)
 
     def tuning_of(self, method: Method) -> Tuning | None:
-        """Return the tuning of a method, None for one without.
+        """Return the tuning of a method; None for a method without one.
 
         Raises:
-            OptionError: If it wants one, and none is given.
+            OptionError: If it needs a tuning, and there is none.
         """
         if method.tuned and self.tuning is None:
             raise OptionError(
@@ -123,10 +123,11 @@ class EvaluationContext:
         return self.tuning if method.tuned else None
 
     def reranking(self, method: Method) -> Reranking | None:
-        """Return the reranker of a method, None for one without.
+        """Return the reranking of a method; None for a method without one.
 
         Raises:
-            OptionError: If it wants one, and none is given.
+            OptionError: If it needs a reranker, and there is none, or a cost limit applies and its
+                price is unknown.
         """
         if not method.rerank:
             return None
@@ -140,7 +141,7 @@ class EvaluationContext:
         return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
 
     def close(self) -> None:
-        """Release what was made."""
+        """Close the copy without headers."""
         if "_without_headers" in self.__dict__:
             self._without_headers.close()
 
@@ -161,11 +162,11 @@ class EvaluationContext:
 
 
 def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
-    """Return a tuning that was made for such a knowledge base.
+    """Return a tuning, checked against the knowledge base.
 
     Raises:
-        EmbedderMismatchError: If it was made with another embedder.
-        OptionError: If it cannot be read, or wants other chunks.
+        EmbedderMismatchError: If it belongs to another embedder.
+        OptionError: If it cannot be read, or needs other chunks.
     """
     if tuning is None:
         return None
