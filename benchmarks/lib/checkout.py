@@ -16,21 +16,21 @@ from spanwise.evaluation.datasets.json_lines import BOM, Row, decoded, opened, p
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Where the files of a dataset lie."""
+    """Local copy of a dataset."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     folder: Path
-    """What the user named; a file where the dataset is a single one."""
+    """Folder of the copy, or its file if the dataset is a single file."""
 
     def find(self, *paths: str) -> Path:
-        """Return the first file or folder that there is, of places where it was published.
+        """Return the first existing file or folder of several possible ones.
 
         Args:
-            *paths: Relative to the folder, with "/".
+            *paths: Paths relative to the folder, with "/".
 
         Raises:
-            OptionError: If there is none; the message names what was looked for.
+            OptionError: If none exists; the message names them.
         """
         for path in paths:
             found = self.folder / path
@@ -45,12 +45,12 @@ class Checkout:
         """Return a file that a data file names.
 
         Args:
-            base: Folder that the name starts at, which it cannot leave.
+            base: Folder that the path is relative to and cannot leave.
             named: Relative path.
-            place: Where it is named.
+            place: Place of the name, for messages.
 
         Raises:
-            FaultError: If the file is not there, or not in the folder.
+            FaultError: If the file does not exist, or is outside of the folder.
             OptionError: If it is a pointer of Git LFS, or cannot be read.
         """
         try:
@@ -69,17 +69,17 @@ class Checkout:
     def text_document(
         self, path: Path, *, document_id: str, title: str = "", translates: bool = False
     ) -> DatasetDocument:
-        """Return a document whose text evidence points into.
+        """Return a document from a text file.
 
         Args:
-            path: Of the file.
-            document_id: Its id in the dataset.
-            title: Its title; empty where it has none.
-            translates: Whether offsets count every end of a line as one character, as Python does
-                where a file is opened as text.
+            path: Path of the file.
+            document_id: Id of the document in the dataset.
+            title: Title; empty for none.
+            translates: Whether offsets count every line end as one character, as Python's text mode
+                does.
 
         Raises:
-            OptionError: If it cannot be read.
+            OptionError: If the file cannot be read.
             FaultError: If it is not UTF-8.
         """
         text = read_text(path)
@@ -89,10 +89,10 @@ class Checkout:
 
 
 def json_value(path: Path) -> object:
-    """Return what a file of JSON holds.
+    """Return the value of a JSON file.
 
     Raises:
-        OptionError: If there is no such file, or it cannot be read.
+        OptionError: If the file cannot be read.
         FaultError: If it is no JSON.
     """
     with opened(path) as stream:
@@ -100,10 +100,10 @@ def json_value(path: Path) -> object:
 
 
 def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV file with a line of names.
+    """Yield the rows of a CSV file with a header.
 
     Raises:
-        OptionError: If there is no such file, or it cannot be read.
+        OptionError: If the file cannot be read.
         FaultError: If it is no CSV, or a column is missing.
     """
     lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
@@ -124,7 +124,7 @@ def read_text(path: Path) -> str:
     """Return a text, character for character.
 
     Raises:
-        OptionError: If there is no such file, or it cannot be read.
+        OptionError: If the file cannot be read.
         FaultError: If it is not UTF-8.
     """
     with opened(path) as stream:
@@ -132,7 +132,7 @@ def read_text(path: Path) -> str:
 
 
 def check_pointer(path: Path) -> None:
-    """Refuse a file that only stands for one that Git LFS keeps elsewhere.
+    """Check that a file is no pointer of Git LFS.
 
     Raises:
         OptionError: If it is one, or cannot be read.

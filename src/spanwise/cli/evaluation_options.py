@@ -1,4 +1,4 @@
-"""What `eval` takes: its options, and what they mean before anything is opened."""
+"""Options of `spanwise eval`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spanwise.cli.arguments import json_option, knowledge_base_option, llm_optio
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
-"""What is measured where nothing is named; all others are compared with the first."""
+"""Methods that are measured by default; the others are compared with the first."""
 _BUDGETS = (1_000, 4_000)
 _VIEWS = 10
 _NEEDS = {
@@ -25,11 +25,11 @@ _NEEDS = {
     "grading_sheet": ("answers",),
     "dry_run": ("answers",),
 }
-"""Options that do nothing without one of others, by the names of parameters."""
+"""Options without effect unless one of others is given, by parameter name."""
 
 
 class EvalArguments(TypedDict):
-    """What a command line says of an evaluation, by name of its parameters."""
+    """Arguments of the command line, by parameter name."""
 
     questions: Path | None
     kb: str | None
@@ -55,7 +55,7 @@ class EvalArguments(TypedDict):
 
 
 def method_names(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the methods that are measured, beside the retrievers of others."""
+    """Return the methods to measure, without other retrievers."""
     named = arguments["compare"]
     if named is None:
         return DEFAULT_METHODS
@@ -63,7 +63,7 @@ def method_names(arguments: EvalArguments) -> tuple[str, ...]:
 
 
 def work_folder(arguments: EvalArguments) -> Path:
-    """Return the folder that keeps what has to be made once."""
+    """Return the work folder."""
     if arguments["work"] is not None:
         return arguments["work"]
     report = arguments["report"]
@@ -71,7 +71,7 @@ def work_folder(arguments: EvalArguments) -> Path:
 
 
 def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
-    """Yield each option that was given without any that it belongs to, and those."""
+    """Yield each option that has no effect, with the options it needs."""
     context = click.get_current_context()
     for name, needed in _NEEDS.items():
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -80,14 +80,14 @@ def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
 
 
 def eval_options(command: _Command) -> _Command:
-    """Add the questions, and every option of `eval`."""
+    """Add the argument and all options of `eval`."""
     for add in reversed((*_what(), *_how(), *_output(), *_judging(), json_option)):
         command = add(command)
     return command
 
 
 def _what() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say what is asked of what."""
+    """Return the options that select the questions."""
     return (
         click.argument(
             "questions",
@@ -106,7 +106,7 @@ def _what() -> tuple[Callable[[Any], Any], ...]:
 
 
 def _how() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say what is measured how."""
+    """Return the options of the measurement."""
     return (
         click.option(
             "--budget",
@@ -115,7 +115,7 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=1),
             default=_BUDGETS,
             show_default=True,
-            help="Tokens of text that are looked at, the same for every method; repeat for more.",
+            help="Tokens of text, the same for every method; repeat for more.",
         ),
         click.option(
             "--compare",
@@ -150,7 +150,7 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--tokenizer",
             metavar="NAME",
-            help="Whose tokens are counted, such as o200k_base. Without it those of the knowledge "
+            help="Tokenizer that counts, such as o200k_base. Without it that of the knowledge "
             "base; headers do not count.",
         ),
         click.option(
@@ -165,14 +165,14 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
 
 
 def _output() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say where things go."""
+    """Return the options of the output."""
     return (
         click.option(
             "--report",
             metavar="FILE.html",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the report to this file, and Markdown and JSON beside it; it holds text of "
-            "the documents.",
+            help="Write the report to this file, and Markdown and JSON next to it; it holds text "
+            "of the documents.",
         ),
         click.option(
             "--explain",
@@ -180,8 +180,8 @@ def _output() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=0, max=1_000),
             default=_VIEWS,
             show_default=True,
-            help="With a report: the explain views of so many questions, those that the first "
-            "exact method does worst on, in a folder beside it.",
+            help="With a report: number of questions with explain views, those with the worst "
+            "results of the first exact method, in a folder next to it.",
         ),
         click.option(
             "--work",
@@ -216,13 +216,14 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=1, max=20),
             default=1,
             show_default=True,
-            help="How often the judge reads each answer, so that its agreement is seen.",
+            help="Readings of each answer by the judge, which show its agreement with itself.",
         ),
         click.option(
             "--grading-sheet",
             metavar="FILE.csv",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write answers to grade by hand to this file, and the judge's grades beside it.",
+            help="Write answers to grade by hand to this file, and the grades of the judge to a "
+            "second one.",
         ),
         max_cost_option(
             "Most US dollars that all models of the run may cost together: answers, grades, "
@@ -231,6 +232,7 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--dry-run",
             is_flag=True,
-            help="Ask nobody and measure nothing, and say what answers and grades would take.",
+            help="Estimate calls, tokens and cost of answers and grades without calling any "
+            "language model. Nothing is measured.",
         ),
     )

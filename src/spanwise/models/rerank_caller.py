@@ -1,4 +1,4 @@
-"""Call a reranker: from what is kept, checked, counted."""
+"""Calls of a reranker: cached, checked, and counted in a ledger."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RerankCaller:
 
     reranker: Reranker
     cache: OutputCache | None = None
-    """Keeps what was answered; None for nothing."""
+    """Cache of the scores; None for no cache."""
     ledger: Ledger = field(default_factory=Ledger)
     """Ledger that counts the calls and holds the cost limit."""
 
@@ -65,15 +65,16 @@ class RerankCaller:
             self.ledger.check_price(self.reranker.name, partial(self._estimate, "price", ["price"]))
 
     def rerank(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
-        """Return how well each text answers the query: one finite score a text.
+        """Return a finite score for each text: how well it answers the query.
 
-        The same query with the same texts, in this order, is asked once. Where texts are read
-        together, those of one document are: what it says cannot sway what is said of another.
+        The same query with the same texts in the same order is sent once. A reranker that reads
+        several texts together gets those of one document at a time, so that a document cannot
+        influence the scores of another one.
 
         Args:
             query: The query.
-            texts: What is read.
-            documents: Document of each text, as a number.
+            texts: The texts.
+            documents: Number of the document of each text.
 
         Raises:
             ModelAnswerError: If the scores are too few, too many or not finite.

@@ -1,7 +1,4 @@
-"""Graded answers of several sets of questions, and what is left of the money for them.
-
-`spanwise eval`: measure retrieval on questions whose evidence is known.
-"""
+"""`spanwise eval`: measure retrieval on questions with known evidence, and graded answers."""
 
 from __future__ import annotations
 
@@ -63,21 +60,21 @@ def judged_sets(
     budget: Ledger,
     draw: Callable[[str, int, int], None],
 ) -> Judged:
-    """Return the answers to all questions, graded.
+    """Return the graded answers to all questions.
 
     Args:
         sets: The questions.
-        arguments: Models and repeats.
-        methods: From whose contexts is answered, none to answer as `ask` does. Both
-            read as many tokens as the greatest budget allows.
+        arguments: Arguments of the command line.
+        methods: Retrievers whose results are answered from; none to answer as `ask` does. Both read
+            as many tokens as the greatest budget.
         budget: Shared budget of the run.
-        draw: Hears how far it is.
+        draw: Called with the progress.
 
     Raises:
-        OptionError: If nothing is known to grade the answers of a set by, a model does not fit, or
-            the first answers all fail.
+        OptionError: If no answer of a set can be graded, a model does not fit, or the first answers
+            all fail.
         ModelError: If a model cannot be reached.
-        CostLimitError: If it would cost more than is allowed; what was answered is kept.
+        CostLimitError: If a call may cost more than is left. Answers are cached.
     """
     from spanwise.evaluation.answers.answer_runner import check_gradable
 
@@ -95,11 +92,11 @@ def judged_sets(
 def foreseen_sets(
     sets: Sequence[EvaluationSet], arguments: EvalArguments, *, methods: Sequence[str]
 ) -> dict[str, Usage]:
-    """Return what the answers to all questions and their grades would take at most.
+    """Return an upper bound of the usage of all answers and grades.
 
     Raises:
-        OptionError: If nothing is known to grade the answers of a set by, a question is not usable,
-            or a model does not fit.
+        OptionError: If no answer of a set can be graded, a question is not usable, or a model does
+            not fit.
         ModelKeyError: If there is no key for a model.
     """
     from spanwise.evaluation.answers.answer_runner import foresee_answers
@@ -167,7 +164,7 @@ class EvaluationCommand(TeachingCommand):
     """Command that keeps its command line, which the report shows."""
 
     def __init__(self, *args: Any, program: str = "spanwise eval", **kwargs: Any) -> None:
-        """Make the command; `program` is the begin of the command line."""
+        """Make the command; `program` is the beginning of the command line."""
         super().__init__(*args, **kwargs)
         self._program = program
 
@@ -213,16 +210,16 @@ class EvaluationCommand(TeachingCommand):
 def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
     """Measure how much of the evidence of questions is retrieved, at equal tokens.
 
-    QUESTIONS is a file with a question a line, as JSON, and a quote of each place in the documents
-    of the knowledge base that answers it; `spanwise questions make` has a model write one:
+    QUESTIONS is a file of JSON lines: questions with quotes from the documents of the knowledge
+    base that answer them. `spanwise questions make` lets a model write one:
 
     \b
       {"question": "...", "evidence": [{"document_id": "...", "text": "..."}]}
 
-    Every method gets the same number of tokens of text. Recall is the part of the evidence that it
-    returned, precision the part of what it returned that is evidence. Figures have 95 % intervals,
-    and methods are compared question by question: the sentences say which one is better, and how
-    sure that is.
+    Every method gets the same number of tokens of text. Recall is the share of the evidence that it
+    returned, precision the share of the returned text that is evidence. Figures have 95 %
+    intervals, and methods are compared question by question: the sentences say which one is better,
+    and how certain that is.
     """  # noqa: D301 - a backspace keeps the lines of a paragraph as they are, says click
     if arguments["questions"] is None:
         raise click.UsageError("there are no questions; name a file of them")
@@ -270,11 +267,11 @@ def run_evaluation(
 
 
 def _check(arguments: EvalArguments) -> None:
-    """Refuse what cannot be done, before anything is opened or paid.
+    """Check the arguments before anything is opened or paid.
 
     Raises:
-        UsageError: If an option is missing, or of no use.
-        OptionError: If there is no such method or metric, or the report cannot be called so.
+        UsageError: If an option is missing or has no effect.
+        OptionError: If there is no such method or metric, or the name of the report is not usable.
     """
     from spanwise.evaluation.retrievers import read_method
 
@@ -305,10 +302,10 @@ def _check_metric(metric: str) -> None:
 
 
 def _check_report(arguments: EvalArguments) -> None:
-    """Refuse a report whose files would replace what is read.
+    """Check that the report does not replace an input file.
 
     Raises:
-        OptionError: If it cannot be called so.
+        OptionError: If the name of the report is not usable.
         UsageError: If one of its files is the questions or the tuning.
     """
     from spanwise.evaluation.report import report_paths
@@ -323,11 +320,11 @@ def _check_report(arguments: EvalArguments) -> None:
 
 
 def _check_judging(arguments: EvalArguments) -> None:
-    """Refuse half of what graded answers take.
+    """Check the options of graded answers.
 
     Raises:
         UsageError: If a model is missing.
-        OptionError: If the sheet or its key is there already, or their folder is not.
+        OptionError: If the sheet or its key exists, or their folder does not.
     """
     if arguments["answers"] and not (arguments["llm"] and arguments["judge"]):
         raise click.UsageError(
@@ -372,7 +369,7 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
 
 @contextmanager
 def _going_on_later(arguments: EvalArguments) -> Iterator[None]:
-    """Say what stays after Ctrl-C.
+    """Report after Ctrl-C what a repeated command continues from.
 
     Raises:
         Interrupted: In place of KeyboardInterrupt.
@@ -416,13 +413,13 @@ def _measured(
 
 
 def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the retrievers whose contexts are answered from; none to answer as `ask` does."""
+    """Return the retrievers whose results are answered from; none to answer as `ask` does."""
     named = () if arguments["compare"] is None else method_names(arguments)
     return (*named, *arguments["retriever"])
 
 
 def _foresee(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCode:
-    """Say what answers and grades would take."""
+    """Print the estimated usage of answers and grades."""
     foreseen = foreseen_sets(sets, arguments, methods=_contexts(arguments))
     if arguments["as_json"]:
         write_json({"foreseen": foreseen}, sys.stdout)
@@ -472,7 +469,7 @@ def _evaluated(
 
 
 def _asked(evaluation: Evaluation) -> tuple[LabelledQuestion, ...]:
-    """Return the questions that were asked: as many as the limit allows, with checked evidence."""
+    """Return the questions of an evaluation, with checked evidence."""
     return tuple({one.question.id: one.question for one in evaluation.scores}.values())
 
 
@@ -510,7 +507,7 @@ def _written(
 
 
 def _material(one: EvaluationSet, arguments: EvalArguments, budget: Ledger) -> EvaluationContext:
-    """Return what a set was measured with; what its reranker said is kept in its knowledge base."""
+    """Return the context of a set, as it was measured; calls of its reranker are cached."""
     from spanwise.evaluation.retrievers import EvaluationContext
 
     return EvaluationContext(

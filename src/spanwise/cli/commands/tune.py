@@ -1,4 +1,4 @@
-"""`spanwise tune`: fit search to your questions, and say what it gains."""
+"""`spanwise tune`: fit search to your questions, and measure the gain."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
             "spanwise tune questions.jsonl",
         ),
         (
-            "other lengths of chunks as well; it makes the knowledge base again for each",
+            "other lengths of chunks as well; each needs an ingest of all documents",
             "spanwise tune questions.jsonl --chunk-sizes 300,600",
         ),
         (
-            "the place of a reranker, with no questions of your own",
+            "the weight of a reranker, without questions of your own",
             "spanwise tune --rerank cohere:rerank-v3.5",
         ),
         ("search with them", 'spanwise search "main risks" --tuning tuned.toml'),
@@ -99,7 +99,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    help="Whose tokens the budgets count. Without it those of the knowledge base.",
+    help="Tokenizer that counts the budgets. Without it that of the knowledge base.",
 )
 @click.option(
     "--chunk-sizes",
@@ -108,7 +108,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     help="Lengths of chunks to try, such as 300,600; each costs an ingest.",
 )
 @click.option(
-    "--rerank", metavar="MODEL", default="", help="Reranker that gets its weight; it is asked."
+    "--rerank", metavar="MODEL", default="", help="Reranker whose weight is fitted; it is called."
 )
 @click.option(
     "--rerank-chunks",
@@ -116,12 +116,12 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     type=click.IntRange(min=1, max=1000),
     default=100,
     show_default=True,
-    help="How many candidates of each question it reads, at most.",
+    help="Most candidates of each question that it reads.",
 )
 @click.option(
     "--no-known-answers",
     is_flag=True,
-    help="Keep words of your documents out of the file: learn none of those that answered.",
+    help="Learn no known answers, so that the file holds no words of your documents.",
 )
 @max_cost_option("Most US dollars that the embedder and the reranker may cost together.")
 @json_option
@@ -129,9 +129,9 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     """Fit search to questions whose evidence you know, and measure what it gains.
 
     Weights, table and settings are fitted to some questions and measured on others, about other
-    documents where there are enough. Where no gain can be shown the file keeps the defaults. It
-    takes ten questions, better fifty. Without FILE, titles of sections ask for their sections: it
-    gives an embedder or a reranker its place, and says less than questions of people.
+    documents if there are enough. If no gain can be shown, the file keeps the defaults. At least
+    ten questions are needed, better fifty. Without FILE, titles of sections are the questions: that
+    places an embedder or a reranker, and says less than questions of people.
     """
     from spanwise.evaluation.tuning import TuneOptions
     from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
@@ -189,7 +189,7 @@ def _tune(
 
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
-    """Return the questions of a file, checked against the documents, or made out of these."""
+    """Return the questions of a file, checked against the documents, or those made from titles."""
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions
@@ -200,7 +200,7 @@ def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[Lab
 
 
 def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
-    """Return what came of a tuning as JSON."""
+    """Return the result of a tuning as JSON."""
     measured = report.tuning.measured
     return {
         "file": str(out),
@@ -226,7 +226,7 @@ def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
 
 
 def _draw(report: TuneReport, out: Path, page: Page) -> None:
-    """Write what came of a tuning for people."""
+    """Print the result of a tuning."""
     measured = report.tuning.measured
     asked = count(measured.questions, "question")
     if measured.source == "made":
@@ -251,7 +251,7 @@ def _draw(report: TuneReport, out: Path, page: Page) -> None:
 
 
 def _notes(report: TuneReport, out: Path) -> list[str]:
-    """Return what else is to be known."""
+    """Return further notes about the result."""
     tuning: Tuning = report.tuning
     notes = []
     if report.left_out:
