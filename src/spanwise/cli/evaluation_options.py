@@ -70,7 +70,7 @@ def work_folder(arguments: EvalArguments) -> Path:
     return (Path() if report is None else report.parent) / ".spanwise-eval"
 
 
-def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
+def options_without_effect(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
     """Yield each option that has no effect, with the options it needs."""
     context = click.get_current_context()
     for name, needed in _NEEDS.items():

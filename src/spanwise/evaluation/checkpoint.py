@@ -35,7 +35,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchOutcome:
     """Results of a retriever for one question, truncated to the budget, with time and usage."""
 
     found: tuple[Retrieved, ...]
@@ -47,10 +47,10 @@ class Found:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     key: str
-    rows: tuple[Found, ...]
+    rows: tuple[SearchOutcome, ...]
 
 
-class KeptParts:
+class Checkpoint:
     """Finished parts of evaluations, in a file of a folder; in no file without a folder."""
 
     def __init__(self, folder: Path | None, *, depends_on: Plain) -> None:
@@ -65,7 +65,7 @@ class KeptParts:
         """
         self._path = None if folder is None else folder / _FILE
         self._depends_on = depends_on
-        self._parts: dict[str, tuple[Found, ...]] = {}
+        self._parts: dict[str, tuple[SearchOutcome, ...]] = {}
         if folder is None or self._path is None:
             return
         try:
@@ -80,11 +80,11 @@ class KeptParts:
             if part is not None:
                 self._parts[part.key] = part.rows
 
-    def get(self, retriever: str, budget_tokens: int) -> tuple[Found, ...] | None:
+    def get(self, retriever: str, budget_tokens: int) -> tuple[SearchOutcome, ...] | None:
         """Return a part in the order of the questions; None if there is none."""
         return self._parts.get(self._key(retriever, budget_tokens))
 
-    def put(self, retriever: str, budget_tokens: int, rows: Sequence[Found]) -> None:
+    def put(self, retriever: str, budget_tokens: int, rows: Sequence[SearchOutcome]) -> None:
         """Write a finished part; it is synced to disk when this returns.
 
         Raises:

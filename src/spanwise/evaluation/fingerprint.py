@@ -44,10 +44,10 @@ def code_hash() -> str:
 
 
 def settings_of(
-    dataset: Dataset, questions: Sequence[LabelledQuestion], material: EvaluationContext
+    dataset: Dataset, questions: Sequence[LabelledQuestion], context: EvaluationContext
 ) -> dict[str, Plain]:
     """Return the settings that reproduce an evaluation."""
-    info = material.base.info()
+    info = context.base.info()
     asked = to_plain([(one.id, one.text, one.scope, one.evidence) for one in questions])
     return {
         "dataset": dataset.name,
@@ -55,11 +55,11 @@ def settings_of(
         "questions_hash": _hash(asked),
         "documents": info.documents,
         "chunks": info.chunks,
-        "documents_hash": _hash(to_plain(material.base.list())),
+        "documents_hash": _hash(to_plain(context.base.list())),
         "knowledge_base": dict(info.settings),
-        "tokenizer": material.tokenizer.name,
-        "reranker": None if material.reranker is None else material.reranker.name,
-        "tuning": None if material.tuning is None else material.tuning.words,
+        "tokenizer": context.tokenizer.name,
+        "reranker": None if context.reranker is None else context.reranker.name,
+        "tuning": None if context.tuning is None else context.tuning.words,
         "seed": Sampling().seed,
         "versions": {
             "spanwise": version("spanwise"),
@@ -71,12 +71,12 @@ def settings_of(
 
 def dependencies_of(
     questions: Sequence[LabelledQuestion],
-    material: EvaluationContext,
+    context: EvaluationContext,
     settings: Mapping[str, Plain],
 ) -> Plain:
     """Return all dependencies of the results besides retriever and budget."""
-    searched = dict(material.searcher.store.ensure_settings({}))
-    tuning = None if material.tuning is None else tuning_text(material.tuning)
+    searched = dict(context.searcher.store.ensure_settings({}))
+    tuning = None if context.tuning is None else tuning_text(context.tuning)
     asked = to_plain([(one.text, one.scope) for one in questions])
     return [dict(settings), _hash(asked), _hash(to_plain(searched)), tuning, code_hash()]
 

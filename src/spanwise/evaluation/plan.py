@@ -23,7 +23,7 @@ _MAX_BUDGET = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class PlannedRetriever:
     """A retriever to measure. It is created at its first use."""
 
     name: str
@@ -35,8 +35,8 @@ class Wanted:
 
 
 def read_retrievers(
-    retrievers: Sequence[str | Retriever | Callable[..., object]], material: EvaluationContext
-) -> list[Wanted]:
+    retrievers: Sequence[str | Retriever | Callable[..., object]], context: EvaluationContext
+) -> list[PlannedRetriever]:
     """Return the retrievers to measure, checked.
 
     Raises:
@@ -49,24 +49,28 @@ def read_retrievers(
     for given in retrievers:
         if isinstance(given, str) and (is_method_name(given) or ":" not in given):
             method = read_method(given)
-            check_method(method, material)
+            check_method(method, context)
             methods.append(method)
-            make = partial(make_retriever, method, material)
+            make = partial(make_retriever, method, context)
             found.append(
-                Wanted(name=method.name, make=make, is_kept=True, is_free=not method.rerank)
+                PlannedRetriever(
+                    name=method.name, make=make, is_kept=True, is_free=not method.rerank
+                )
             )
         else:
             retriever = adapt(given)
             make = partial(_itself, retriever)
-            found.append(Wanted(name=retriever.name, make=make, is_kept=False, is_free=False))
+            found.append(
+                PlannedRetriever(name=retriever.name, make=make, is_kept=False, is_free=False)
+            )
     for name, times in Counter(one.name for one in found).items():
         if times > 1:
             raise OptionError(
                 f"{times} retrievers are called {name!r}; name each once, and give objects names "
                 "of their own by `adapt(retriever, name)`"
             )
-    _check_use("reranker", material.reranker, [one.rerank for one in methods], "+rerank")
-    _check_use("tuning", material.tuning, [one.tuned for one in methods], "+tuned")
+    _check_use("reranker", context.reranker, [one.rerank for one in methods], "+rerank")
+    _check_use("tuning", context.tuning, [one.tuned for one in methods], "+tuned")
     return found
 
 
@@ -100,7 +104,7 @@ def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: in
         raise OptionError(f"limit is {limit!r}; it must be at least 1")
 
 
-def spaced(
+def evenly_spaced(
     questions: Sequence[LabelledQuestion], limit: int | None
 ) -> tuple[LabelledQuestion, ...]:
     """Return a number of questions, evenly spaced to cover all documents."""

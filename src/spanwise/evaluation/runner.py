@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError
-from spanwise.evaluation.checkpoint import Found, KeptParts
+from spanwise.evaluation.checkpoint import Checkpoint, SearchOutcome
 from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.datasets import usable_questions
 from spanwise.evaluation.fingerprint import dependencies_of, settings_of
 from spanwise.evaluation.metrics import cut, score
-from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
+from spanwise.evaluation.plan import PlannedRetriever, check_numbers, evenly_spaced, read_retrievers
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrievers import EvaluationContext, Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
@@ -106,7 +106,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
     known = texts(base, dataset=dataset)
     dataset = usable_questions(dataset, known, called=f"the questions of {dataset.name}")
     check_numbers(dataset.questions, budgets, limit)
-    questions = spaced(dataset.questions, limit)
+    questions = evenly_spaced(dataset.questions, limit)
     with EvaluationContext(
         base,
         tokenizer=tokenizer,
@@ -115,15 +115,15 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
         models=models,
         work=folder,
         budget=budget,
-    ) as material:
-        wanted = read_retrievers(retrievers, material)
-        settings = settings_of(dataset, questions, material)
+    ) as context:
+        wanted = read_retrievers(retrievers, context)
+        settings = settings_of(dataset, questions, context)
         run = _Run(
             dataset=dataset.name,
             questions=questions,
-            material=material,
+            context=context,
             budgets=tuple(budgets),
-            kept=KeptParts(folder, depends_on=dependencies_of(questions, material, settings)),
+            kept=Checkpoint(folder, depends_on=dependencies_of(questions, context, settings)),
             texts=with_unplaced(known),
             placer=Placer(known),
             progress=_Progress(on_progress, len(wanted) * len(budgets) * len(questions)),
@@ -133,7 +133,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
         )
     return Evaluation(
         scores=scores,
-        tokenizer=material.tokenizer.name,
+        tokenizer=context.tokenizer.name,
         settings={
             **settings,
             "retrievers": [one.name for one in wanted],
@@ -179,14 +179,14 @@ class _Run:
 
     dataset: str
     questions: Sequence[LabelledQuestion]
-    material: EvaluationContext
+    context: EvaluationContext
     budgets: Sequence[int]
-    kept: KeptParts
+    kept: Checkpoint
     texts: Mapping[str, DocumentText]
     placer: Placer
     progress: _Progress
 
-    def measure(self, number: int, wanted: Wanted) -> Iterator[Scored]:
+    def measure(self, number: int, wanted: PlannedRetriever) -> Iterator[Scored]:
         """Yield the results of a retriever by budget; `number` retrievers are finished."""
         done = number * len(self.budgets) * len(self.questions)
         retriever: Retriever | None = None
@@ -202,7 +202,7 @@ class _Run:
                 if wanted.is_kept and not has_failed:
                     self.kept.put(wanted.name, budget, rows)
             else:
-                self.material.ledger.count("checkpoint", sum((row.usage for row in rows), Usage()))
+                self.context.ledger.count("checkpoint", sum((row.usage for row in rows), Usage()))
             done += len(self.questions)
             self.progress.tell(wanted.name, budget, done)
             for question, row in zip(self.questions, rows, strict=True):
@@ -210,13 +210,13 @@ class _Run:
 
     def _searched(
         self, retriever: Retriever, budget: int, done: int
-    ) -> tuple[tuple[Found, ...], bool]:
+    ) -> tuple[tuple[SearchOutcome, ...], bool]:
         """Return the results of each question, and whether a search failed.
 
         Raises:
             OptionError: If the search fails for several questions in a row.
         """
-        rows: list[Found] = []
+        rows: list[SearchOutcome] = []
         failures, has_failed = 0, False
         for number, question in enumerate(self.questions, start=1):
             row, error = self._tried(retriever, question, budget)
@@ -233,7 +233,7 @@ class _Run:
 
     def _tried(
         self, retriever: Retriever, question: LabelledQuestion, budget: int
-    ) -> tuple[Found, Exception | None]:
+    ) -> tuple[SearchOutcome, Exception | None]:
         """Return the results of a search, empty with the error of a failed one."""
         started = time.perf_counter()
         try:
@@ -243,18 +243,20 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - other people's code may raise anything
             seconds = time.perf_counter() - started
             warning = f"the search failed, and counts as one that found nothing: {_words(error)}"
-            return Found(found=(), seconds=seconds, warnings=(warning,)), error
+            return SearchOutcome(found=(), seconds=seconds, warnings=(warning,)), error
 
-    def _found(self, retriever: Retriever, question: LabelledQuestion, budget: int) -> Found:
+    def _found(
+        self, retriever: Retriever, question: LabelledQuestion, budget: int
+    ) -> SearchOutcome:
         started = time.perf_counter()
         retrieval = retriever.retrieve(
             question.text, budget_tokens=budget, documents=question.scope
         )
         seconds = time.perf_counter() - started
         placed = self.placer.place(retrieval, documents=question.scope)
-        return Found(
+        return SearchOutcome(
             found=cut(
-                placed.found, budget_tokens=budget, count=self.material.count, texts=self.texts
+                placed.found, budget_tokens=budget, count=self.context.count, texts=self.texts
             ),
             seconds=seconds,
             usage=placed.usage,
@@ -262,7 +264,7 @@ class _Run:
         )
 
     def _scored(
-        self, question: LabelledQuestion, row: Found, retriever: str, budget: int
+        self, question: LabelledQuestion, row: SearchOutcome, retriever: str, budget: int
     ) -> Scored:
         return Scored(
             dataset=self.dataset,
@@ -270,7 +272,7 @@ class _Run:
             retriever=retriever,
             budget_tokens=budget,
             found=row.found,
-            metrics=score(question, row.found, self.texts, count=self.material.count),
+            metrics=score(question, row.found, self.texts, count=self.context.count),
             seconds=row.seconds,
             usage=row.usage,
             warnings=row.warnings,

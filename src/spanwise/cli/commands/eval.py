@@ -16,8 +16,8 @@ from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.evaluation_options import (
     EvalArguments,
     eval_options,
-    given_in_vain,
     method_names,
+    options_without_effect,
     work_folder,
 )
 from spanwise.cli.failures import ExitCode, Interrupted
@@ -89,7 +89,7 @@ def judged_sets(
     )
 
 
-def foreseen_sets(
+def estimate_sets(
     sets: Sequence[EvaluationSet], arguments: EvalArguments, *, methods: Sequence[str]
 ) -> dict[str, Usage]:
     """Return an upper bound of the usage of all answers and grades.
@@ -99,10 +99,10 @@ def foreseen_sets(
             not fit.
         ModelKeyError: If there is no key for a model.
     """
-    from spanwise.evaluation.answers.answer_runner import foresee_answers
+    from spanwise.evaluation.answers.answer_runner import estimate_answers
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import usable_questions
-    from spanwise.evaluation.plan import spaced
+    from spanwise.evaluation.plan import evenly_spaced
     from spanwise.models.registry import make_language_model
 
     models = model_options(max_cost=arguments["max_cost"])
@@ -112,8 +112,8 @@ def foreseen_sets(
     for one in sets:
         known = texts(one.base, dataset=one.dataset)
         usable = usable_questions(one.dataset, known, called=f"the questions of {one.dataset.name}")
-        asked = replace(usable, questions=spaced(usable.questions, arguments["limit"]))
-        foreseen = foresee_answers(
+        asked = replace(usable, questions=evenly_spaced(usable.questions, arguments["limit"]))
+        foreseen = estimate_answers(
             asked, one.base, llm=llm, judge=judge, options=_options(arguments, methods)
         )
         total = {task: total.get(task, Usage()) + usage for task, usage in foreseen.items()}
@@ -247,7 +247,7 @@ def run_evaluation(
         sets = open_sets(arguments, stack)
         if arguments["dry_run"]:
             return _foresee(sets, arguments)
-        with _going_on_later(arguments):
+        with _resumable(arguments):
             budget = _run_budget(arguments)
             summary, judged = _measured(sets, arguments, budget)
             if arguments["report"] is not None:
@@ -275,7 +275,7 @@ def _check(arguments: EvalArguments) -> None:
     """
     from spanwise.evaluation.retrievers import read_method
 
-    for option, needed in given_in_vain(arguments):
+    for option, needed in options_without_effect(arguments):
         raise click.UsageError(f"{option} is of no use without {needed}")
     methods = [read_method(name) for name in method_names(arguments)]
     if not methods and not arguments["retriever"]:
@@ -368,7 +368,7 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
 
 
 @contextmanager
-def _going_on_later(arguments: EvalArguments) -> Iterator[None]:
+def _resumable(arguments: EvalArguments) -> Iterator[None]:
     """Report after Ctrl-C what a repeated command continues from.
 
     Raises:
@@ -420,7 +420,7 @@ def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
 
 def _foresee(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCode:
     """Print the estimated usage of answers and grades."""
-    foreseen = foreseen_sets(sets, arguments, methods=_contexts(arguments))
+    foreseen = estimate_sets(sets, arguments, methods=_contexts(arguments))
     if arguments["as_json"]:
         write_json({"foreseen": foreseen}, sys.stdout)
         return ExitCode.OK
@@ -492,12 +492,12 @@ def _written(
 
     path = arguments["report"] or Path()
     with waiting("writing the report"), ExitStack() as stack:
-        materials = {
-            one.dataset.name: stack.enter_context(_material(one, arguments, budget)) for one in sets
+        contexts = {
+            one.dataset.name: stack.enter_context(_context(one, arguments, budget)) for one in sets
         }
         beside = Beside(
             texts={one.dataset.name: texts(one.base, dataset=one.dataset) for one in sets},
-            explained=write_views(summary, materials, path, views=arguments["explain"]),
+            explained=write_views(summary, contexts, path, views=arguments["explain"]),
             drawing=drawing_commands(
                 summary, reranker=arguments["rerank"], tuning=arguments["tuning"]
             ),
@@ -506,7 +506,7 @@ def _written(
         return write_reports(summary, path, beside=beside, judged=judged)
 
 
-def _material(one: EvaluationSet, arguments: EvalArguments, budget: Ledger) -> EvaluationContext:
+def _context(one: EvaluationSet, arguments: EvalArguments, budget: Ledger) -> EvaluationContext:
     """Return the context of a set, as it was measured; calls of its reranker are cached."""
     from spanwise.evaluation.retrievers import EvaluationContext
 

@@ -210,12 +210,12 @@ def _foresee(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, *, as_json: bool
 ) -> ExitCode:
     """Print the estimated usage."""
-    from spanwise.evaluation.questions.generator import foresee_questions
+    from spanwise.evaluation.questions.generator import estimate_questions
     from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
     from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm, options=options.models)
-    foreseen = foresee_questions(knowledge_base, llm=model, options=options)
+    foreseen = estimate_questions(knowledge_base, llm=model, options=options)
     if as_json:
         write_json({"foreseen": foreseen}, sys.stdout)
         return ExitCode.OK

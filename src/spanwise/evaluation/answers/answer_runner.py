@@ -1,6 +1,6 @@
 """Evaluation of whole answers: check the questions, answer them, grade the answers.
 
-`foresee_answers` estimates the usage of the same steps without calling a language model.
+`estimate_answers` estimates the usage of the same steps without calling a language model.
 """
 
 from __future__ import annotations
@@ -126,12 +126,12 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
         make_model(model, models=options.models, cache=store_of(base), ledger=ledger)
         for model in (llm, judge)
     )
-    told = _Told(on_progress)
+    progress = _RunProgress(on_progress)
 
     def answered(answerers: Sequence[Answerer]) -> list[Graded]:
-        told.begin(total=len(answerers) * len(dataset.questions))
+        progress.begin(total=len(answerers) * len(dataset.questions))
         return map_bounded(
-            lambda pair: _given(*pair, dataset=dataset.name, told=told),
+            lambda pair: _given(*pair, dataset=dataset.name, progress=progress),
             [(answerer, question) for answerer in answerers for question in dataset.questions],
             limit=answering.concurrency,
         )
@@ -145,18 +145,18 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
             models=replace(options.models, max_cost=None),
             work=options.work,
             budget=ledger,
-        ) as material:
-            given = answered(_context_answerers(material, answering, dataset, options))
+        ) as context:
+            given = answered(_context_answerers(context, answering, dataset, options))
     else:
         given = answered(
             [ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)]
         )
-    told.begin(total=len(given) * options.repeats)
+    progress.begin(total=len(given) * options.repeats)
     caller = Caller(
         model=judging,
         cache=store_of(base),
         answer_retries=options.models.answer_retries,
-        ledger=Ledger(listener=CallCounter(told.grades), parent=ledger),
+        ledger=Ledger(listener=CallCounter(progress.grades), parent=ledger),
     )
     graded = grade_answers(
         given,
@@ -191,26 +191,28 @@ def check_gradable(dataset: Dataset) -> None:
 
 
 def _context_answerers(
-    material: EvaluationContext, llm: LanguageModel, dataset: Dataset, options: JudgingOptions
+    context: EvaluationContext, llm: LanguageModel, dataset: Dataset, options: JudgingOptions
 ) -> list[Answerer]:
     reading = ContextReading(
         llm=llm,
-        cache=store_of(material.base),
-        texts=texts(material.base, dataset=dataset),
-        count=material.count,
+        cache=store_of(context.base),
+        texts=texts(context.base, dataset=dataset),
+        count=context.count,
         options=options.answers,
-        ledger=material.ledger,
+        ledger=context.ledger,
         answer_retries=options.models.answer_retries,
     )
     return [
         context_answerer(wanted.make(), reading=reading)
-        for wanted in read_retrievers(options.contexts, material)
+        for wanted in read_retrievers(options.contexts, context)
     ]
 
 
-def _given(answerer: Answerer, question: LabelledQuestion, *, dataset: str, told: _Told) -> Graded:
+def _given(
+    answerer: Answerer, question: LabelledQuestion, *, dataset: str, progress: _RunProgress
+) -> Graded:
     """Return the answer to a question, not yet graded."""
-    given = told.answered(answerer(question))
+    given = progress.answered(answerer(question))
     return Graded(
         dataset=dataset,
         question=question,
@@ -233,7 +235,7 @@ def _settings(options: JudgingOptions) -> dict[str, Plain]:
     }
 
 
-class _Told:
+class _RunProgress:
     """Reports the progress of a run, from several threads."""
 
     def __init__(self, hear: Callable[[str, int, int], None] | None) -> None:
@@ -275,7 +277,7 @@ class _Told:
             self._hear(what, done, self._total)
 
 
-def foresee_answers(
+def estimate_answers(
     dataset: Dataset,
     base: KnowledgeBase,
     *,
@@ -301,21 +303,21 @@ def foresee_answers(
     check_gradable(dataset)
     with EvaluationContext(
         base, tokenizer=options.tokenizer, tuning=options.tuning, work=options.work
-    ) as material:
+    ) as context:
         answerers: Sequence[Answerer] = [_asking(base, llm, options.answers)]
         if options.contexts:
             reading = ContextReading(
                 llm=DryRunModel(model=llm),
                 cache=MemoryOutputs(beneath=store_of(base)),
                 texts=texts(base, dataset=dataset),
-                count=material.count,
+                count=context.count,
                 options=options.answers,
-                ledger=material.ledger,
+                ledger=context.ledger,
                 answer_retries=0,
             )
             answerers = [
                 context_answerer(wanted.make(), reading=reading)
-                for wanted in read_retrievers(options.contexts, material)
+                for wanted in read_retrievers(options.contexts, context)
             ]
         rows = [
             _row(answerer, question, dataset=dataset.name, options=options.answers)

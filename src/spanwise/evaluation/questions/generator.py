@@ -22,7 +22,7 @@ from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelK
 from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.questions.question_checks import (
-    Checked,
+    CheckedQuestion,
     Reason,
     check_alone,
     check_question,
@@ -82,7 +82,7 @@ def make_questions(
     options = options or MakingOptions()
     run = _Run(base, llm=llm, options=options, on_progress=on_progress)
     run.fill(options.n, run.answerable, made=lambda: len(run.found))
-    run.fill(options.unanswerable, run.unanswerable, made=lambda: len(run.open_ones))
+    run.fill(options.unanswerable, run.unanswerable, made=lambda: len(run.unanswered))
     return run.result()
 
 
@@ -109,8 +109,8 @@ class _Run:
             ledger=Ledger(listener=CallCounter(self._hear), parent=self.ledger),
         )
         self.places = pick_places(base, seed=options.seed)
-        self.found: list[Checked] = []
-        self.open_ones: list[tuple[str, frozenset[str], Place]] = []
+        self.found: list[CheckedQuestion] = []
+        self.unanswered: list[tuple[str, frozenset[str], Place]] = []
         self.refused: Counter[Reason] = Counter()
         self.asked = 0
         self.usage = Usage()
@@ -133,7 +133,7 @@ class _Run:
     def _hear(self, calls: int) -> None:
         if self._on_progress is not None:
             wanted = self.options.n + self.options.unanswerable
-            self._on_progress(len(self.found) + len(self.open_ones), wanted, calls)
+            self._on_progress(len(self.found) + len(self.unanswered), wanted, calls)
 
     def answerable(self, places: Sequence[Place]) -> None:
         """Make questions that the documents answer."""
@@ -142,7 +142,7 @@ class _Run:
                 self.refused["nothing to ask"] += 1
                 continue
             checked = check_question(given, place, earlier=self.found)
-            if isinstance(checked, Checked):
+            if isinstance(checked, CheckedQuestion):
                 self.found.append(checked)
             else:
                 self.refused[checked] += 1
@@ -152,7 +152,7 @@ class _Run:
         tried: list[tuple[str, frozenset[str], Place]] = []
         for place, question in self._given(places, unanswerable_request, read_unanswerable):
             earlier = [one.terms for one in self.found]
-            earlier += [terms for _, terms, _ in (*self.open_ones, *tried)]
+            earlier += [terms for _, terms, _ in (*self.unanswered, *tried)]
             terms = check_alone(question, place, earlier=earlier)
             if isinstance(terms, frozenset):
                 tried.append((question, terms, place))
@@ -162,7 +162,7 @@ class _Run:
         for one, (outcome, usage) in zip(tried, asked, strict=True):
             self.usage += usage
             if outcome is None:
-                self.open_ones.append(one)
+                self.unanswered.append(one)
             else:
                 self.refused[outcome] += 1
 
@@ -233,7 +233,7 @@ class _Run:
                     "from_document": place.document_id,
                 },
             )
-            for number, (question, _, place) in enumerate(self.open_ones, 1)
+            for number, (question, _, place) in enumerate(self.unanswered, 1)
         ]
         return MadeQuestions(
             questions=(*answerable, *unanswerable),
@@ -248,7 +248,7 @@ class _Run:
 _ASKED_WORDS = 15
 
 
-def foresee_questions(
+def estimate_questions(
     base: KnowledgeBase, *, llm: LanguageModel, options: MakingOptions
 ) -> dict[str, Usage]:
     """Return a lower bound of the usage by task.

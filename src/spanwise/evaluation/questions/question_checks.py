@@ -63,7 +63,7 @@ _POINTING = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedQuestion:
     """A usable question."""
 
     question: str
@@ -75,8 +75,8 @@ class Checked:
 
 
 def check_question(
-    given: GivenQuestion, place: Place, *, earlier: Sequence[Checked]
-) -> Checked | Reason:
+    given: GivenQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
+) -> CheckedQuestion | Reason:
     """Return a question with its evidence, or the reason why it is refused.
 
     Args:
@@ -92,7 +92,9 @@ def check_question(
     alone = check_alone(given.question, place, earlier=[one.terms for one in earlier])
     if not isinstance(alone, frozenset):
         return alone
-    return Checked(question=given.question, answer=given.answer, evidence=evidence, terms=alone)
+    return CheckedQuestion(
+        question=given.question, answer=given.answer, evidence=evidence, terms=alone
+    )
 
 
 def check_alone(

@@ -40,7 +40,7 @@ def explained_methods(summary: Summary) -> Iterator[Method]:
 
 
 def write_views(
-    summary: Summary, materials: Mapping[str, EvaluationContext], page: Path, *, views: int
+    summary: Summary, contexts: Mapping[str, EvaluationContext], page: Path, *, views: int
 ) -> dict[tuple[str, str, str], str]:
     """Write the explain views of the questions with the lowest metric, and return their addresses.
 
@@ -49,7 +49,7 @@ def write_views(
 
     Args:
         summary: The figures.
-        materials: Contexts of the evaluation, by dataset.
+        contexts: Contexts of the evaluation, by dataset.
         page: Path of the report. The views are written to a folder next to it.
         views: Maximum number of questions.
 
@@ -65,7 +65,7 @@ def write_views(
     addresses: dict[tuple[str, str, str], str] = {}
     worst = _worst(summary, methods[0].name)[:views]
     for method in methods:
-        made = {name: make_explainable(method, material) for name, material in materials.items()}
+        made = {name: make_explainable(method, context) for name, context in contexts.items()}
         for dataset, question in worst:
             try:
                 explanation = made[dataset].explain(

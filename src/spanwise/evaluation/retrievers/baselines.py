@@ -305,13 +305,13 @@ def _then(first: Sequence[_Span], rest: Iterator[_Span]) -> Iterator[_Span]:
     yield from rest
 
 
-def make_bm25(method: Method, material: EvaluationContext) -> Baseline:
+def make_bm25(method: Method, context: EvaluationContext) -> Baseline:
     """Return the BM25 baseline over chunks; with headers, over titles and headings too.
 
     With headers, words of file names count too, as in Spanwise's own search.
     """
-    made = _Maker(method, material)
-    base = material.base
+    made = _Maker(method, context)
+    base = context.base
     spans = [
         (record.id, chunk.start, chunk.end)
         for record in base.list()
@@ -331,13 +331,13 @@ def make_bm25(method: Method, material: EvaluationContext) -> Baseline:
     return made.baseline(scores, spans)
 
 
-def make_sentence_window(method: Method, material: EvaluationContext) -> Baseline:
+def make_sentence_window(method: Method, context: EvaluationContext) -> Baseline:
     """Return the sentence window baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -347,13 +347,13 @@ def make_sentence_window(method: Method, material: EvaluationContext) -> Baselin
     return made.baseline(made.vectors(searched).scores, shown)
 
 
-def make_parent_document(method: Method, material: EvaluationContext) -> Baseline:
+def make_parent_document(method: Method, context: EvaluationContext) -> Baseline:
     """Return the parent document baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -367,10 +367,10 @@ def make_parent_document(method: Method, material: EvaluationContext) -> Baselin
 class _Maker:
     """Common parts of all baselines."""
 
-    def __init__(self, method: Method, material: EvaluationContext) -> None:
-        base = material.base
+    def __init__(self, method: Method, context: EvaluationContext) -> None:
+        base = context.base
         self._method = method
-        self._material = material
+        self._context = context
         self._headers = Headers(base) if method.headers else None
         self.texts = {record.id: base.get(record.id).text for record in base.list()}
 
@@ -382,7 +382,7 @@ class _Maker:
 
     def names(self) -> dict[str, str]:
         """Return the words of the file name of each document that its title lacks."""
-        base = self._material.base
+        base = self._context.base
         titles = {record.id: record.title for record in base.list()}
         return {
             document: title_words(base.get(document), title=title).removeprefix(title).strip()
@@ -392,7 +392,7 @@ class _Maker:
     def vectors(self, spans: Sequence[_Span]) -> TextVectors:
         """Return the vectors of spans."""
         texts = [self.searched(span) for span in spans]
-        return TextVectors(texts, searcher=self._material.searcher)
+        return TextVectors(texts, searcher=self._context.searcher)
 
     def baseline(self, scores: _Scores, shown: Sequence[_Span]) -> Baseline:
         """Return the retriever."""
@@ -401,7 +401,7 @@ class _Maker:
             scores=scores,
             shown=shown,
             texts=self.texts,
-            count=self._material.count,
+            count=self._context.count,
             headers=self._headers,
-            reranking=self._material.reranking(self._method),
+            reranking=self._context.reranking(self._method),
         )

@@ -49,7 +49,7 @@ _KNOWN_HITS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judged:
+class HeldOutShares:
     """Shares of the candidates of one question, by weights that were not trained on it."""
 
     shares: Floats
@@ -58,7 +58,7 @@ class Judged:
     """Whether each candidate holds evidence, (c,)."""
 
 
-def fitted_table(table: Floats, judged: Sequence[Judged]) -> Floats:
+def fitted_table(table: Floats, held_out: Sequence[HeldOutShares]) -> Floats:
     """Return a table of shares and relevances that is fitted to some questions, (2, k).
 
     At each share of the earlier table, the relevance is multiplied by the observed number of chunks
@@ -68,14 +68,14 @@ def fitted_table(table: Floats, judged: Sequence[Judged]) -> Floats:
 
     Args:
         table: Shares ascending from 0 to 1, and their relevances ascending from 0, (2, k), k >= 2.
-        judged: Candidates of the questions.
+        held_out: Candidates of the questions.
     """
     shares, chances = table[:, 1:-1]
-    if not len(shares) or not judged:
+    if not len(shares) or not held_out:
         return table
     edges = np.sqrt(shares[:-1] * shares[1:])  # the middle of two shares, in their logarithms
     hits, expected = np.zeros(len(shares)), np.zeros(len(shares))
-    for one in judged:
+    for one in held_out:
         at = np.searchsorted(edges, one.shares, side="right")
         hits += np.bincount(at, one.holds, len(shares))
         expected += np.bincount(at, np.interp(one.shares, *table), len(shares))
@@ -417,8 +417,8 @@ def _crossed(
         example_shares(one, models[strength][part])
         for one, part in zip(examples, folds.of, strict=True)
     )
-    judged = [
-        Judged(shares=own, holds=one.evidence > 0)
+    held_out = [
+        HeldOutShares(shares=own, holds=one.evidence > 0)
         for own, one in zip(shares, examples, strict=True)
     ]
     return _Crossed(
@@ -426,7 +426,7 @@ def _crossed(
         start=start,
         strength=strength,
         shares=shares,
-        table=fitted_table(start.model.table, judged),
+        table=fitted_table(start.model.table, held_out),
     )
 
 
