@@ -28,6 +28,7 @@ from benchmarks.lib.training import build
 from benchmarks.quality import BUDGETS, chunk_ranges, model_without
 from spanwise.core.ranking.question import read_question
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
@@ -131,7 +132,7 @@ def measure(
     base: KnowledgeBase, dataset: Dataset, out: Path
 ) -> dict[SegmentOptions | str, Reached]:
     """Return what every setting and both baselines reach on a set."""
-    searcher = base.searcher(model_without(out, dataset.name))
+    searcher = searcher_of(base, model_without(out, dataset.name))
     queries = [q for q in dataset.queries if not read_question(q.text).compares]
     with searcher.store.snapshot() as snapshot:
         found = [segments_of(searcher, query, snapshot) for query in queries]

@@ -21,6 +21,7 @@ from benchmarks.lib.training import build
 from benchmarks.quality import Measured, spanwise_search
 from spanwise.core.ranking.question import Question, read_question
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 
@@ -52,7 +53,7 @@ def by_language(dataset: Dataset) -> dict[str, Dataset]:
 
 def measure(base: KnowledgeBase, queries: Sequence[Query]) -> str:
     """Return recall at both budgets in points, best chunks first; what is not found counts."""
-    search = spanwise_search(base.searcher(shipped_model()), CHUNKS_ALONE)
+    search = spanwise_search(searcher_of(base, shipped_model()), CHUNKS_ALONE)
     low, high = Measured(search, queries).recall.mean(axis=0) * 100
     return f"{low:.1f}/{high:.1f}"
 

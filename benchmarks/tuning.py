@@ -30,6 +30,7 @@ from spanwise.evaluation.tuning import TuneOptions, made_questions, tune
 from spanwise.evaluation.tuning.folds import fold_questions
 from spanwise.evaluation.tuning.tuner import Measure
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.search.tuned_options import Tuning
 
 PACKED = ("financebench_txt", "cuad", "lbr_contractnli")
@@ -51,7 +52,7 @@ class Setting:
         self, asked: Sequence[LabelledQuestion], tuning: Tuning | None, *, model: RelevanceModel
     ) -> Floats:
         """Return what questions reach at each budget."""
-        searcher = self.base.searcher(model)
+        searcher = searcher_of(self.base, model)
         if tuning is not None:
             searcher = replace(searcher, model=tuning.model, balanced=tuning.segments)
         measure = Measure(budgets=BUDGETS, tokenizer="chars:4", reranking=None)

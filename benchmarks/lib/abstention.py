@@ -23,6 +23,7 @@ from spanwise.core.ranking.abstention import SIGNALS, LogisticModel, is_assessab
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.search.pipeline import Searcher, query_signals
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 
@@ -60,7 +61,7 @@ def ask_all(
     unanswerable: Sequence[Query],
 ) -> list[Asked]:
     """Return all questions put to one set, those that it answers and those that it does not."""
-    searcher = base.searcher(model)
+    searcher = searcher_of(base, model)
     asked: list[Asked] = []
     questions = chain(
         ((ANSWERABLE, dataset.name, query) for query in dataset.queries),

@@ -36,7 +36,7 @@ from spanwise.core.ranking.score_statistics import moments
 from spanwise.filters import Filter, matches
 from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
 from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
 

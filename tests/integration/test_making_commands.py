@@ -74,7 +74,6 @@ def test_a_dry_run_then_the_run_then_nothing_more(
     ("options", "said"),
     [
         (("--llm", "openai:gpt-5-mini"), "--llm is of no use without --sections, --headers"),
-        (("--max-cost", "1"), "--max-cost is of no use without"),
         (("--fallback", "openai:gpt-5"), "--fallback is of no use without"),
         (("--batch",), "--batch is of no use without"),
         (("--sections", "--headers"), "--sections, --headers need a language model"),

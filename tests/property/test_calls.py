@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spanwise.errors import CostLimitError, ModelError
 from spanwise.models.caller import Caller, MemoryOutputs
 from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
 from spanwise.models.threads import map_bounded
 from spanwise.testing.models import ScriptedModel
@@ -43,7 +44,7 @@ def test_the_limit_on_the_cost_is_never_crossed(
     numbers: list[int], limit: int, max_cost: float
 ) -> None:
     model = ScriptedModel(answer, dollars_a_token=1.0, concurrency=limit)
-    caller = Caller(model=model, max_cost=max_cost)
+    caller = Caller(model=model, ledger=Ledger(max_cost=max_cost))
     try:
         caller.call_all([ask(number) for number in numbers], read=lambda _, text: text)
     except CostLimitError:

@@ -1,4 +1,4 @@
-"""How an evaluation looks on a terminal: a table a budget, then what it means in sentences."""
+"""Evaluation on a terminal: a table for each budget, then the comparisons in sentences."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 _GAP = 2
 _LEAST_NAME = 12
 _BESIDE = {"recall": "precision", "page_recall": "page_precision"}
-"""Metric that says what another one costs."""
+"""Metric that is shown next to another one, because a higher value of one lowers the other."""
 
 
 def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = None) -> None:
-    """Write the figures of all questions, what they mean, and warnings of the run.
+    """Print the figures of all questions, the comparisons, and warnings of the run.
 
     Args:
         summary: The figures.
-        page: Where they are written.
-        judged: Answers that were graded.
+        page: Output.
+        judged: Graded answers.
     """
     from spanwise.evaluation.report.summary import notices
 
@@ -105,7 +105,7 @@ def _interval(figures: Figures, metric: str) -> str:
 
 
 def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], page: Page) -> None:
-    """Write a table; where lines would be too long, each name stands above its figures."""
+    """Print a table; if lines would be too long, each name is printed above its figures."""
     names = {name: one_line(name) for name in rows}
     widths = [
         max(map(columns, column)) + _GAP for column in zip(heads, *rows.values(), strict=True)
@@ -130,7 +130,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
 
 
 def _draw_datasets(summary: Summary, page: Page) -> None:
-    """Write the metric of each dataset, where there are several and they fit."""
+    """Print the metric of each dataset, if there are several and the table fits."""
     from spanwise.evaluation.metrics import METRICS
 
     evaluation = summary.evaluation
@@ -173,7 +173,7 @@ def _draw_sentences(summary: Summary, page: Page) -> None:
 
 
 def _draw_answers(judged: Judged, page: Page) -> None:
-    from spanwise.evaluation.report.answers import answer_table
+    from spanwise.evaluation.report.answer_tables import answer_table
 
     table = answer_table(judged)
     for row in table.rows:

@@ -122,7 +122,7 @@ def made_of(arguments: MakingArguments, *, models: ModelOptions) -> Made:
         "read_pages": arguments["read_pages"],
     }
     if not any(parts.values()):
-        for name in ("llm", "fallback", "max_cost", "batch"):
+        for name in ("llm", "fallback", "batch"):
             source = click.get_current_context().get_parameter_source(name)
             if source is ParameterSource.COMMANDLINE:
                 option = f"--{name.replace('_', '-')}"
@@ -136,10 +136,12 @@ def made_of(arguments: MakingArguments, *, models: ModelOptions) -> Made:
         )
     from spanwise.knowledge_base.enriching import called_model
     from spanwise.models.caller import MemoryOutputs
+    from spanwise.models.ledger import Ledger
     from spanwise.models.registry import make_language_model
 
     model = make_language_model(arguments["llm"], options=models)
-    called_model(model, models=models, kept=MemoryOutputs(), foresees=arguments["dry_run"])
+    ledger = Ledger(max_cost=None if arguments["dry_run"] else models.max_cost)
+    called_model(model, models=models, kept=MemoryOutputs(), ledger=ledger)
     return Made(
         llm=model,
         context=context_options(**parts),

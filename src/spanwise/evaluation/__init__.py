@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         Evidence,
         LabelledQuestion,
     )
-    from spanwise.evaluation.dataset_base import knowledge_base_of
-    from spanwise.evaluation.datasets import DATASETS, read_dataset, read_questions
+    from spanwise.evaluation.dataset_ingest import knowledge_base_of, texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.metrics.definitions import METRICS
     from spanwise.evaluation.report import write_reports
     from spanwise.evaluation.results import Evaluation, Scored, merged
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGETS",
-    "DATASETS",
     "METHODS",
     "METRICS",
     "Dataset",
@@ -60,19 +59,20 @@ __all__ = [
     "Retriever",
     "Scored",
     "adapt",
+    "check_questions",
     "evaluate",
     "knowledge_base_of",
     "merged",
-    "read_dataset",
     "read_questions",
+    "texts",
     "write_reports",
 ]
 
 _HOMES = {
     "dataset": ("Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"),
-    "dataset_base": ("knowledge_base_of",),
+    "dataset_ingest": ("knowledge_base_of", "texts"),
     "metrics.definitions": ("METRICS",),
-    "datasets": ("DATASETS", "read_dataset", "read_questions"),
+    "datasets": ("check_questions", "read_questions"),
     "report": ("write_reports",),
     "results": ("Evaluation", "Scored", "merged"),
     "retrieval": ("Retrieval", "Retrieved", "Retriever"),

@@ -1,15 +1,14 @@
-"""What was measured before, so that an evaluation that was stopped goes on where it stood.
+"""Checkpoint of an evaluation, so that an interrupted run continues where it stopped.
 
 Rules:
-    A part is what one retriever returned for all questions at one budget. It is kept when it is
-    finished, as a line of JSON, under a hash of all that it depends on: questions, documents,
-    settings, versions and the code of this package. Where one of these changes, it is measured
+    A part is the results of one retriever for all questions at one budget. A finished part is
+    written as a line of JSON under a hash of all that it depends on: questions, documents,
+    settings, versions and the code of this package. If one of these changes, the part is measured
     again.
-    A part in which a search failed is not kept: a network that was down for a while would count
-    for ever.
-    A function or another program's retriever may have changed without a sign: it is measured each
-    time.
-    A line that was cut off by a crash, or cannot be read, is measured again.
+    A part with a failed search is not written: a temporary failure would count forever.
+    Functions and retrievers of other programs may change without a sign: they are always measured
+    again.
+    A truncated or unreadable line is ignored.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a retriever returned for one question, cut to the budget, and what it took."""
+class SearchOutcome:
+    """Results of a retriever for one question, truncated to the budget, with time and usage."""
 
     found: tuple[Retrieved, ...]
     seconds: float
@@ -48,25 +47,25 @@ class Found:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     key: str
-    rows: tuple[Found, ...]
+    rows: tuple[SearchOutcome, ...]
 
 
-class KeptParts:
-    """Finished parts of evaluations, in a file of a folder; without a folder nothing is kept."""
+class Checkpoint:
+    """Finished parts of evaluations, in a file of a folder; in no file without a folder."""
 
     def __init__(self, folder: Path | None, *, depends_on: Plain) -> None:
-        """Read what is there.
+        """Read the file.
 
         Args:
-            folder: Where the file lies; it is made where it is missing.
-            depends_on: What the parts of this evaluation depend on, beside retriever and budget.
+            folder: Folder of the file; it is created if it is missing.
+            depends_on: Dependencies of the parts besides retriever and budget.
 
         Raises:
-            OptionError: If the folder cannot be made, or the file not be read.
+            OptionError: If the folder cannot be created, or the file cannot be read.
         """
         self._path = None if folder is None else folder / _FILE
         self._depends_on = depends_on
-        self._parts: dict[str, tuple[Found, ...]] = {}
+        self._parts: dict[str, tuple[SearchOutcome, ...]] = {}
         if folder is None or self._path is None:
             return
         try:
@@ -81,12 +80,12 @@ class KeptParts:
             if part is not None:
                 self._parts[part.key] = part.rows
 
-    def get(self, retriever: str, budget_tokens: int) -> tuple[Found, ...] | None:
-        """Return what was measured, in the order of the questions; None where nothing was."""
+    def get(self, retriever: str, budget_tokens: int) -> tuple[SearchOutcome, ...] | None:
+        """Return a part in the order of the questions; None if there is none."""
         return self._parts.get(self._key(retriever, budget_tokens))
 
-    def put(self, retriever: str, budget_tokens: int, rows: Sequence[Found]) -> None:
-        """Keep a finished part, safe on the disk when this returns.
+    def put(self, retriever: str, budget_tokens: int, rows: Sequence[SearchOutcome]) -> None:
+        """Write a finished part; it is synced to disk when this returns.
 
         Raises:
             OptionError: If it cannot be written.
@@ -112,7 +111,7 @@ class KeptParts:
 
 
 def _read(line: bytes) -> _Part | None:
-    """Return the part of a line; None for an empty, damaged or foreign one."""
+    """Return the part of a line; None for an empty, damaged or foreign line."""
     try:
         return from_plain(_Part, json.loads(line))
     except ValueError:

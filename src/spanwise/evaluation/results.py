@@ -1,7 +1,4 @@
-"""What an evaluation found, question by question, and what follows from it.
-
-An evaluation as JSON: questions once, then what each retriever reached for them.
-"""
+"""Results of an evaluation, question by question, their statistics, and their JSON form."""
 
 from __future__ import annotations
 
@@ -20,29 +17,29 @@ if TYPE_CHECKING:
     from spanwise.evaluation.statistics import Comparison, Interval
 
 _Key = tuple[str, str]
-"""Dataset and question."""
+"""Dataset and id of a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """What one retriever reached for one question at one budget."""
+    """Result of one retriever for one question at one budget."""
 
     dataset: str
     question: LabelledQuestion
     retriever: str
     budget_tokens: int
     found: tuple[Retrieved, ...]
-    """What was looked at: cut to the budget."""
+    """Returned texts, truncated to the budget."""
     metrics: Mapping[str, float]
-    """By name (`evaluation.metrics.METRICS`), those that the evidence allows."""
+    """Metrics that the evidence allows, by name (`evaluation.metrics.METRICS`)."""
     seconds: float
-    """That the search took."""
+    """Time of the search in seconds."""
     usage: Usage = field(default_factory=Usage)
-    """What models took."""
+    """Usage of models."""
     warnings: tuple[str, ...] = ()
 
     def value(self, metric: str) -> float | None:
-        """Return a figure, `seconds` and `cost` among them; None where it is not known."""
+        """Return a metric, `seconds` or `cost`; None if it is unknown."""
         if metric == "seconds":
             return self.seconds
         if metric == "cost":
@@ -51,44 +48,44 @@ class Scored:
 
     @property
     def evidence_document(self) -> str:
-        """Id of the document that the first evidence is in; empty without evidence."""
+        """Id of the document of the first evidence; empty without evidence."""
         return self.question.evidence[0].document_id if self.question.evidence else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """All that was measured in one run.
+    """All measurements of one run.
 
-    A figure over several datasets is the mean of the means of the datasets. Questions about one
-    document are drawn together where an interval is computed (`document_clusters`).
+    A figure over several datasets is the mean of the means of the datasets. Intervals sample
+    questions about one document together (`document_clusters`).
     """
 
     scores: tuple[Scored, ...]
     tokenizer: str
-    """Whose tokens were counted."""
+    """Name of the tokenizer that counted."""
     settings: Mapping[str, Plain] = field(default_factory=dict)
-    """What repeats it: the command, versions, options, how the knowledge bases were made."""
+    """Settings that reproduce the run: command, versions, options, knowledge bases."""
     notes: tuple[str, ...] = ()
-    """What is to be known of it as a whole, in words, such as questions that were left out."""
+    """Notes about the run, such as the number of questions left out."""
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Names, in the order in which they were measured."""
+        """Names of the datasets, in the order of the run."""
         return tuple(dict.fromkeys(one.dataset for one in self.scores))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """Names, in the order in which they were measured."""
+        """Names of the retrievers, in the order of the run."""
         return tuple(dict.fromkeys(one.retriever for one in self.scores))
 
     @property
     def budgets(self) -> tuple[int, ...]:
-        """Tokens, ascending."""
+        """Budgets in tokens, ascending."""
         return tuple(sorted({one.budget_tokens for one in self.scores}))
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of what was measured, in the order of `METRICS`."""
+        """Names of the measured metrics, in the order of `METRICS`."""
         measured = {name for one in self.scores for name in one.metrics}
         if self.scores:
             measured.add("seconds")
@@ -99,7 +96,7 @@ class Evaluation:
 
     @property
     def metadata_fields(self) -> tuple[str, ...]:
-        """Names of the metadata of questions, in the order in which they first appear."""
+        """Names of the metadata fields of the questions, in the order of appearance."""
         return tuple(dict.fromkeys(key for one in self.scores for key in one.question.metadata))
 
     def select(
@@ -110,7 +107,7 @@ class Evaluation:
         budget_tokens: int | None = None,
         question: str | None = None,
     ) -> Evaluation:
-        """Return the part that has all that is given; None for any."""
+        """Return the part with all given values; None for any."""
         wanted = (dataset, retriever, budget_tokens, question)
         return self._kept(
             one
@@ -126,9 +123,9 @@ class Evaluation:
         )
 
     def by_metadata(self, name: str) -> dict[Scalar, Evaluation]:
-        """Return a part for each value that a field of the questions' metadata has.
+        """Return a part for each value of a metadata field of the questions.
 
-        Values stand in ascending order of how they are written; questions without it are left out.
+        Values are in ascending order of their text; questions without the field are left out.
         """
         parts: dict[Scalar, list[Scored]] = {}
         for one in self.scores:
@@ -139,13 +136,13 @@ class Evaluation:
     def interval(
         self, metric: str, retriever: str, budget_tokens: int, *, dataset: str | None = None
     ) -> Interval | None:
-        """Return the mean of a metric and its interval; None where no question has it.
+        """Return the mean of a metric with its interval; None if no question has it.
 
         Args:
-            metric: Its name.
-            retriever: Its name.
+            metric: Name of the metric.
+            retriever: Name of the retriever.
             budget_tokens: One of `budgets`.
-            dataset: Its name; None for the mean of the means of all datasets.
+            dataset: Name of the dataset; None for the mean of the means of all datasets.
         """
         from spanwise.evaluation.statistics import document_clusters, mean_interval
 
@@ -169,14 +166,14 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> Comparison | None:
-        """Return the paired difference of two retrievers; None where no question has both figures.
+        """Return the paired difference of two retrievers; None if no question has both figures.
 
         Args:
             first: Name of a retriever.
             second: Name of another one.
             budget_tokens: One of `budgets`.
             metric: One of `METRICS`.
-            dataset: Its name; None for the mean of the means of all datasets.
+            dataset: Name of the dataset; None for the mean of the means of all datasets.
 
         Raises:
             OptionError: If there is no such metric.
@@ -208,7 +205,7 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> tuple[Comparison, ...]:
-        """Return the differences of one retriever to each other one, their number counted."""
+        """Return the differences of one retriever to each other one, adjusted for their number."""
         from spanwise.evaluation.statistics import among
 
         found = (
@@ -219,15 +216,15 @@ class Evaluation:
         return among([one for one in found if one is not None])
 
     def to_plain(self) -> dict[str, Plain]:
-        """Return it as dicts, lists and scalars; each question stands there once."""
+        """Return the evaluation as dicts, lists and scalars; each question occurs once."""
         return write_evaluation(self)
 
     @staticmethod
     def from_plain(value: object) -> Evaluation:
-        """Return an evaluation of what `to_plain` gave of it.
+        """Return an evaluation from the output of `to_plain`.
 
         Raises:
-            OptionError: If it is not of that form.
+            OptionError: If the value has another form.
         """
         return read_evaluation(value)
 
@@ -237,7 +234,7 @@ class Evaluation:
     def _values(
         self, metric: str, retriever: str, budget_tokens: int, dataset: str | None
     ) -> dict[_Key, tuple[float, str]]:
-        """Return the figure of each question that has one, and the document of its evidence."""
+        """Return the figure and the document of each question that has the figure."""
         out: dict[_Key, tuple[float, str]] = {}
         for one in self.scores:
             if (one.retriever, one.budget_tokens) != (retriever, budget_tokens):
@@ -251,12 +248,11 @@ class Evaluation:
 def merged(evaluations: Sequence[Evaluation]) -> Evaluation:
     """Return several evaluations as one, such as those of several datasets or processes.
 
-    Settings are kept where all agree, and under the place of each run, from 1, where they do not.
+    Equal settings are kept. Different ones are kept under the number of each run, from 1.
 
     Raises:
-        OptionError: If there are none, if tokens were counted in different ways, if different
-            questions of one dataset have one id, or if a question was scored twice for the same
-            retriever and budget.
+        OptionError: If there are none, tokenizers differ, different questions of one dataset have
+            one id, or a question was scored twice for the same retriever and budget.
     """
     tokenizers = dict.fromkeys(one.tokenizer for one in evaluations)
     if len(tokenizers) != 1:
@@ -330,10 +326,10 @@ def write_evaluation(evaluation: Evaluation) -> dict[str, Plain]:
 
 
 def read_evaluation(value: object) -> Evaluation:
-    """Return an evaluation of what `write_evaluation` gave.
+    """Return an evaluation from the output of `write_evaluation`.
 
     Raises:
-        OptionError: If it is not of that form.
+        OptionError: If the value has another form.
     """
     if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
         raise OptionError(f'this is no evaluation: it must be an object with format "{_FORMAT}"')
@@ -401,11 +397,11 @@ def _default(part: Field[object]) -> object:
 
 
 def read_question(value: object) -> LabelledQuestion:
-    """Return a question of what `to_plain` gave of it.
+    """Return a question from the output of `to_plain`.
 
     Raises:
-        TypeError: If it is no object, or its metadata are no scalars.
-        ValueError: If a field is missing, or a value is of another kind.
+        TypeError: If the value is no object, or its metadata are no scalars.
+        ValueError: If a field is missing, or a value has another type.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"a question is {value!r}")

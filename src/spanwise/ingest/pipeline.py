@@ -139,6 +139,8 @@ class Ingestor:
     """Parsing processes."""
     max_cost: float | None = None
     """US dollars that the models of one run may cost; None for no limit."""
+    budget: Ledger | None = None
+    """Shared budget of several runs; None for none."""
     listener: Listener | None = None
     """Hears the calls of models."""
 
@@ -289,7 +291,9 @@ class Ingestor:
             warnings=[] if self.embeds or foresees else [_NO_VECTORS],
             ledger=job.enricher.ledger
             if job.enricher is not None
-            else Ledger(max_cost=limit, listener=self.listener),
+            else Ledger(
+                max_cost=limit, listener=self.listener, parent=None if foresees else self.budget
+            ),
         )
 
     def _take_in(

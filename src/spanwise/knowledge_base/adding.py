@@ -25,10 +25,11 @@ from spanwise.types import GivenParts
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ledger import Ledger
     from spanwise.models.ports import Embedder, LanguageModel
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
     from spanwise.stores.port import Store
-    from spanwise.types import Document, IngestProgress, IngestReport, Scalar
+    from spanwise.types import IngestProgress, IngestReport, Scalar
     from spanwise.types.listener import Listener
 
 
@@ -40,6 +41,7 @@ class Adding:
     _parse: ParseOptions
     _fetch: FetchOptions
     _models: ModelOptions
+    _budget: Ledger | None
     _listener: Listener | None
     _embedder: Embedder | None
 
@@ -230,17 +232,6 @@ class Adding:
         )
         return self._ingestor.add_document(document, job=job)
 
-    def add_parsed(self, document: Document, *, given: GivenParts) -> IngestReport:
-        """Add a document of another knowledge base as it was parsed there, for evaluation.
-
-        Raises:
-            DocumentError: If its chunks cannot be embedded; the error of the embedder is its cause.
-            OptionError: If the parts do not fit to it.
-        """
-        from spanwise.ingest import IngestJob
-
-        return self._ingestor.add_document(document, job=IngestJob(given={document.id: given}))
-
     @cached_property
     def _ingestor(self) -> Ingestor:
         return make_ingestor(
@@ -251,8 +242,11 @@ class Adding:
             fetch=self._fetch,
             models=self._models,
             listener=self._listener,
+            budget=self._budget,
         )
 
     @cached_property
     def _enriching(self) -> Enriching:
-        return Enriching(self._store, models=self._models, listener=self._listener)
+        return Enriching(
+            self._store, models=self._models, listener=self._listener, budget=self._budget
+        )

@@ -11,7 +11,8 @@ from spanwise.knowledge_base.calling import make_caller
 from spanwise.knowledge_base.checks import checked_id
 from spanwise.knowledge_base.searching import Searching
 from spanwise.knowledge_base.threads import moment
-from spanwise.options import AnswerOptions, QueryOptions
+from spanwise.models.ledger import Ledger
+from spanwise.options import AnswerOptions, ExcerptOptions, QueryOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -126,7 +127,7 @@ class Answering(Searching):
         """Return what yields an answer and returns it, and keeps it where a thread is named."""
         from spanwise.answers.conversation import store_turn
 
-        run = self.answerer(**arguments).run(question, streams=streams)
+        run = self._answerer(**arguments).run(question, streams=streams)
         thread = arguments.get("thread")
         if thread is None:
             return run
@@ -134,8 +135,14 @@ class Answering(Searching):
             run, store=self._store, thread_id=thread, question=question, asked_at=moment()
         )
 
-    def answerer(self, **arguments: Unpack[AskArguments]) -> Answerer:
-        """Return what answers a question with these arguments, for evaluation; nobody is asked.
+    def _answerer(
+        self, *, budget: Ledger | None = None, **arguments: Unpack[AskArguments]
+    ) -> Answerer:
+        """Return the pipeline that answers a question with these arguments. Nothing is called.
+
+        Args:
+            budget: Shared budget of several operations; None for none.
+            **arguments: Arguments of `ask`.
 
         Raises:
             OptionError: If no model is named or there is none such, or an option does not fit
@@ -164,24 +171,28 @@ class Answering(Searching):
         )
         documents, rerank = place["documents"], arguments.get("rerank")
         scope = Scope(where=place["where"], documents=documents)
-        self._reranking(rerank, None)  # so that what cannot be used is refused before it is paid
+        ledger = self._operation(budget)
+        self._reranking(rerank, None, ledger=ledger)  # refuse an unusable one before any payment
 
         def search(
             question: str, *, queries: Sequence[str], where: Filter | None, budget_tokens: int
         ) -> SearchResult | ExcerptResult:
             if options.excerpts:
-                return self.excerpts(
+                return self._excerpts(
                     question,
+                    ledger=ledger,
                     queries=queries,
                     where=where,
                     documents=documents,
-                    excerpts=options.excerpts,
-                    excerpt_tokens=options.excerpt_tokens,
+                    options=ExcerptOptions(
+                        excerpts=options.excerpts, excerpt_tokens=options.excerpt_tokens
+                    ),
                     rerank=rerank,
                     rerank_options=arguments.get("rerank_options"),
                 )
-            return self.search(
+            return self._search(
                 question,
+                ledger=ledger,
                 queries=queries,
                 where=where,
                 documents=documents,
@@ -192,7 +203,9 @@ class Answering(Searching):
 
         writes = arguments.get("write_queries", True)
         return Answerer(
-            caller=make_caller(llm, cache=self._store, models=self._models),
+            caller=make_caller(
+                llm, cache=self._store, models=self._models, ledger=Ledger(parent=ledger)
+            ),
             store=self._store,
             search=search,
             scope=scope,

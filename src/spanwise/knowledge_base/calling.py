@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spanwise.models.caller import Caller
+    from spanwise.models.ledger import Ledger
     from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ModelOptions
-    from spanwise.types.listener import Listener
 
 
 def make_caller(
@@ -16,7 +16,7 @@ def make_caller(
     *,
     cache: OutputCache,
     models: ModelOptions,
-    listener: Listener | None = None,
+    ledger: Ledger,
 ) -> Caller:
     """Return what calls a language model for one operation.
 
@@ -24,7 +24,7 @@ def make_caller(
         llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
         cache: Keeps what is answered.
         models: How models are called.
-        listener: Hears each call.
+        ledger: Ledger that counts the calls and holds the cost limit.
 
     Raises:
         OptionError: If no installed package offers the model.
@@ -37,6 +37,5 @@ def make_caller(
         model=make_language_model(llm, options=models) if isinstance(llm, str) else llm,
         cache=cache,
         answer_retries=models.answer_retries,
-        max_cost=models.max_cost,
-        listener=listener,
+        ledger=ledger,
     )

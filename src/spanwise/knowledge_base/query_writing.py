@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.knowledge_base.asking import within
 from spanwise.knowledge_base.calling import make_caller
+from spanwise.models.ledger import Ledger
 from spanwise.options import QueryOptions
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class QueryWriting:
 
     _store: Store
     _models: ModelOptions
+    _budget: Ledger | None
 
     def write_queries(
         self,
@@ -62,7 +64,12 @@ class QueryWriting:
         asked = within(queries=(), documents=documents, where=where)
         return write_queries(
             question,
-            caller=make_caller(llm, cache=self._store, models=self._models),
+            caller=make_caller(
+                llm,
+                cache=self._store,
+                models=self._models,
+                ledger=Ledger(max_cost=self._models.max_cost, parent=self._budget),
+            ),
             store=self._store,
             options=options or QueryOptions(),
             scope=Scope(where=asked["where"], documents=asked["documents"]),

@@ -35,7 +35,6 @@ from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
 from spanwise.models.threads import map_bounded
 from spanwise.types import Usage
-from spanwise.types.listener import Listener
 
 
 def request_key(model: str, request: ModelRequest) -> str:
@@ -164,23 +163,16 @@ class Caller:
     """Keeps what was answered."""
     answer_retries: int = 1
     """Further calls for an answer that cannot be read."""
-    max_cost: float | None = None
-    """US dollars; None for no limit."""
-    listener: Listener | None = None
-    """Hears each call as the step "model.TASK", one at a time."""
-    ledger: Ledger = field(init=False)
-    """Counts what all calls took."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger that counts the calls and holds the cost limit."""
     answered_by: dict[str, None] = field(init=False, default_factory=dict)
     """Models whose answers were used, in order: a fallback too; none for what was kept."""
     _turns: KeyedLock = field(init=False, default_factory=KeyedLock)
 
-    def __post_init__(self) -> None:
-        self.ledger = Ledger(max_cost=self.max_cost, listener=self.listener)
-
     @property
     def usage(self) -> Usage:
         """What all calls took so far."""
-        return sum(self.ledger.usage_by_task.values(), Usage())
+        return self.ledger.usage
 
     @property
     def usage_by_task(self) -> dict[str, Usage]:
@@ -259,7 +251,7 @@ class Caller:
             self.ledger.count(request.task, Usage(cached_calls=1))
             yield kept
             return
-        with self.ledger.held(
+        with self.ledger.reserved(
             self.model.name, partial(self.model.estimate, request), ends=False
         ) as at_most:
             reply = yield from self._pieces(request, at_most=at_most)
@@ -288,7 +280,7 @@ class Caller:
 
     def _generate(self, request: ModelRequest) -> ModelReply:
         estimate = partial(self.model.estimate, request)
-        with self.ledger.held(self.model.name, estimate) as at_most:
+        with self.ledger.reserved(self.model.name, estimate) as at_most:
             started = time.perf_counter()
             reply = self.model.generate(request)
             usage = replace(reply.usage, seconds=time.perf_counter() - started)

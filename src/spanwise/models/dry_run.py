@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
 from spanwise.types.listener import Listener
 
@@ -52,7 +53,7 @@ def dry_run_caller(
         model=DryRunModel(model=model),
         cache=MemoryOutputs(beneath=cache),
         answer_retries=0,
-        listener=listener,
+        ledger=Ledger(listener=listener),
     )
 
 

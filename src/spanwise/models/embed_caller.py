@@ -41,6 +41,7 @@ def one_side(
     *,
     cache: OutputCache,
     recorded_dimension: int = 0,
+    ledger: Ledger | None = None,
 ) -> Embedder | None:
     """Return what embeds one side of a search, counted and kept where a model is called.
 
@@ -49,11 +50,21 @@ def one_side(
         kind: Which side.
         cache: Keeps what was paid.
         recorded_dimension: Length of the vectors that are stored; 0 where it is not known.
+        ledger: Ledger that counts the calls and holds the cost limit; None for a new one.
+
+    Raises:
+        OptionError: If a cost limit applies and the price of the embedder is unknown.
     """
     if embedder is None or not is_contextual(embedder):
         return embedder
+    ledger = Ledger() if ledger is None else ledger
+    ledger.check_price(embedder.name, partial(embedder.estimate, ["price"]))
     return EmbedCaller(
-        embedder=embedder, kind=kind, cache=cache, recorded_dimension=recorded_dimension
+        embedder=embedder,
+        kind=kind,
+        cache=cache,
+        recorded_dimension=recorded_dimension,
+        ledger=ledger,
     )
 
 
@@ -141,7 +152,7 @@ class EmbedCaller:
         if kept is not None:
             self.ledger.count(_TASK, Usage(cached_calls=1))
             return np.frombuffer(b64decode(kept), dtype="<f2").reshape(len(texts), -1)
-        with self.ledger.held(self.name, partial(self.embedder.estimate, texts)) as at_most:
+        with self.ledger.reserved(self.name, partial(self.embedder.estimate, texts)) as at_most:
             started = time.perf_counter()
             reply = self.embedder.embed_texts(texts, kind=self.kind)
             usage = replace(reply.usage, seconds=time.perf_counter() - started)

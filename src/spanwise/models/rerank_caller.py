@@ -1,4 +1,4 @@
-"""Call a reranker: from what is kept, checked, counted."""
+"""Calls of a reranker: cached, checked, and counted in a ledger."""
 
 from __future__ import annotations
 
@@ -7,14 +7,40 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
+from typing import Protocol, runtime_checkable
 
 from spanwise.errors import ModelAnswerError
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import GroupReranker, OutputCache, Reranker, RerankReply
 from spanwise.types import Usage
 
 _TASK = "rerank"
+
+
+@runtime_checkable
+class PricedReranker(Reranker, Protocol):
+    """A reranker whose cost is known before a call, so that a cost limit can be kept."""
+
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the greatest usage of a call, without calling."""
+
+
+@runtime_checkable
+class ModelBackedReranker(Reranker, Protocol):
+    """A reranker that calls a language model, and counts these calls in a ledger itself."""
+
+    def with_ledger(self, ledger: Ledger) -> Reranker:
+        """Return the same reranker with another ledger."""
+
+    def check_price(self, ledger: Ledger) -> None:
+        """Check that the cost limit of a ledger can be kept.
+
+        Raises:
+            OptionError: If a limit applies and the price of the model is unknown.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,21 +49,36 @@ class RerankCaller:
 
     reranker: Reranker
     cache: OutputCache | None = None
-    """Keeps what was answered; None for nothing."""
+    """Cache of the scores; None for no cache."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger that counts the calls and holds the cost limit."""
+
+    def check_price(self) -> None:
+        """Check that a cost limit can be kept.
+
+        Raises:
+            OptionError: If a limit applies and the price of the reranker is unknown.
+        """
+        if isinstance(self.reranker, ModelBackedReranker):
+            self.reranker.check_price(self.ledger)
+        else:
+            self.ledger.check_price(self.reranker.name, partial(self._estimate, "price", ["price"]))
 
     def rerank(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
-        """Return how well each text answers the query: one finite score a text.
+        """Return a finite score for each text: how well it answers the query.
 
-        The same query with the same texts, in this order, is asked once. Where texts are read
-        together, those of one document are: what it says cannot sway what is said of another.
+        The same query with the same texts in the same order is sent once. A reranker that reads
+        several texts together gets those of one document at a time, so that a document cannot
+        influence the scores of another one.
 
         Args:
             query: The query.
-            texts: What is read.
-            documents: Document of each text, as a number.
+            texts: The texts.
+            documents: Number of the document of each text.
 
         Raises:
             ModelAnswerError: If the scores are too few, too many or not finite.
+            CostLimitError: If the call may cost more than is left, or its price is unknown.
             ModelError: If the reranker fails.
         """
         if not texts:
@@ -45,15 +86,30 @@ class RerankCaller:
         key = _key(self.reranker.name, query, texts)
         kept = None if self.cache is None else self.cache.get_output(key)
         if kept is not None:
+            self.ledger.count(_TASK, Usage(cached_calls=1))
             return RerankReply(scores=tuple(json.loads(kept)), usage=Usage(cached_calls=1))
         started = time.perf_counter()
-        reply = self._asked(query, texts, documents)
+        if isinstance(self.reranker, ModelBackedReranker):
+            counted = replace(self, reranker=self.reranker.with_ledger(self.ledger))
+            reply = counted._asked(query, texts, documents)
+            usage = replace(reply.usage, seconds=time.perf_counter() - started)
+        else:
+            estimate = partial(self._estimate, query, texts)
+            with self.ledger.reserved(self.reranker.name, estimate) as at_most:
+                reply = self._asked(query, texts, documents)
+                usage = replace(reply.usage, seconds=time.perf_counter() - started)
+                self.ledger.count(_TASK, usage, at_most=at_most)
         self._check(reply.scores, len(texts))
         if self.cache is not None:
             scores = json.dumps(reply.scores)
             self.cache.put_output(key, scores, task=_TASK, model=self.reranker.name)
-        usage = replace(reply.usage, seconds=time.perf_counter() - started)
         return RerankReply(scores=reply.scores, usage=usage)
+
+    def _estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the greatest usage of a call; its cost is unknown if the reranker has no price."""
+        if isinstance(self.reranker, PricedReranker):
+            return self.reranker.estimate(query, texts)
+        return Usage(cost=None)
 
     def _asked(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
         if not isinstance(self.reranker, GroupReranker):

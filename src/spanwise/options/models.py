@@ -40,9 +40,8 @@ class ModelOptions:
     """Model that is called if the first one fails ("vendor:model"); empty for none."""
     max_cost: float | None = None
     """Cost limit of one operation in US dollars, at least 0; None for no limit. The operation ends
-    cleanly before it exceeds the limit. An ingest counts its language model and its embedder
-    together. A search does not count the embedding of its question or a reranker over HTTP; an
-    "llm:" reranker has the limit for each query."""
+    cleanly before it exceeds the limit. Language models, embedders and rerankers count together. A
+    model whose price is unknown is refused if there is a limit."""
     batch: bool = False
     """Whether an ingest uses the provider's batch interface, which is cheaper but takes hours."""
 

@@ -7,7 +7,7 @@ queries, assess it, choose segments or fill excerpts, render.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from spanwise.core.ranking.abstention import (
 )
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
 from spanwise.search.evidence import merge_evidence
@@ -180,6 +181,8 @@ class Searcher:
     """
     falls_back: bool = True
     """Whether a search continues by keywords, with a warning, if its embedder fails."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger of the operation: counts the vectors of questions and holds the cost limit."""
 
     @repeated_read
     def search(
@@ -408,7 +411,11 @@ class Searcher:
         """Return the evidence of all queries: searched, scored, reranked and merged."""
         warnings: list[str] = []
         embedder = one_side(
-            self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
+            self.embedder,
+            "query",
+            cache=self.store,
+            recorded_dimension=self.dimension,
+            ledger=Ledger(parent=self.ledger),
         )
         search = partial(
             search_queries, questions, snapshot=snapshot, model=self.model, scope=scope

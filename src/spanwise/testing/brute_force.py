@@ -1,4 +1,4 @@
-"""What a search of a store has to find, worked out chunk by chunk from the definitions alone."""
+"""Expected results of a search of a store, computed chunk by chunk from the definitions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ChunkPlace = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpectedScan:
-    """What a scan has to say, by document id instead of handle."""
+    """Expected scan, by document id instead of handle."""
 
     query: ScanQuery
     entries: Sequence[DocumentEntry]
@@ -168,7 +168,7 @@ def _title(entry: DocumentEntry) -> set[str]:
 
 
 def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
-    """Return mean and population deviation of the scores, zeros of none."""
+    """Return mean and population standard deviation of scores; zeros for none."""
     if not scores:
         return 0.0, 0.0
     mean = math.fsum(scores.values()) / len(scores)
@@ -176,7 +176,7 @@ def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
 
 
 def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
-    """Return the scores in deviations from the mean, zeros where nothing deviates."""
+    """Return standardised scores; zeros if the deviation is 0."""
     mean, deviation = mean_and_deviation(scores)
     if deviation < 1e-7:
         return dict.fromkeys(scores, 0.0)
@@ -184,7 +184,7 @@ def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
 
 
 def expected_impact(term: str, text: str, *, reference_terms: float, language: str = "") -> float:
-    """Return the saturation of a term in a chunk of that language, 0 where it is absent."""
+    """Return the saturated frequency of a term in a chunk; 0 for an absent term."""
     counts = Counter(text_terms(text, language=language))
     if not counts[term]:
         return 0.0
@@ -210,13 +210,13 @@ def expected_scan(
     reference_terms: float,
     scope: Container[str] | None = None,
 ) -> ExpectedScan:
-    """Return what a search of a store that holds these documents has to find.
+    """Return the expected result of a search.
 
     Args:
-        entries: Documents, in the order in which they were stored.
-        query: What is looked for.
+        entries: Documents in the order in which they were stored.
+        query: The query.
         reference_terms: Setting of the store.
-        scope: Ids of the documents that the filter and the named documents leave; None for all.
+        scope: Ids of the documents that pass the filter; None for all.
     """
     return ExpectedScan(
         query=query,

@@ -18,7 +18,7 @@ from spanwise.evaluation.dataset import (
     Evidence,
     LabelledQuestion,
 )
-from spanwise.evaluation.dataset_base import knowledge_base_of, texts
+from spanwise.evaluation.dataset_ingest import knowledge_base_of, texts
 from spanwise.evaluation.datasets import check_questions
 from spanwise.types import IngestProgress, Page
 

@@ -158,7 +158,7 @@ def test_a_question_never_sees_what_its_own_document_taught(
     found = examples_with_answers(
         base,
         questions,
-        answers=read_answers(base, questions, model=shipped_model()),
+        answers=read_answers(base, questions),
         model=shipped_model(),
         tokenizer="chars:4",
     )
@@ -182,7 +182,7 @@ def test_too_few_documents_teach_nothing(base: KnowledgeBase) -> None:
     found = examples_with_answers(
         base,
         questions,
-        answers=read_answers(base, questions, model=shipped_model()),
+        answers=read_answers(base, questions),
         model=shipped_model(),
         tokenizer="chars:4",
     )

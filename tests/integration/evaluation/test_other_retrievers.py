@@ -10,7 +10,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, adapt, evaluate
-from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.retrieval import Retriever
 from spanwise.evaluation.retrievers import Placer
 from spanwise.evaluation.retrievers.baselines import PieceSize, pieces

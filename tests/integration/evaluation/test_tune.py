@@ -19,6 +19,7 @@ from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
 from spanwise.evaluation.tuning.tuner import tuned_reranking, write_tuning
+from spanwise.knowledge_base.internals import add_parsed
 from spanwise.options import SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.tuned_options import read_tuning, tuning_text
@@ -102,7 +103,7 @@ def test_pages_count_as_their_characters(tmp_path: Path) -> None:
             cuts = (0, start, end, len(text))
             pages = tuple(Page(start=first, end=last) for first, last in pairwise(cuts))
             document = Document(id=f"{name}.txt", text=text, pages=pages)
-            base.add_parsed(document, given=GivenParts(title=f"{name} works"))
+            add_parsed(base, document, given=GivenParts(title=f"{name} works"))
             asked.append(
                 replace(
                     misleading_questions()[at],

@@ -21,6 +21,7 @@ from spanwise.evaluation.tuning.tuner import (
     with_chunks,
     write_tuning,
 )
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import ChunkOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.types import GivenContext, GivenParts
@@ -61,7 +62,7 @@ def test_chunks_longer_than_the_budget_find_nothing(base: KnowledgeBase) -> None
     measure = Measure(budgets=(150,), tokenizer="chars:4", reranking=None)
     asked = scattered_questions()[:1]
     with with_chunks(base, chunk_options(3_000), hear=lambda *_: None) as work:
-        searcher = work.searcher(shipped_model())
+        searcher = searcher_of(work, shipped_model())
         found = measure.recalls(asked, base=work, searcher=searcher, may_refuse=True)
         assert found == [(0.0,)]
         with pytest.raises(OptionError, match="budget_tokens is 150"):

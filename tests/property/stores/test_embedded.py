@@ -17,7 +17,7 @@ from spanwise.stores import embedded, flush, index
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
-from spanwise.testing.entries import SETTINGS, make_entry, text_vector
+from spanwise.testing.store_entries import SETTINGS, make_entry, text_vector
 from spanwise.types import Scalar
 
 WORDS = "lease margin Segment FY2018 1,577.0 the naïve dividend 収益 goodwill".split()

@@ -8,7 +8,7 @@ from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.ingest.given_parts import given_sections, stored_parts, with_contexts
 from spanwise.knowledge_base.opening import open_store
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
 
 DOCUMENT = Document(id="a", text="0123456789")

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
 from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Usage
@@ -57,7 +58,8 @@ def test_an_answer_is_read_kept_and_counted() -> None:
 
 
 def test_an_answer_that_was_kept_costs_nothing() -> None:
-    caller = Caller(model=ScriptedModel(lambda _: "12", dollars_a_token=1.0), max_cost=16.0)
+    model = ScriptedModel(lambda _: "12", dollars_a_token=1.0)
+    caller = Caller(model=model, ledger=Ledger(max_cost=16.0))
     caller.call(ask(), read=int)
     spent = caller.usage.cost
     caller.call(ask(), read=int)
@@ -148,7 +150,7 @@ class Refusing(ScriptedModel):
 def test_a_refusal_is_counted_and_is_an_error_that_is_not_asked_again() -> None:
     model = Refusing(lambda _: "I cannot.", dollars_a_token=1.0)
     outputs = MemoryOutputs()
-    caller = Caller(model=model, cache=outputs, max_cost=30.0)
+    caller = Caller(model=model, cache=outputs, ledger=Ledger(max_cost=30.0))
     with pytest.raises(ModelAnswerError, match=r"scripted:model refuses to answer: I cannot\."):
         caller.call(ask(), read=str)
     with pytest.raises(ModelAnswerError, match="refuses to answer"):
@@ -216,7 +218,7 @@ def test_an_error_of_the_model_is_not_asked_again() -> None:
 
 def test_usage_is_counted_by_task_and_heard() -> None:
     steps = Steps()
-    caller = Caller(model=ScriptedModel(lambda _: "12"), listener=steps)
+    caller = Caller(model=ScriptedModel(lambda _: "12"), ledger=Ledger(listener=steps))
     caller.call(ask(task="titles"), read=int)
     caller.call(ask("Why?", task="summaries"), read=int)
     caller.call(ask("Why?", task="summaries"), read=int)
@@ -248,7 +250,7 @@ class TestStream:
                     closed.append(request)
 
         model = Closing(lambda _: "word " * 100, dollars_a_token=1.0)
-        caller = Caller(model=model, max_cost=1_000.0)
+        caller = Caller(model=model, ledger=Ledger(max_cost=1_000.0))
         pieces = caller.stream(ask(tokens=500), read=str)
         assert [next(pieces), next(pieces)] == ["word", " word"]
         pieces.close()

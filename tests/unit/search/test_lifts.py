@@ -19,7 +19,7 @@ from spanwise.packs.shipped_packs import default_record
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.entries import make_entry
+from spanwise.testing.store_entries import make_entry
 
 QUESTION = "How much capex did Alder have?"
 ABOUT = "What does management expect of the weather?"

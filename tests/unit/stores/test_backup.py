@@ -14,8 +14,8 @@ from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores import backup
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 
 QUERY = question("steady lease margin")
 
@@ -188,7 +188,7 @@ WRITER = """
 import itertools, sys
 from pathlib import Path
 from spanwise.stores import embedded
-from spanwise.testing.crash_child import crash_entry
+from tests.crash.crash_child import crash_entry
 
 embedded._FLUSH_ROWS = 300
 store = embedded.open_embedded(Path(sys.argv[1]))

@@ -18,8 +18,8 @@ from spanwise.stores import index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 from spanwise.stores.part import open_part, write_part
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 from spanwise.types import CheckFinding, CheckReport
 
 QUERY = question("steady lease margin")

@@ -20,7 +20,7 @@ from spanwise.stores.checksums import seal_document
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_threads import make_turn
 
 
@@ -168,7 +168,7 @@ from pathlib import Path
 from spanwise.errors import StoreFullError
 from spanwise.stores.checksums import seal_document
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 
 def limited(size, work):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -325,7 +325,7 @@ from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
 from spanwise.stores.checksums import seal_document
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import make_entry, text_vector
+from spanwise.testing.store_entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn
 from spanwise.stores.scan import _simsimd
 _simsimd()

@@ -8,7 +8,7 @@ import pytest
 from spanwise.errors import OptionError
 from spanwise.stores.entries import check_entry
 from spanwise.stores.port import DocumentEntry
-from spanwise.testing.entries import DIMENSION, make_corpus, make_entry
+from spanwise.testing.store_entries import DIMENSION, make_corpus, make_entry
 from spanwise.types import Page
 
 ENTRY = make_entry("a", ["first\n", "second\n", "third"], metadata={"year": 1})

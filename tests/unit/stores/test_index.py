@@ -19,7 +19,7 @@ from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
 from spanwise.stores.part import Part, open_part
 from spanwise.stores.port import Store
-from spanwise.testing.entries import SETTINGS, make_entry, text_vector
+from spanwise.testing.store_entries import SETTINGS, make_entry, text_vector
 
 
 @pytest.fixture

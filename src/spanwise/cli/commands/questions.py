@@ -59,7 +59,7 @@ class _MakeArguments(TypedDict):
     ],
 )
 def questions() -> None:
-    """Questions with answers and evidence, by which `eval` measures and `tune` learns."""
+    """Questions with answers and evidence, for `eval` and `tune`."""
 
 
 @questions.command(
@@ -98,7 +98,8 @@ def questions() -> None:
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many beside them that the documents do not answer, as far as the model can tell.",
+    help="How many additional questions that the documents do not answer, as far as the model can "
+    "tell.",
 )
 @click.option(
     "--out",
@@ -114,16 +115,19 @@ def questions() -> None:
     show_default=True,
     help="Which places of the documents are asked about.",
 )
-@max_cost_option("Most US dollars that it may cost; what was answered is kept.")
-@click.option("--dry-run", is_flag=True, help="Ask nobody, and say what it would take at least.")
+@max_cost_option("Most US dollars that it may cost; answers are cached.")
+@click.option(
+    "--dry-run", is_flag=True, help="Estimate calls, tokens and cost without calling any model."
+)
 @json_option
 def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
     """Make questions, answers and evidence from the documents, each checked against the text.
 
-    The places are spread over documents and sections. A question is used if its quotes stand in the
-    text, its answer is held by them, and it is understood alone, no copy and no repetition; others
-    are counted, and another place is asked about. What the model says is kept in the knowledge
-    base: the same command goes on where it was stopped. Read the questions before you rely on them.
+    The places are spread over documents and sections. A question is used if its quotes are in the
+    text, they support its answer, it can be understood alone, and it is neither a copy nor a
+    repetition. Others are counted and replaced by one about another place. Outputs of the model are
+    cached in the knowledge base: the same command continues where it was stopped. Read the
+    questions before you rely on them.
     """
     from spanwise.evaluation.questions.question_file import MakingOptions, check_new_file
     from spanwise.knowledge_base import KnowledgeBase
@@ -159,11 +163,11 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
 @knowledge_base_option
 @json_option
 def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
-    """Check that the evidence of questions stands in the documents, and say what a file holds.
+    """Check that the evidence of questions is in the documents, and count the questions of a file.
 
-    All faults are told together, with their lines. Nothing is changed.
+    All faults are reported together, with their lines. Nothing is changed.
     """
-    from spanwise.evaluation.dataset_base import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
@@ -186,7 +190,7 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
 
 
 def _counts(checked: tuple[LabelledQuestion, ...]) -> dict[str, int]:
-    """Return how many questions there are of each kind."""
+    """Return the number of questions of each kind."""
     kinds = Counter(map(_kind, checked))
     return {
         **{kind: kinds[kind] for kind in _KINDS},
@@ -206,13 +210,13 @@ def _kind(question: LabelledQuestion) -> str:
 def _foresee(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, *, as_json: bool
 ) -> ExitCode:
-    """Say what it would take."""
-    from spanwise.evaluation.questions.generator import foresee_questions
+    """Print the estimated usage."""
+    from spanwise.evaluation.questions.generator import estimate_questions
     from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
     from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm, options=options.models)
-    foreseen = foresee_questions(knowledge_base, llm=model, options=options)
+    foreseen = estimate_questions(knowledge_base, llm=model, options=options)
     if as_json:
         write_json({"foreseen": foreseen}, sys.stdout)
         return ExitCode.OK
@@ -229,7 +233,7 @@ def _foresee(
 def _make(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, arguments: _MakeArguments
 ) -> ExitCode:
-    """Make the questions, write them, and say what came of it."""
+    """Make and write the questions, and print the result."""
     from spanwise.evaluation.questions.generator import make_questions
     from spanwise.evaluation.questions.question_file import write_questions
 

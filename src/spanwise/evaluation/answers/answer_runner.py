@@ -1,6 +1,6 @@
-"""From questions to graded answers, top to bottom: check, answer, grade.
+"""Evaluation of whole answers: check the questions, answer them, grade the answers.
 
-What it would take at most to answer and grade questions: counted, and nobody is asked.
+`estimate_answers` estimates the usage of the same steps without calling a language model.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from spanwise.evaluation.answers.answerers import (
 )
 from spanwise.evaluation.answers.graded import Graded, Judged, is_unanswerable
 from spanwise.evaluation.answers.grader import Grading, grade_answers
-from spanwise.evaluation.budget import FAILURES_IN_A_ROW, CallCounter, Purse, Reached, outputs_of
-from spanwise.evaluation.dataset_base import texts
+from spanwise.evaluation.circuit_breaker import FAILURES_IN_A_ROW, CircuitBreaker
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.plan import read_retrievers
 from spanwise.evaluation.retrievers import EvaluationContext
+from spanwise.evaluation.run_models import CallCounter, make_model, run_ledger
+from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import Caller, MemoryOutputs
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
 from spanwise.models.threads import map_bounded
 from spanwise.options import AnswerOptions, ModelOptions
@@ -47,35 +50,32 @@ _MOST_REPEATS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingOptions:
-    """How answers are made and graded."""
+    """Options of answering and grading."""
 
     repeats: int = 1
-    """Readings of each answer by the judge, from 1 to 20."""
+    """Number of readings of each answer by the judge, from 1 to 20."""
     controls: bool = True
-    """Whether what passes is shown to the judge once more, against another right answer, so that
-    an answer that orders its judge is found out: a call more for each that passes."""
+    """Whether a passed answer is graded once more against another right answer."""
     contexts: Sequence[str | Retriever | Callable[..., object]] = ()
-    """Retrievers whose contexts are answered from, each at the same tokens, as `evaluate` takes
-    them; none for the answers of `KnowledgeBase.ask`."""
+    """Retrievers whose results are answered from, at equal tokens; none for `KnowledgeBase.ask`."""
     reranker: str | Reranker | None = None
-    """For those with "+rerank"."""
+    """Reranker of retrievers with "+rerank"."""
     tuning: str | Path | Tuning | None = None
-    """For those with "+tuned"."""
+    """Tuning of retrievers with "+tuned"."""
     answers: AnswerOptions = field(default_factory=AnswerOptions)
-    """How much is read for an answer, and guidance."""
+    """Number of tokens that are read for an answer, and guidance."""
     models: ModelOptions = field(default_factory=ModelOptions)
-    """How models are called; `max_cost` holds for answers, grades and a reranker by a language
-    model together."""
+    """Options of the models; `max_cost` limits all of them together."""
     tokenizer: str | None = None
-    """Whose tokens the contexts are counted in; that of the knowledge base when None."""
+    """Tokenizer that counts the contexts; None for that of the knowledge base."""
     work: Path | None = None
-    """Folder that keeps what retrievers have to make; None to make it in memory."""
+    """Folder for the indexes of retrievers; None to keep them in memory."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
 
         Raises:
-            OptionError: If one is out of range.
+            OptionError: If one is out of range, or an option has no effect.
         """
         if not 1 <= self.repeats <= _MOST_REPEATS:
             raise OptionError(f"repeats is {self.repeats}; give 1 to {_MOST_REPEATS}")
@@ -86,7 +86,7 @@ class JudgingOptions:
                 )
 
 
-def judge_answers(
+def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
     dataset: Dataset,
     base: KnowledgeBase,
     *,
@@ -94,60 +94,69 @@ def judge_answers(
     judge: str | LanguageModel,
     options: JudgingOptions | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
+    budget: Ledger | None = None,
 ) -> Judged:
-    """Return the answer to each question, and how good it is.
+    """Return the graded answer to each question.
 
-    All that models say is kept in the knowledge base: a run that was stopped goes on where it was.
+    Outputs of models are cached in the knowledge base, so an interrupted run continues where it
+    stopped.
 
     Args:
-        dataset: Questions, those with a right answer or a rubric graded by it.
-        base: The knowledge base that holds the documents.
+        dataset: The questions. They are graded by a right answer or a rubric.
+        base: Knowledge base with the documents.
         llm: Vendor and model that answers, or an object.
-        judge: Vendor and model that grades, or an object; better another one than `llm`, for models
-            like what they wrote themselves.
-        options: How it is done.
-        on_progress: Hears "answers" or "grades", how many of them are done, and how many there are.
+        judge: Vendor and model that grades, or an object. Models prefer their own text, so it
+            should be another one than `llm`.
+        options: Options of answering and grading.
+        on_progress: Called with "answers" or "grades", the number of finished ones, and of all.
+        budget: Shared budget of several runs; None for none.
 
     Raises:
-        OptionError: If nothing is known to grade any of the answers by, a model or option does not
-            fit, or the first five answers all fail.
-        ModelError: If a model cannot be reached for five answers or grades in a row; what was
-            answered is kept.
+        OptionError: If no answer can be graded, a model or option does not fit, or the first five
+            answers all fail.
+        ModelError: If a model cannot be reached for five answers or grades in a row. Answers are
+            cached.
         ModelKeyError: If there is no key for a model, or it is refused.
-        CostLimitError: If it would cost more than is allowed; what was answered is kept.
+        CostLimitError: If a call may cost more than is left. Answers are cached.
     """
     options = options or JudgingOptions()
     check_gradable(dataset)
-    purse = Purse(options.models, kept=outputs_of(base))
-    answering, judging = purse.model(llm), purse.model(judge)
-    told = _Told(on_progress)
+    ledger = run_ledger(options.models, budget)
+    answering, judging = (
+        make_model(model, models=options.models, cache=store_of(base), ledger=ledger)
+        for model in (llm, judge)
+    )
+    progress = _RunProgress(on_progress)
 
     def answered(answerers: Sequence[Answerer]) -> list[Graded]:
-        told.begin(total=len(answerers) * len(dataset.questions))
+        progress.begin(total=len(answerers) * len(dataset.questions))
         return map_bounded(
-            lambda pair: _given(*pair, dataset=dataset.name, told=told),
+            lambda pair: _given(*pair, dataset=dataset.name, progress=progress),
             [(answerer, question) for answerer in answerers for question in dataset.questions],
             limit=answering.concurrency,
         )
 
     if options.contexts:
-        named = options.reranker
         with EvaluationContext(
             base,
             tokenizer=options.tokenizer,
-            reranker=purse.reranker(named) if isinstance(named, str) else named,
+            reranker=options.reranker,
             tuning=options.tuning,
+            models=replace(options.models, max_cost=None),
             work=options.work,
-        ) as material:
-            given = answered(_context_answerers(material, answering, dataset, options))
+            budget=ledger,
+        ) as context:
+            given = answered(_context_answerers(context, answering, dataset, options))
     else:
-        given = answered([ask_answerer(base, llm=answering, options=options.answers)])
-    told.begin(total=len(given) * options.repeats)
+        given = answered(
+            [ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)]
+        )
+    progress.begin(total=len(given) * options.repeats)
     caller = Caller(
         model=judging,
-        cache=outputs_of(base),
+        cache=store_of(base),
         answer_retries=options.models.answer_retries,
-        listener=CallCounter(told.grades),
+        ledger=Ledger(listener=CallCounter(progress.grades), parent=ledger),
     )
     graded = grade_answers(
         given,
@@ -168,7 +177,7 @@ def check_gradable(dataset: Dataset) -> None:
     """Check that some answer can be graded, before anything is paid.
 
     Raises:
-        OptionError: If nothing is known to grade any of them by.
+        OptionError: If no question has an answer, a rubric or a mark as unanswerable.
     """
     questions = dataset.questions
     if not any(
@@ -182,25 +191,28 @@ def check_gradable(dataset: Dataset) -> None:
 
 
 def _context_answerers(
-    material: EvaluationContext, llm: LanguageModel, dataset: Dataset, options: JudgingOptions
+    context: EvaluationContext, llm: LanguageModel, dataset: Dataset, options: JudgingOptions
 ) -> list[Answerer]:
     reading = ContextReading(
         llm=llm,
-        cache=outputs_of(material.base),
-        texts=texts(material.base, dataset=dataset),
-        count=material.count,
+        cache=store_of(context.base),
+        texts=texts(context.base, dataset=dataset),
+        count=context.count,
         options=options.answers,
+        ledger=context.ledger,
         answer_retries=options.models.answer_retries,
     )
     return [
         context_answerer(wanted.make(), reading=reading)
-        for wanted in read_retrievers(options.contexts, material)
+        for wanted in read_retrievers(options.contexts, context)
     ]
 
 
-def _given(answerer: Answerer, question: LabelledQuestion, *, dataset: str, told: _Told) -> Graded:
-    """Return the answer to a question, not graded yet."""
-    given = told.answered(answerer(question))
+def _given(
+    answerer: Answerer, question: LabelledQuestion, *, dataset: str, progress: _RunProgress
+) -> Graded:
+    """Return the answer to a question, not yet graded."""
+    given = progress.answered(answerer(question))
     return Graded(
         dataset=dataset,
         question=question,
@@ -223,26 +235,25 @@ def _settings(options: JudgingOptions) -> dict[str, Plain]:
     }
 
 
-class _Told:
-    """Says how far a run is, from several threads."""
+class _RunProgress:
+    """Reports the progress of a run, from several threads."""
 
     def __init__(self, hear: Callable[[str, int, int], None] | None) -> None:
         self._hear = hear
         self._total = 0
         self._done = self._failed = 0
-        self._reached = Reached()
+        self._breaker = CircuitBreaker()
         self._lock = Lock()
 
     def begin(self, *, total: int) -> None:
-        """Begin another step."""
+        """Begin the next step."""
         self._total = total
 
     def answered(self, given: GivenAnswer) -> GivenAnswer:
-        """Return an answer, and say that one more is done.
+        """Return an answer, and report it as finished.
 
         Raises:
-            OptionError: If it is the last of the first few, and all of them failed: the others
-                would be paid for in vain.
+            OptionError: If the first answers have all failed.
             ModelError: If the model cannot be reached for several answers in a row.
         """
         with self._lock:
@@ -254,11 +265,11 @@ class _Told:
                     f"the first {self._failed} answers all failed, the last one with: "
                     f"{given.failure}"
                 ) from given.failure
-            self._reached.check(given.failure)
+            self._breaker.check(given.failure)
         return given
 
     def grades(self, calls: int) -> None:
-        """Say how many readings are done; controls and further tries are not among the total."""
+        """Report the number of finished readings. Controls and retries are not in the total."""
         self._say("grades", min(calls, self._total))
 
     def _say(self, what: str, done: int) -> None:
@@ -266,7 +277,7 @@ class _Told:
             self._hear(what, done, self._total)
 
 
-def foresee_answers(
+def estimate_answers(
     dataset: Dataset,
     base: KnowledgeBase,
     *,
@@ -274,45 +285,46 @@ def foresee_answers(
     judge: LanguageModel,
     options: JudgingOptions,
 ) -> dict[str, Usage]:
-    """Return what `judge_answers` would take at most, as "answers" and "grades".
+    """Return an upper bound of the usage of `judge_answers`, as "answers" and "grades".
 
-    It searches as `judge_answers` does; what was answered before is counted as kept. An answer that
-    is not known yet is taken to be as long as it may be, and to pass, so that it has a control.
+    Searches are made as in `judge_answers`. Cached answers count as cached. An unknown answer is
+    taken to have the maximum length and to pass, so it has a control.
 
     Args:
         dataset: The questions.
-        base: The knowledge base that holds the documents.
+        base: Knowledge base with the documents.
         llm: Model that would answer.
         judge: Model that would grade.
-        options: How it would be done, without a reranker: it would have to be paid.
+        options: Options of answering and grading. The reranker is ignored.
 
     Raises:
-        OptionError: If nothing is known to grade any of the answers by, or an option does not fit.
+        OptionError: If no answer can be graded, or an option does not fit.
     """
     check_gradable(dataset)
     with EvaluationContext(
         base, tokenizer=options.tokenizer, tuning=options.tuning, work=options.work
-    ) as material:
+    ) as context:
         answerers: Sequence[Answerer] = [_asking(base, llm, options.answers)]
         if options.contexts:
             reading = ContextReading(
                 llm=DryRunModel(model=llm),
-                cache=MemoryOutputs(beneath=outputs_of(base)),
+                cache=MemoryOutputs(beneath=store_of(base)),
                 texts=texts(base, dataset=dataset),
-                count=material.count,
+                count=context.count,
                 options=options.answers,
+                ledger=context.ledger,
                 answer_retries=0,
             )
             answerers = [
                 context_answerer(wanted.make(), reading=reading)
-                for wanted in read_retrievers(options.contexts, material)
+                for wanted in read_retrievers(options.contexts, context)
             ]
         rows = [
             _row(answerer, question, dataset=dataset.name, options=options.answers)
             for answerer in answerers
             for question in dataset.questions
         ]
-    caller = dry_run_caller(judge, cache=outputs_of(base))
+    caller = dry_run_caller(judge, cache=store_of(base))
     grade_answers(
         rows, grading=Grading(caller=caller, repeats=options.repeats, controls=options.controls)
     )
@@ -320,21 +332,23 @@ def foresee_answers(
 
 
 def _asking(base: KnowledgeBase, llm: LanguageModel, options: AnswerOptions) -> Answerer:
-    """Return what answers as `KnowledgeBase.ask` does, by a model that is not called."""
+    """Return an answerer that runs `KnowledgeBase.ask` with a model that is not called."""
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
-        asking = base.answerer(llm=llm, documents=question.scope, options=options)
-        caller = dry_run_caller(llm, cache=outputs_of(base))
+    def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
+        asking = answerer_of(
+            base, budget=budget, llm=llm, documents=question.scope, options=options
+        )
+        caller = dry_run_caller(llm, cache=store_of(base))
         said = AnswerStream(replace(asking, caller=caller).run(question.text, streams=False)).answer
         return GivenAnswer(text=said.text, refused=said.refused, usage=caller.usage)
 
-    return Answerer(name=ASK, answer=answer)
+    return Answerer(name=ASK, answer=answer, ledger=Ledger())
 
 
 def _row(
     answerer: Answerer, question: LabelledQuestion, *, dataset: str, options: AnswerOptions
 ) -> Graded:
-    """Return what would be graded: the answer that is kept, or one of the greatest length."""
+    """Return the answer to grade: the cached one, or one of the maximum length."""
     given = answerer(question)
     # Of each its own: equal answers would be graded once.
     longest = f"{answerer.name}: {'word ' * options.max_output_tokens}"

@@ -1,9 +1,9 @@
-"""Answers that are graded: of `KnowledgeBase.ask`, or from the context of any retriever.
+"""Answerers: `KnowledgeBase.ask`, or a model that reads the results of any retriever.
 
 Rules:
-    Where the contexts of retrievers are compared, each is read by the same model, under the same
-    instructions, cut to the same tokens, without headers: what differs is the text alone.
-    An answer that fails stays among the others, with what happened.
+    The results of retrievers are read by the same model under the same instructions, truncated to
+    the same tokens, without headers. Only the text differs.
+    A failed answer stays among the others, with its error.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import CostLimitError, ModelKeyError, SpanwiseError
-from spanwise.evaluation.budget import spending
 from spanwise.evaluation.dataset import DocumentText, LabelledQuestion
 from spanwise.evaluation.metrics import Count, cut
 from spanwise.evaluation.metrics.ranges import place
@@ -23,91 +23,100 @@ from spanwise.evaluation.retrieval import Retrieved, Retriever
 from spanwise.evaluation.retrievers import Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import answerer_of
 from spanwise.models.caller import Caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, OutputCache
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.options import AnswerOptions
 from spanwise.types import Usage
 
 ASK = "ask"
-"""How answers of `KnowledgeBase.ask` are called."""
+"""Name of the answerer that uses `KnowledgeBase.ask`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
-    """What came of a question."""
+    """Outcome of answering a question."""
 
     text: str = ""
     refused: bool = False
-    """Whether it was said that the documents hold no answer."""
+    """Whether the answer is that the documents hold no answer."""
     failure: SpanwiseError | None = None
-    """Why there is none."""
+    """Error that prevented the answer; None for none."""
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """A way to answer questions."""
+    """A named way to answer questions."""
 
     name: str
-    answer: Callable[[LabelledQuestion], GivenAnswer]
+    answer: Callable[[LabelledQuestion, Ledger], GivenAnswer]
+    ledger: Ledger
 
     def __call__(self, question: LabelledQuestion) -> GivenAnswer:
-        """Return what comes of a question, with the time that it took.
+        """Return the outcome of a question, with its time.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
+            CostLimitError: If a call may cost more than is left.
             ModelKeyError: If the provider refuses the key.
         """
         started = time.perf_counter()
-        with spending() as spent:
-            try:
-                given = self.answer(question)
-            except (CostLimitError, ModelKeyError):
-                raise
-            except SpanwiseError as error:
-                usage = sum(spent.usage_by_task.values(), Usage())
-                given = GivenAnswer(failure=error, usage=usage)
+        ledger = Ledger(parent=self.ledger)
+        try:
+            given = self.answer(question, ledger)
+        except (CostLimitError, ModelKeyError):
+            raise
+        except SpanwiseError as error:
+            given = GivenAnswer(failure=error, usage=ledger.usage)
         return replace(given, seconds=time.perf_counter() - started)
 
 
-def ask_answerer(base: KnowledgeBase, *, llm: LanguageModel, options: AnswerOptions) -> Answerer:
-    """Return what answers as `KnowledgeBase.ask` does, from end to end."""
+def ask_answerer(
+    base: KnowledgeBase, *, llm: LanguageModel, options: AnswerOptions, ledger: Ledger
+) -> Answerer:
+    """Return the answerer that uses `KnowledgeBase.ask`."""
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
-        said = base.ask(question.text, llm=llm, documents=question.scope, options=options)
+    def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
+        answerer = answerer_of(
+            base, budget=budget, llm=llm, documents=question.scope, options=options
+        )
+        said = AnswerStream(answerer.run(question.text, streams=False)).answer
         return GivenAnswer(text=said.text, refused=said.refused, usage=said.usage)
 
-    return Answerer(name=ASK, answer=answer)
+    return Answerer(name=ASK, answer=answer, ledger=ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextReading:
-    """How the contexts of retrievers are read: the same for all of them."""
+    """Settings of reading, equal for all retrievers."""
 
     llm: LanguageModel
     cache: OutputCache
-    """Keeps what it answers."""
+    """Cache of the outputs of the model."""
     texts: Mapping[str, DocumentText]
-    """Of all documents, by id."""
+    """Texts of all documents, by id."""
     count: Count
     """Counts tokens."""
     options: AnswerOptions
-    """How much is read."""
+    """Options of the answers."""
+    ledger: Ledger
+    """Ledger of the run."""
     answer_retries: int = 1
 
 
 def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answerer:
-    """Return what answers from what a retriever finds.
+    """Return the answerer that reads the results of a retriever.
 
-    It is asked by one thread at a time: retrievers of others may not be made for more.
+    Other retrievers may not be thread-safe, so they are called by one thread at a time.
     """
     lock, placer = Lock(), Placer(reading.texts)
     texts = with_unplaced(reading.texts)
     budget = reading.options.budget_tokens
 
-    def answer(question: LabelledQuestion) -> GivenAnswer:
+    def answer(question: LabelledQuestion, ledger: Ledger) -> GivenAnswer:
         with lock:
             found = placer.place(
                 retriever.retrieve(question.text, budget_tokens=budget, documents=question.scope),
@@ -123,7 +132,10 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             first=shown[0].text,
         )
         caller = Caller(
-            model=reading.llm, cache=reading.cache, answer_retries=reading.answer_retries
+            model=reading.llm,
+            cache=reading.cache,
+            answer_retries=reading.answer_retries,
+            ledger=Ledger(parent=ledger),
         )
         draft = caller.call(task.request, read=task.read)
         return GivenAnswer(
@@ -132,12 +144,12 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             usage=caller.usage + found.usage,
         )
 
-    return Answerer(name=retriever.name, answer=answer)
+    return Answerer(name=retriever.name, answer=answer, ledger=reading.ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """A text that a model reads."""
+    """A text that the model reads."""
 
     document_id: str
     start: int
@@ -145,7 +157,7 @@ class _Shown:
 
 
 def _shown(item: Retrieved, texts: Mapping[str, DocumentText]) -> _Shown | None:
-    """Return the text that a model reads of what was returned; None where there is none."""
+    """Return the text of a result that the model reads; None if it is blank."""
     found = place(item, texts)
     if found is None or not found.text.strip():
         return None
@@ -154,13 +166,13 @@ def _shown(item: Retrieved, texts: Mapping[str, DocumentText]) -> _Shown | None:
 
 
 def _in_reading_order(shown: Sequence[_Shown]) -> list[_Shown]:
-    """Return texts by document, the document of the best one first, and by place inside of it."""
+    """Return texts by document and place; the document of the best text is first."""
     order = {one: place for place, one in enumerate(dict.fromkeys(s.document_id for s in shown))}
     return sorted(shown, key=lambda one: (order[one.document_id], one.start))
 
 
 def _context(shown: Sequence[_Shown]) -> str:
-    """Return texts as a model reads them: numbered, each in a fence with the id of its document."""
+    """Return the prompt of texts: numbered, each in a fence with the id of its document."""
     tag = fence_tag([part for one in shown for part in (one.document_id, one.text)])
     return "\n\n".join(
         f'<{tag} number="{number}">\nDocument: {" ".join(one.document_id.split())}\n\n'

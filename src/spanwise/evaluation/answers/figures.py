@@ -1,7 +1,4 @@
-"""How far grades agree: of one judge with itself, and of a judge with a person. Pure.
-
-What the grades of a run come to, answerer by answerer, with intervals.
-"""
+"""Figures of graded answers: accuracy, points by rubric, refusals, agreement of grades."""
 
 from __future__ import annotations
 
@@ -26,23 +23,23 @@ from spanwise.evaluation.statistics import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How far repeated readings of the same answers agree."""
+    """Agreement of repeated readings of the same answers by one judge."""
 
     answers: int
-    """With two verdicts or more."""
+    """Number of answers with at least two verdicts."""
     equal: float | None
-    """Share of the pairs of readings of one answer that give the same verdict; None for none."""
+    """Share of pairs of readings of one answer with equal verdicts; None without a pair."""
     kappa: float | None
-    """Fleiss' kappa of the verdicts; None where it is not defined."""
+    """Fleiss' kappa of the verdicts; None where it is undefined."""
     scored: int
-    """Answers with two scores or more."""
+    """Number of answers with at least two scores."""
     deviation: float | None
-    """Standard deviation of the scores of one answer, over all of them (root of the mean of the
-    variances, each with one reading less); None for none."""
+    """Pooled standard deviation of the scores of one answer (Bessel-corrected); None without
+    scores."""
 
 
 def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
-    """Return how far the readings of answers agree; controls do not count."""
+    """Return the agreement of the readings of each answer. Controls do not count."""
     verdicts = [[one.verdict for one in row.grades if one.verdict] for row in graded]
     verdicts = [row for row in verdicts if len(row) > 1]
     scores = [[one.score for one in row.grades if one.score is not None] for row in graded]
@@ -57,23 +54,23 @@ def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
 
 
 def share_equal(rows: Sequence[Sequence[Hashable]]) -> float | None:
-    """Return the share of pairs of ratings of one thing that are equal; None without a pair."""
+    """Return the share of equal pairs among the ratings of each item; None without a pair."""
     pairs = [one == other for row in rows for one, other in combinations(row, 2)]
     return fmean(pairs) if pairs else None
 
 
 def fleiss_kappa(rows: Sequence[Sequence[Hashable]]) -> float | None:
-    """Return how far ratings agree beyond chance (Fleiss 1971).
+    """Return Fleiss' kappa: the agreement of ratings beyond chance (Fleiss 1971).
 
-    Things may have different numbers of ratings: each counts by its own pairs, and chance is taken
-    from all ratings together.
+    Items may have different numbers of ratings. Each item counts by its own pairs; chance agreement
+    is taken from all ratings together.
 
     Args:
-        rows: The ratings of each thing, two at least.
+        rows: Ratings of each item, at least two.
 
     Returns:
-        1 for full agreement, 0 for that of chance; None where all ratings are the same, so that
-        chance alone agrees fully, or there are none.
+        1 for full agreement, 0 for agreement by chance; None if all ratings are equal or there are
+        none.
     """
     if not rows:
         return None
@@ -88,18 +85,18 @@ def fleiss_kappa(rows: Sequence[Sequence[Hashable]]) -> float | None:
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Return how far two raters agree beyond chance (Cohen 1960).
+    """Return Cohen's kappa: the agreement of two raters beyond chance (Cohen 1960).
 
     Args:
         first: Ratings of one rater.
-        second: Those of the other one of the same things.
+        second: Ratings of the other rater for the same items.
 
     Returns:
-        1 for full agreement, 0 for that of chance; None where chance alone agrees fully, or there
-        are none.
+        1 for full agreement, 0 for agreement by chance; None if all ratings are equal or there are
+        none.
 
     Raises:
-        ValueError: If they are not as many.
+        ValueError: If the lengths differ.
     """
     if len(first) != len(second):
         raise ValueError(f"there are {len(first)} and {len(second)} ratings; give as many of each")
@@ -112,7 +109,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
 
 
 def _deviation(rows: Sequence[Sequence[float]]) -> float | None:
-    """Return the standard deviation within rows, each of two values or more."""
+    """Return the pooled standard deviation within rows of at least two values."""
     if not rows:
         return None
     variances = [pvariance(row) * len(row) / (len(row) - 1) for row in rows]
@@ -139,36 +136,36 @@ POINTS = Metric(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFigures:
-    """What the grades of one answerer come to."""
+    """Figures of one answerer."""
 
     answerer: str
     questions: int
     correct: int
     incorrect: int
     refused: int
-    """Without an answer although there is one."""
+    """Number of refusals of questions that have an answer."""
     scored: int
-    """With a score, in place of pass or fail."""
+    """Number of answers with a score by a rubric."""
     failed: int
-    """Without an answer because something failed: counted as not correct."""
+    """Number of questions whose answering failed; they count as not correct."""
     ungraded: int
-    """With an answer that could not be graded: in no mean."""
+    """Number of answers that could not be graded; they are in no mean."""
     swayed: int
-    """That the judge passed against another right answer too: counted as not correct, or 0."""
+    """Number of answers that passed their control too; they count as not correct, or as 0."""
     uncontrolled: int
-    """That passed, and whose control gave no grade."""
+    """Number of passed answers whose control gave no grade."""
     unanswerable: int
-    """Questions to which a refusal is the right answer."""
+    """Number of questions that the documents do not answer."""
     rightly_refused: int
-    """Of those."""
+    """Number of unanswerable questions that were refused."""
     accuracy: Interval | None
-    """Share of correct ones among those with pass or fail; None for none."""
+    """Share of correct answers among those that pass or fail; None without any."""
     points: Interval | None
-    """Mean of the scores over 10, in [0, 1]; None for none."""
+    """Mean of score / 10, in [0, 1]; None without any."""
     agreement: Agreement
-    """Of repeated readings."""
+    """Agreement of repeated readings."""
     note: str = ""
-    """What the intervals leave out."""
+    """Limitation of the intervals, in words; empty for none."""
 
 
 def answer_figures(judged: Judged) -> tuple[AnswerFigures, ...]:
@@ -179,10 +176,10 @@ def answer_figures(judged: Judged) -> tuple[AnswerFigures, ...]:
 def compare_answers(
     judged: Judged, first: str, second: str, *, metric: Metric = ACCURACY
 ) -> Comparison:
-    """Return the difference of two answerers on the questions that both have a figure for.
+    """Return the paired difference of two answerers on the questions that both have a figure for.
 
     Args:
-        judged: The grades.
+        judged: The graded answers.
         first: Name of one answerer.
         second: Name of the other one.
         metric: `ACCURACY` or `POINTS`.
@@ -241,7 +238,7 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
 def _interval(
     rows: Sequence[Graded], value: Callable[[Graded], float | None]
 ) -> tuple[Interval | None, str]:
-    """Return the mean of a value over the rows that have one, and what its interval leaves out."""
+    """Return the mean of a value over the rows that have one, and the note of its interval."""
     known = [(row, found) for row in rows if (found := value(row)) is not None]
     if not known:
         return None, ""
@@ -269,6 +266,6 @@ def _key(row: Graded) -> tuple[str, str]:
 
 
 def _document(row: Graded) -> str:
-    """Return the document that the evidence of a question is in; empty where it is not known."""
+    """Return the document of the first evidence of a question; empty where it is unknown."""
     evidence = row.question.evidence
     return evidence[0].document_id if evidence else ""

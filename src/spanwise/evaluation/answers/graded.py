@@ -1,7 +1,4 @@
-"""An answer with all that was said of it: the rows of what a judge graded.
-
-Graded answers as JSON: what `to_plain` gives of them, read again.
-"""
+"""Graded answers, and how they are read from JSON."""
 
 from __future__ import annotations
 
@@ -19,75 +16,73 @@ from spanwise.types.plain import Plain, from_plain
 _NO_ANSWER = "The documents do not answer this question."
 
 Verdict = Literal["correct", "incorrect", "refused"]
-"""What a judge says of an answer where the right one is known."""
+"""Verdict of a judge on an answer, against a known right answer."""
 
 Outcome = Literal["correct", "incorrect", "refused", "scored", "failed", "ungraded"]
-"""What became of a question. "scored": it has a score, by a rubric. "failed": there was no answer.
-"ungraded": there is one, and no grade."""
+"""Outcome of a question: "scored" by a rubric, "failed" without an answer, "ungraded"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """One reading of an answer by the judge: a verdict, a score, or why there is none.
+    """One reading of an answer by the judge: a verdict, a score, or an error.
 
-    Where the documents hold no answer, an answer that says so is correct, whether the judge calls
-    it so or refused; `raw` has what it said.
+    Where the documents hold no answer, "refused" is converted to "correct"; `raw` has the original.
     """
 
     prompt: str
-    """What the judge was asked; its instructions are kept once, in `Judged.settings`."""
+    """Prompt of the judge. Its instructions are in `Judged.settings`."""
     raw: str = ""
-    """What it answered, as it came."""
+    """Output of the judge."""
     verdict: Verdict | None = None
     score: float | None = None
-    """In [0, 10]."""
+    """Score in [0, 10]."""
     reason: str = ""
     error: str = ""
-    """Why there is neither."""
+    """Reason why there is neither verdict nor score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """The answer to one question, given in one way, and its grades."""
+    """Answer to one question by one answerer, with its grades."""
 
     dataset: str
     question: LabelledQuestion
     answerer: str
-    """Where the answer comes from: "ask", or the retriever whose context the model read."""
+    """Source of the answer: "ask", or the retriever whose results the model read."""
     answer: str = ""
     refused: bool = False
-    """Whether the answerer said that the documents hold no answer."""
+    """Whether the answer is that the documents hold no answer."""
     outcome: Outcome
     score: float | None = None
-    """Mean of the scores by the rubric, in [0, 10]; None without a rubric."""
+    """Mean score by the rubric, in [0, 10]; None without a rubric."""
     grades: tuple[Grade, ...] = ()
-    """One a reading; none where no judge was needed."""
+    """Grade of each reading; empty if no judge was needed."""
     control: Grade | None = None
-    """A reading against the right answer of another question, which no honest judge passes."""
+    """Reading against the right answer of another question, which should not pass."""
     swayed: bool = False
-    """Whether the judge passed the control too: its grades are worth nothing, and count as 0."""
+    """Whether the judge passed the control too, so that the answer counts as wrong."""
     error: str = ""
-    """Why there is no answer, or no grade."""
+    """Reason why there is no answer or no grade."""
     seconds: float = 0.0
-    """That the answer took."""
+    """Time of the answer in seconds."""
     usage: Usage = field(default_factory=Usage)
-    """What the answer took; the judge is counted apart, in `Judged.judge_usage`."""
+    """Usage of the answer. The usage of the judge is in `Judged.judge_usage`."""
 
     @property
     def by_rubric(self) -> bool:
-        """Return whether points are given for it; a question without an answer passes or not."""
+        """Return whether it is graded by points; an unanswerable question passes or fails."""
         return bool(self.question.rubric.strip()) and not is_unanswerable(self.question)
 
     @property
     def passed(self) -> float | None:
-        """Return 1 for a correct answer, 0 for any other; None without a grade or by a rubric."""
+        """Return 1 for a correct answer and 0 for any other; None without a verdict."""
         if self.outcome == "ungraded" or self.by_rubric:
             return None
         return float(self.outcome == "correct")
 
     @property
     def points(self) -> float | None:
-        """Return the score in [0, 10], 0 where a rubric was to be met and no answer came."""
+        """Return the score in [0, 10]; 0 for a rubric without an answer."""
         if self.score is not None:
             return self.score
         return 0.0 if self.by_rubric and self.outcome in ("failed", "refused") else None
@@ -95,49 +90,49 @@ class Graded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """All answers that were graded in one run."""
+    """All graded answers of one run."""
 
     grades: tuple[Graded, ...]
-    """By answerer, in the order of the questions."""
+    """Graded answers by answerer, in the order of the questions."""
     llm: str
-    """Model that answered."""
+    """Model of the answers."""
     judge: str
-    """Model that graded."""
+    """Model of the grades."""
     repeats: int
     usage: Usage
-    """Of all answers."""
+    """Usage of all answers."""
     judge_usage: Usage
-    """Of all grades."""
+    """Usage of all grades."""
     settings: Mapping[str, Plain] = field(default_factory=dict)
-    """What repeats it, the instructions of the judge among it."""
+    """Settings that reproduce the run, with the instructions of the judge."""
 
     @property
     def answerers(self) -> tuple[str, ...]:
-        """Return the ways in which was answered, in order."""
+        """Return the names of the answerers, in order."""
         return tuple(dict.fromkeys(one.answerer for one in self.grades))
 
     @staticmethod
     def from_plain(value: object) -> Judged:
-        """Return graded answers from the plain form that `to_plain` makes, as in a report.
+        """Return graded answers from the output of `to_plain`, as in a report.
 
         Raises:
-            OptionError: If it is not of that form.
+            OptionError: If the value has another form.
         """
         return read_judged(value)
 
 
 def is_unanswerable(question: LabelledQuestion) -> bool:
-    """Return whether the right answer is that the documents hold none: metadata say so.
+    """Return whether metadata mark the question as unanswerable.
 
-    A question without evidence may only be one of which nothing is known.
+    A question without evidence may only lack a label.
     """
     return question.metadata.get("answerable") is False
 
 
 def right_answer(question: LabelledQuestion) -> str:
-    """Return what an answer is compared with: where the documents hold none, that they do not.
+    """Return the answer that an answer is compared with; empty if it is unknown.
 
-    Empty where nothing is known.
+    For an unanswerable question it is that the documents hold no answer.
     """
     if not is_unanswerable(question):
         return question.answer
@@ -145,10 +140,10 @@ def right_answer(question: LabelledQuestion) -> str:
 
 
 def read_judged(value: object) -> Judged:
-    """Return graded answers of what `to_plain` gave of them.
+    """Return graded answers from the output of `to_plain`.
 
     Raises:
-        OptionError: If it is not of that form.
+        OptionError: If the value has another form.
     """
     if not isinstance(value, Mapping):
         raise OptionError(f"these are no graded answers that can be read: {shown(value)}")

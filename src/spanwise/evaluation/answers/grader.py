@@ -1,25 +1,16 @@
-"""Answers that are a yes or a no: their other words need not stand in what proves them.
-
-Whether a judge was swayed by an answer: it is shown the answer against another right answer.
-
-An answer may order its judge to pass it: a document said so, and the model that answered repeated
-it. Fences tell the judge that this is data; one that obeys all the same obeys whatever it compares
-with. So what it passes is shown to it once more, against the right answer of another question that
-has nothing in common with this one. What passes there too passed for no good reason.
-
-What this cannot find: an order that only holds where the true answer is compared, which its
-author must know or guess, an order to be taken for a refusal where there is no answer to give, and
-an answer that is wrong and convinces.
-
-Answers to grades: what the judge says of each, reading by reading, and what becomes of it.
+"""Grading of answers by a language model, the judge.
 
 Rules:
-    Where the answerer says that the documents hold no answer, no judge is asked: that is right
-    where they hold none, and a refusal, counted apart, where they do. A model may also refuse in
-    the words of an answer: the judge tells it, and it counts the same.
-    Of several verdicts the one of more than half of the readings counts, "incorrect" where none
-    has so many; of several scores the mean.
-    What passes is shown to the judge once more against another right answer (`control`).
+    If the answerer says that the documents hold no answer, the judge is not called: the answer is
+    correct where they hold none, and a refusal otherwise. The judge may also find a refusal in the
+    words of an answer; it counts the same.
+    Of several verdicts, the one of more than half of the readings counts, "incorrect" without such
+    a majority. Of several scores, the mean counts.
+    A passed answer is graded once more against the right answer of another question that shares no
+    word with it (`control`). An answer that passes there too has swayed the judge, for example by
+    an injected instruction, and counts as wrong.
+    The control does not find an instruction that applies only to the true answer, an instruction
+    to grade as a refusal, or a wrong answer that is convincing.
 """
 
 from __future__ import annotations
@@ -34,7 +25,7 @@ from statistics import fmean
 from spanwise.core.text.terms import content_words
 from spanwise.errors import ModelError
 from spanwise.evaluation.answers.graded import Grade, Graded, Verdict, is_unanswerable, right_answer
-from spanwise.evaluation.budget import call_while_reached
+from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.models.caller import Caller
 from spanwise.models.prompts.answer_grades import Gradable, grading_request, read_mark
 
@@ -47,15 +38,15 @@ def is_yes_or_no(answer: str) -> bool:
 
 
 PASSING_SCORE = 4.0
-"""A control that gets more was passed."""
+"""Score above which a control counts as passed."""
 
 
 def control_golds(answers: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return those right answers of a run that can be shown beside others, with their words.
+    """Return the right answers of a run that can serve as controls, with their words.
 
-    A yes or a no is left out: an honest judge passes "It fell." against the "No" of another
-    question. So are, by the caller, those that say that there is no answer: any refusal passes
-    against them.
+    "Yes" and "no" are left out, because a judge may rightly accept "It fell." for the "No" of
+    another question. The caller leaves out answers that say that there is none, because any refusal
+    matches.
     """
     stripped = sorted({answer.strip() for answer in answers})
     known = {gold: _words(gold) for gold in stripped if not is_yes_or_no(gold)}
@@ -63,13 +54,13 @@ def control_golds(answers: Iterable[str]) -> dict[str, frozenset[str]]:
 
 
 def control_of(graded: Gradable, *, golds: Mapping[str, frozenset[str]]) -> Gradable:
-    """Return an answer with what no honest judge passes it against.
+    """Return an answer with the right answer of another question in place of its own.
 
     Args:
         graded: The answer.
-        golds: Right answers with their words (`control_golds`), from which one is taken that has
-            no word in common with the answer and its right one: by a hash, so that it cannot be
-            foreseen. Where there is none, a word is made up.
+        golds: Right answers with their words (`control_golds`). The one chosen shares no word with
+            the answer and its right answer, and depends on a hash, so that it cannot be predicted.
+            Without a candidate, a made-up word is used.
     """
     own = _words(f"{graded.answer} {graded.gold} {graded.rubric} {graded.question}")
     digest = hashlib.sha256(f"{graded.question}\n{graded.answer}".encode()).hexdigest()
@@ -85,25 +76,25 @@ def _words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """How answers are graded."""
+    """Settings of the grading."""
 
     caller: Caller
-    """Calls the judge."""
+    """Caller of the judge."""
     repeats: int
-    """Readings of each answer."""
+    """Number of readings of each answer."""
     controls: bool
-    """Whether what passes is shown to the judge once more, against another right answer."""
+    """Whether a passed answer is graded once more against another right answer."""
 
 
 def grade_answers(given: Sequence[Graded], *, grading: Grading) -> list[Graded]:
     """Return answers with their grades, in their order.
 
     Args:
-        given: The answers, those that failed among them; their outcome does not count yet.
-        grading: How they are graded.
+        given: The answers, failed ones included. Their outcome is ignored.
+        grading: Settings of the grading.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call may cost more than is left.
         ModelError: If the judge cannot be reached for several readings in a row.
         ModelKeyError: If the provider refuses the key of the judge.
     """
@@ -126,7 +117,7 @@ def grade_answers(given: Sequence[Graded], *, grading: Grading) -> list[Graded]:
 
 
 def _without_judge(row: Graded) -> Graded | None:
-    """Return an answer of which it is known what becomes of it; None where a judge must say it."""
+    """Return an answer whose outcome is known without a judge; None for any other."""
     question = row.question
     if row.error:
         return replace(row, outcome="failed")
@@ -149,7 +140,7 @@ def _gradable(row: Graded) -> Gradable:
 
 
 def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Grade]:
-    """Return what the judge says of each answer, in the reading of this number."""
+    """Return the grades of one reading of each answer."""
     requests = [grading_request(gradable, reading=reading) for gradable, reading in asked]
 
     def read(at: int, answer: str) -> Grade:
@@ -162,7 +153,7 @@ def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Gra
             reason=mark.reason,
         )
 
-    said = call_while_reached(caller, requests, read=read)
+    said = call_with_breaker(caller, requests, read=read)
     return [
         Grade(prompt=request.prompt, error=str(one)) if isinstance(one, ModelError) else one
         for request, one in zip(requests, said, strict=True)
@@ -197,7 +188,7 @@ def _passed(row: Graded) -> bool:
 
 
 def _controlled(row: Graded, control: Grade) -> Graded:
-    """Return an answer with its control; one that passes it has lost."""
+    """Return an answer with its control. An answer that passes its control loses its grade."""
     row = replace(row, control=control)
     if control.score is not None and control.score > PASSING_SCORE:
         return replace(row, swayed=True, score=0.0)

@@ -1,9 +1,9 @@
-"""A sheet for grading by hand, and how far a person and the judge agree.
+"""Sheet for grading by hand, and the agreement of a person with the judge.
 
 Rules:
-    The judge's grades stand in a second file, the key, so that they sway nobody.
-    Answers are drawn by a hash of seed and question: the same seed draws the same ones.
-    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    The grades of the judge are in a second file, the key, so that they do not influence the person.
+    Answers are sampled by a hash of seed and question: the same seed samples the same answers.
+    A cell that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 from __future__ import annotations
@@ -40,50 +40,52 @@ _VERDICTS: Mapping[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandAgreement:
-    """How far the grades of a person and those of the judge agree."""
+    """Agreement of the grades by hand with those of the judge."""
 
     answers: int
-    """On the sheet."""
+    """Number of answers on the sheet."""
     graded: int
-    """By the person."""
+    """Number of answers graded by hand."""
     equal: float | None
-    """Share of equal verdicts; None for none."""
+    """Share of equal verdicts; None without any."""
     kappa: float | None
-    """Cohen's kappa of the verdicts; None where it is not defined."""
+    """Cohen's kappa of the verdicts; None where it is undefined."""
     difference: float | None
-    """Mean of the judge's score less the person's, in points of 10; None for none."""
+    """Mean of the score of the judge less the score by hand, in points of 10; None without any."""
     in_order: float | None
-    """Share of the pairs of answers, scored differently by the person, that the judge puts in the
-    same order, ties counted half; None for none."""
+    """Share of pairs of answers with different scores by hand that the judge puts in the same
+    order.
+
+    Ties of the judge count half; None without a pair.
+    """
 
 
 def key_path(path: Path) -> Path:
-    """Return the file that holds the grades of the judge for a sheet."""
+    """Return the path of the key of a sheet."""
     return path.with_name(f"{path.stem}-key.csv")
 
 
 def check_new_sheet(path: Path) -> None:
-    """Check that a sheet and its key can be made, before anything is paid for what they hold.
+    """Check that a sheet and its key can be written, before anything is paid for them.
 
     Raises:
-        OptionError: If one is there already, or their folder is not.
+        OptionError: If one of them exists, or their folder does not.
     """
     for one in (path, key_path(path)):
         check_new_file(one)
 
 
 def write_sheet(graded: Sequence[Graded], path: Path, *, n: int = 30, seed: int = 0) -> int:
-    """Write a sheet of answers to grade by hand, and its key beside it; return how many there are.
+    """Write a sheet of answers to grade by hand and its key, and return the number of answers.
 
     Args:
-        graded: The answers; those with a grade of the judge are drawn from.
-        path: File to write, CSV in UTF-8; its key is `NAME-key.csv`.
-        n: How many answers, at most.
-        seed: Which of them.
+        graded: The answers. Those with a grade of the judge are sampled.
+        path: CSV file to write, in UTF-8. Its key is `NAME-key.csv`.
+        n: Maximum number of answers.
+        seed: Seed of the sample.
 
     Raises:
-        OptionError: If n is below 1, no answer was graded, or the files are there or cannot be
-            written.
+        OptionError: If n is below 1, no answer was graded, or a file exists or cannot be written.
     """
     rows = [row for row in graded if row.grades and row.outcome not in ("failed", "ungraded")]
     if n < 1 or not rows:
@@ -105,17 +107,15 @@ def write_sheet(graded: Sequence[Graded], path: Path, *, n: int = 30, seed: int 
 
 
 def read_sheet(path: Path) -> HandAgreement:
-    """Return how far the grades on a sheet and those in its key agree.
+    """Return the agreement of the grades on a sheet with those of its key.
 
-    Cells may be separated by commas, semicolons or tabs, as spreadsheets of some countries save
-    them.
-
-    A grade by hand is "correct", "incorrect" or "refused" (c, i, r; pass, fail), or a number from 0
-    to 10 where there is a rubric; a row without one is not counted. Where the documents hold no
-    answer, "refused" is "correct", as it is of the judge.
+    Cells may be separated by commas, semicolons or tabs. A grade by hand is "correct", "incorrect"
+    or "refused" (c, i, r; pass, fail), or a number from 0 to 10 if there is a rubric. A row without
+    a grade does not count. Where the documents hold no answer, "refused" counts as "correct", as it
+    does for the judge.
 
     Raises:
-        OptionError: If a file is missing or is no such sheet, or a grade cannot be read.
+        OptionError: If a file is missing or no such sheet, or a grade cannot be read.
     """
     sheet, key = _read(path, _COLUMNS), _read(key_path(path), _KEY_COLUMNS)
     keys = {row["number"]: row for row in key}
@@ -163,9 +163,9 @@ def _key_row(number: int, row: Graded) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
-    """Return a text that no spreadsheet runs: with an apostrophe where it begins like a formula.
+    """Return a text as a cell that no spreadsheet runs as a formula.
 
-    A separator or a line feed inside of it cannot begin another cell: csv puts quotes around it.
+    The csv module quotes separators and line feeds, so they cannot begin another cell.
     """
     is_formula = text.lstrip().startswith(_FORMULA) or text.lstrip(" ").startswith(_CONTROLS)
     return f"'{text}" if is_formula else text
@@ -220,7 +220,7 @@ def _score(given: str, path: Path, number: str) -> float:
 
 
 def _in_order(scores: Sequence[tuple[float, float]]) -> float | None:
-    """Return the share of pairs that both put in one order."""
+    """Return the share of pairs that both put in the same order."""
     pairs = [
         0.5 if one[1] == other[1] else float((one[0] < other[0]) == (one[1] < other[1]))
         for one, other in combinations(scores, 2)

@@ -1,14 +1,6 @@
-"""Questions with evidence, and whole datasets, read from files and checked."""
+"""Questions with evidence, read from JSON lines and checked against the documents."""
 
-from spanwise.evaluation.datasets.dataset_checks import check_questions, usable_questions
-from spanwise.evaluation.datasets.published import DATASETS, Store, read_dataset
-from spanwise.evaluation.datasets.questions import read_questions
+from spanwise.evaluation.datasets.evidence_checks import check_questions, usable_questions
+from spanwise.evaluation.datasets.question_reader import read_questions
 
-__all__ = [
-    "DATASETS",
-    "Store",
-    "check_questions",
-    "read_dataset",
-    "read_questions",
-    "usable_questions",
-]
+__all__ = ["check_questions", "read_questions", "usable_questions"]

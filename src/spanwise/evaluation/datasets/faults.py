@@ -1,9 +1,9 @@
-"""What is wrong with a file: all of it is told at once, so that it can be corrected at once.
+"""Collection of the faults of a file, so that they can be corrected together.
 
 Rules:
-    A file of the user's own is refused with any fault. Of a published dataset, which its user
-    cannot correct, a question that cannot be used is left out, counted and told; it is refused if
-    more than a tenth of its questions are of that kind.
+    A file of the user is refused for any fault. In a published dataset, which its user cannot
+    correct, an unusable question is left out and counted. The dataset is refused if more than a
+    tenth of its questions are unusable.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _SHOWN_CHARS = 80
 
 
 class FaultError(Exception):
-    """Something in a file is not usable; the message names the place. Never leaves this room."""
+    """A fault at a place of a file. Caught inside of this package."""
 
     def __init__(self, message: str, *, hint: Callable[[], str] | None = None) -> None:
-        """Take the message.
+        """Set the message.
 
         Args:
-            message: What is wrong, and where.
-            hint: Gives the rest of the message where it is told: what takes long to find out is
-                not looked for in faults that are only counted.
+            message: The fault and its place.
+            hint: Returns the rest of the message. Called only for faults that are shown, because it
+                may take long.
         """
         super().__init__(message)
         self._message = message
@@ -40,14 +40,14 @@ class FaultError(Exception):
 
 
 class Faults:
-    """The faults that were found so far."""
+    """Collected faults."""
 
     def __init__(self, *, left_out: LeftOut | None = None) -> None:
-        """Begin with none.
+        """Begin without faults.
 
         Args:
-            left_out: Questions that were left out before, where more may be; None where every
-                fault counts.
+            left_out: Questions that were left out so far, if questions may be left out; None if
+                every fault counts.
         """
         self._first: list[FaultError] = []
         self._count = 0
@@ -60,10 +60,11 @@ class Faults:
 
     @contextmanager
     def gathered(self, *, questions: int = 0) -> Iterator[None]:
-        """Keep the fault that is raised inside, and go on after it.
+        """Collect a fault that is raised in the block, and continue after it.
 
         Args:
-            questions: How many questions are lost by it, where these and nothing else are.
+            questions: Number of questions that are lost by the fault and nothing else; 0 for other
+                faults.
         """
         try:
             yield
@@ -80,7 +81,7 @@ class Faults:
                     self._first.append(fault)
 
     def raise_first(self) -> None:
-        """Raise the first fault to whoever gathers those of several questions.
+        """Raise the first fault.
 
         Raises:
             FaultError: If there is a fault.
@@ -89,14 +90,14 @@ class Faults:
             raise self._first[0]
 
     def raise_any(self, called: str, *, questions: int = 0) -> None:
-        """Raise what was found.
+        """Raise the collected faults.
 
         Args:
-            called: What has the faults, for the message.
-            questions: How many can be used.
+            called: Name of the faulty file, for the message.
+            questions: Number of usable questions.
 
         Raises:
-            OptionError: If there is a fault, or too many questions were left out; `faults` are the
+            OptionError: If there is a fault, or too many questions were left out. `faults` has the
                 first 20.
         """
         told = [fault.told() for fault in self._first]
@@ -120,7 +121,7 @@ def _there_are(count: int) -> str:
 
 
 def _lines(told: Sequence[str], *, of: int, advice: str = "") -> list[str]:
-    """Return the first faults, and how many more there are."""
+    """Return the first faults, and the number of the others."""
     first = list(told[:_TOLD])
     if of > len(first):
         first.append(f"and {of - len(first):,} more{advice}")
@@ -128,6 +129,6 @@ def _lines(told: Sequence[str], *, of: int, advice: str = "") -> list[str]:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message, long ones cut."""
+    """Return a value for a message; long ones are truncated."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."

@@ -1,4 +1,4 @@
-"""How good what was returned is: pure functions of a question, its evidence and what was found."""
+"""Metrics of retrieval: pure functions of a question, its evidence and the returned texts."""
 
 from spanwise.evaluation.metrics.budget_cut import cut
 from spanwise.evaluation.metrics.definitions import METRICS, Metric, Unit

@@ -1,4 +1,4 @@
-"""Cutting what was returned, so that all retrievers are compared at equal tokens."""
+"""Truncation of returned texts to a token budget: retrievers are compared at equal tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spanwise.evaluation.metrics.ranges import Count, Place, document_text, page
 from spanwise.evaluation.retrieval import Retrieved
 
 _ROUNDING = 1e-9
-"""Sums of fractions of tokens are this far off at most."""
+"""Greatest rounding error of sums of fractional tokens."""
 
 
 def cut(
@@ -21,19 +21,18 @@ def cut(
     count: Count,
     texts: Mapping[str, DocumentText],
 ) -> tuple[Retrieved, ...]:
-    """Return what a reader with a budget sees: whole texts in order, the last one cut to fit.
+    """Return the texts that fit into a token budget, in order, the last one truncated.
 
-    Of characters the longest beginning that fits is kept. Of pages without a text of their own only
-    whole ones are; of pages with one, as many as its kept share covers. A budget that is not full
-    after such pages is filled by what comes next; after the first text of which nothing fits
-    everything else is left out. The headers that a reader may see are not counted: text alone is
-    compared.
+    Texts with known characters keep their longest beginning that fits. Pages without a text of
+    their own are kept whole or not at all; of pages with a text, as many are kept as the kept share
+    covers. If pages leave room, the next text follows. After the first text of which nothing fits,
+    the rest is left out. Headers are not counted.
 
     Args:
-        found: Best first.
-        budget_tokens: At most so many together.
+        found: Returned texts, best first.
+        budget_tokens: Maximum number of tokens.
         count: Counts the tokens of a text (`counter`).
-        texts: Text of every document that is named.
+        texts: Texts of all documents that are named.
 
     Raises:
         OptionError: If `found` names a document or place that does not exist.
@@ -62,7 +61,7 @@ def cut(
 def _shortened(
     item: Retrieved, where: Place, room: float, count: Count, texts: Mapping[str, DocumentText]
 ) -> tuple[Retrieved, float] | None:
-    """Return what of an item fits, and its tokens; None where nothing does."""
+    """Return the part of an item that fits and its tokens; None if nothing fits."""
     if item.start is None and item.pages is not None and item.text is None:
         return _whole_pages(item, room, count, document_text(texts, item.document_id))
     kept = _fitting(where.text, room, count)
@@ -94,16 +93,16 @@ def _whole_pages(
 
 
 def _share_of(pages: tuple[int, int], kept: int, chars: int) -> tuple[int, int]:
-    """Return the first of some pages, as many as the kept part of their characters covers."""
+    """Return the first pages, as many as the kept share of their characters covers."""
     first, last = pages
     return first, first + ceil((last - first + 1) * kept / chars) - 1
 
 
 def _fitting(text: str, room: float, count: Count) -> int:
-    """Return how many characters of a text fit: the most there are, where counts never fall.
+    """Return the number of characters of a text that fit.
 
-    Vocabularies may count a longer text as fewer tokens. What is returned fits all the same: only
-    beginnings that were counted are taken.
+    It is the greatest number if longer texts never count fewer tokens. Some vocabularies count a
+    longer text as fewer tokens; the returned beginning was counted, so it fits in any case.
     """
     fits, too_long = 0, len(text)
     while too_long - fits > 1:

@@ -1,10 +1,6 @@
-"""How tokens are counted where retrievers are compared at equal tokens.
+"""Sets of characters as ranges, places of returned texts, and metrics that compare such sets.
 
-Sets of characters as sorted, disjoint, half-open ranges.
-
-What was returned, as places: characters, pages and text, checked against the documents.
-
-Evidence and returned characters as sets: recall, precision, IoU, F1, and pieces hit.
+A union is a list of sorted, disjoint, half-open ranges.
 """
 
 from __future__ import annotations
@@ -23,14 +19,14 @@ if TYPE_CHECKING:
     from spanwise.models.ports import Tokenizer
 
 Count = Callable[[str], float]
-"""Tokens of a text, at least 0: 0 for an empty one."""
+"""Function that counts the tokens of a text: 0 for an empty one."""
 
 
 def counter(tokenizer: Tokenizer) -> Count:
-    """Return what counts the tokens of one text for `cut` and `score`.
+    """Return the token counter for `cut` and `score`.
 
-    Characters over a number are counted as fractions. Rounded up text by text, whoever returns many
-    short texts would pay for tokens that nobody reads; published figures do not round either.
+    A tokenizer that counts characters gives fractions. Rounding each text up would penalise
+    retrievers that return many short texts; published figures do not round either.
     """
     if isinstance(tokenizer, CharacterTokenizer):
         chars = tokenizer.chars
@@ -43,7 +39,7 @@ Range = tuple[int, int]
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
-    """Return the characters of any ranges; those that touch become one, empty ones are dropped."""
+    """Return the union of any ranges. Touching ranges are joined, empty ones dropped."""
     out: list[Range] = []
     for start, end in sorted(ranges):
         if end <= start:
@@ -61,7 +57,7 @@ def length(ranges: Iterable[Range]) -> int:
 
 
 def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters that two unions share."""
+    """Return the characters in both unions."""
     out: list[Range] = []
     one = other = 0
     while one < len(first) and other < len(second):
@@ -77,7 +73,7 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
 
 
 def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters of one union that another does not hold."""
+    """Return the characters of one union that are not in the other."""
     out: list[Range] = []
     for start, end in first:
         at = start
@@ -92,22 +88,22 @@ def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One returned text that is not empty, or a document without any text."""
+    """Place of a returned text."""
 
     document_id: str
     characters: Range | None
-    """None where it is not known."""
+    """Range of characters; None where it is unknown."""
     pages: range
-    """From 1; empty where there are none."""
+    """Pages, from 1; empty where there are none."""
     text: str
-    """What was returned: the text that stands there, where its characters are known."""
+    """The returned text, or the text of the document in the range if the characters are known."""
 
 
 def place(found: Retrieved, texts: Mapping[str, DocumentText]) -> Place | None:
-    """Return where something stands; None where it stands for no characters at all.
+    """Return the place of a returned text; None if it holds no characters.
 
-    Characters come before pages, pages before the document as a whole. Without a text of its own it
-    is the text that stands there.
+    Characters take precedence over pages, pages over the whole document. An item without a text
+    gets the text of its place.
 
     Raises:
         OptionError: If the document or the place does not exist.
@@ -128,7 +124,7 @@ def document_text(texts: Mapping[str, DocumentText], document_id: str) -> Docume
     """Return the text of a document.
 
     Raises:
-        OptionError: If there is none.
+        OptionError: If there is no such document.
     """
     try:
         return texts[document_id]
@@ -140,7 +136,7 @@ def document_text(texts: Mapping[str, DocumentText], document_id: str) -> Docume
 
 
 def page_text(document: DocumentText, first: int, last: int) -> str:
-    """Return the text of pages, from 1, the last one included; what stands between is left out."""
+    """Return the text of a range of pages, from 1 and inclusive, without the text between pages."""
     return "".join(
         document.text[page.start : page.end] for page in document.pages[first - 1 : last]
     )
@@ -191,14 +187,14 @@ def _at_pages(found: Retrieved, document: DocumentText) -> Place:
 
 
 Span = tuple[str, Range]
-"""Document id and characters, at least one."""
+"""Document id and a range of at least one character."""
 
 _WHOLE = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """How much there is of evidence, of what was returned, and of both."""
+    """Sizes of the evidence, of the returned text, and of their intersection."""
 
     evidence: float
     returned: float
@@ -215,7 +211,7 @@ class _Sizes:
 
 
 def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
-    """Return the characters of spans, document by document."""
+    """Return the union of spans by document."""
     by_document: dict[str, list[Range]] = {}
     for document_id, characters in spans:
         by_document.setdefault(document_id, []).append(characters)
@@ -223,19 +219,19 @@ def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
 
 
 def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
-    """Return the characters of places, document by document; none where only pages are known."""
+    """Return the union of the characters of places by document; pages alone have none."""
     return united([(one.document_id, one.characters) for one in places if one.characters])
 
 
 def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return recall, precision, IoU and F1 of characters, and how many were returned twice.
+    """Return recall, precision, IoU and F1 of characters, and the number of duplicated characters.
 
-    A text whose place is not known was returned, and is no evidence; whether it repeats another one
-    is not known either.
+    A text without a known place counts as returned and holds no evidence. It is not known whether
+    it duplicates another text.
 
     Args:
-        spans: Evidence, at least one.
-        places: What was returned.
+        spans: Evidence, at least one span.
+        places: Places of the returned texts.
     """
     evidence, returned = united(spans), returned_characters(places)
     shared = sum(
@@ -258,10 +254,10 @@ def token_metrics(
     texts: Mapping[str, DocumentText],
     count: Count,
 ) -> dict[str, float]:
-    """Return the same of tokens: each run of characters is counted as a text of its own.
+    """Return recall, precision, IoU and F1 of tokens. Each range is counted as a text of its own.
 
-    A run that begins inside a word counts a token too many; so what is shared is at most what there
-    is of either.
+    A range that begins inside a word may count one token too many. The intersection is therefore
+    capped by the sizes of both sides.
     """
     evidence, returned = united(spans), returned_characters(places)
 
@@ -285,7 +281,7 @@ def token_metrics(
 def hit_metrics(
     spans: Sequence[Span], places: Sequence[Place], texts: Mapping[str, DocumentText]
 ) -> dict[str, float]:
-    """Return the share of pieces of evidence returned by half and whole, white space left out."""
+    """Return the share of evidence spans returned at least half and whole, without white space."""
     returned = returned_characters(places)
     held = []
     for document_id, characters in spans:

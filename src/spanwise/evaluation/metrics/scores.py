@@ -1,19 +1,11 @@
-"""The figures of Chroma's chunking evaluation, as its package computes them.
+"""All metrics of one question: Chroma's figures, documents, pages, ranks and words.
 
-Rules:
-    All evidence of a question is in one document. What is returned of other documents counts in
-    full, and so does what is returned twice.
-    Where pieces of evidence overlap, what recall is a share of counts them twice, and what is found
-    of them once.
-    A chunk that only touches evidence counts among those that hold some.
-
-Whether what was returned is from the right documents, and from their right pages.
-
-Where in the order the evidence comes: reciprocal ranks and discounted gain.
-
-Evidence looked for by its words, where its characters are not known, as in a PDF.
-
-All metrics of one question.
+Rules of Chroma's chunking evaluation, as its package computes them:
+    All evidence of a question is in one document. Text of other documents counts in full, and so
+    does duplicated text.
+    Overlapping pieces of evidence count twice in the denominator of recall and once in its
+    numerator.
+    A chunk that only touches evidence counts as one that holds evidence.
 """
 
 from __future__ import annotations
@@ -47,13 +39,14 @@ from spanwise.evaluation.retrieval import Retrieved
 def chroma_metrics(
     spans: Sequence[Span], places: Sequence[Place], chunks: Sequence[Range] | None = None
 ) -> dict[str, float]:
-    """Return Chroma's IoU, recall and precision, with all chunks also those of the chunking.
+    """Return Chroma's IoU, recall and precision, and with `chunks` those of the chunking.
 
     Args:
         spans: Evidence in one document, at least one character.
-        places: What was returned, best first.
-        chunks: All chunks of that document: with them the precision of all that hold evidence
-            ("omega"), and the figures of as many returned texts as there are such ("Min").
+        places: Places of the returned texts, best first.
+        chunks: All chunks of that document. With them the result has the precision of all chunks
+            with evidence ("omega") and the figures of as many returned texts as there are such
+            ("Min").
     """
     document_id = spans[0][0]
     evidence = [characters for _, characters in spans]
@@ -88,7 +81,7 @@ def _figures(
 
 
 def _omega(evidence: Sequence[Range], holding: Sequence[Range]) -> float:
-    """Return the share of evidence in all chunks that hold some, and what no chunk holds."""
+    """Return the share of evidence in all chunks that hold some, and the evidence in no chunk."""
     found = length(intersection(union(evidence), union(holding)))
     return found / length(union([*evidence, *holding]))
 
@@ -98,14 +91,14 @@ def _touch(first: Range, second: Range) -> bool:
 
 
 def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dict[str, float]:
-    """Return document recall, and how much comes from documents without evidence.
+    """Return document recall and the share of returned text from documents without evidence.
 
-    The wrong-document rate is the share of returned texts, as Reuter et al. define their mismatch;
-    of characters, it does not depend on how long the texts are.
+    The wrong-document rate is the share of returned texts (the mismatch of Reuter et al.). The same
+    share of characters does not depend on the lengths of the texts.
 
     Args:
-        documents: Those with evidence, at least one.
-        places: What was returned, best first.
+        documents: Documents with evidence, at least one.
+        places: Places of the returned texts, best first.
     """
     right = [one.document_id in documents for one in places]
     returned = {one.document_id for one in places}
@@ -125,11 +118,11 @@ def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dic
 def page_metrics(
     evidence: Collection[tuple[str, int]], places: Sequence[Place]
 ) -> dict[str, float]:
-    """Return recall and precision of pages, and the rank of the first text on one.
+    """Return recall and precision of pages, and the rank of the first text on a page with evidence.
 
     Args:
         evidence: Documents and pages, from 1; at least one.
-        places: What was returned, best first.
+        places: Places of the returned texts, best first.
     """
     pages = set(evidence)
     shown = [{(one.document_id, page) for page in one.pages} for one in places]
@@ -146,14 +139,14 @@ def page_metrics(
 
 
 def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return the reciprocal rank of the first text with evidence and with half a piece, and nDCG.
+    """Return reciprocal ranks of the first text with evidence and with half a span, and nDCG.
 
-    The gain of a text is the share of the evidence that no text before it held; the ideal is all of
-    it in the first one, so that its discounted gain is 1.
+    The gain of a text is the share of the evidence that no text before it held. The ideal ranking
+    has all evidence in the first text, with a discounted gain of 1.
 
     Args:
-        spans: Evidence, at least one.
-        places: What was returned, best first.
+        spans: Evidence, at least one span.
+        places: Places of the returned texts, best first.
     """
     left = united(spans)
     evidence = sum(map(length, left.values()))
@@ -187,13 +180,13 @@ _LENGTH = 3
 
 
 def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -> dict[str, float]:
-    """Return how many word trigrams of each piece of evidence the texts of its document hold.
+    """Return the share of word trigrams of each piece of evidence in the texts of its document.
 
-    A trigram counts as often as one text holds it: repeating a text gains nothing.
+    A trigram counts as often as a single text holds it, so repeating a text gains nothing.
 
     Args:
         evidence: Document id and text of each piece, at least one.
-        places: What was returned.
+        places: Places of the returned texts.
     """
     returned: dict[str, Counter[tuple[str, ...]]] = {}
     for one in places:
@@ -213,7 +206,7 @@ def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -
 
 
 def _trigrams(text: str) -> Counter[tuple[str, ...]]:
-    """Return runs of three words in lower case; of a shorter text, all of it as one."""
+    """Return lower-case word trigrams; a shorter text is one item."""
     words = [word.lower() for word in _WORD.findall(text)]
     if len(words) < _LENGTH:
         return Counter([tuple(words)] if words else [])
@@ -230,20 +223,21 @@ def score(
 ) -> dict[str, float]:
     """Return the metrics that the evidence of a question allows, by their names in `METRICS`.
 
-    Characters are measured where evidence is in characters, pages where it names pages, words where
-    some of it has a text but no characters, documents always.
+    Characters are measured if evidence is in characters, pages if it names pages, words if a piece
+    has a text without characters, documents always.
 
     Args:
-        question: With its evidence. Without any, only how much was returned is given, as
-            `chars_without_evidence`, so that it is in no mean of what was returned with evidence.
-        found: What is looked at, best first: as `cut` leaves it.
-        texts: Text of every document that evidence or `found` names.
+        question: Question with its evidence. Without evidence the only metric is the number of
+            returned characters, as `chars_without_evidence`: it is in no mean of questions with
+            evidence.
+        found: Returned texts, best first, as truncated by `cut`.
+        texts: Texts of all documents that evidence or `found` names.
         count: Counts tokens (`counter`); None leaves the metrics of tokens out.
-        chunks: All chunks of each document, for the figures of Chroma about a whole chunking; None
-            leaves them out.
+        chunks: All chunks of each document, for Chroma's figures of a chunking; None leaves them
+            out.
 
     Raises:
-        OptionError: If `found` or evidence names a document or a place that `texts` does not have.
+        OptionError: If `found` or the evidence names a document or place that does not exist.
     """
     places = [one for one in (place(item, texts) for item in found) if one is not None]
     if not question.evidence:
@@ -301,7 +295,7 @@ def _span_metrics(
 
 
 def _spans(question: LabelledQuestion, texts: Mapping[str, DocumentText]) -> list[Span]:
-    """Return the evidence that is in characters, checked."""
+    """Return the spans of the evidence that is in characters, checked."""
     out: list[Span] = []
     for piece in question.evidence:
         if piece.start is None:

@@ -1,15 +1,12 @@
-"""Questions made of documents, top to bottom: pick places, ask, check, ask again for what lacks.
+"""Generation of questions from documents: pick places, ask a model, check, replace what is refused.
 
 Rules:
-    A question that is refused gives way to another place; at most three places are asked for each
-    question that is wanted.
-    All that the model says is kept in the knowledge base: the same command goes on where it was
-    stopped, and gives the same questions.
-    A question without an answer is one that a model wrote as such and that it does not answer when
-    it is asked from the documents. That is no proof: an answer that search does not find stays
-    hidden, which is why such questions are few, and marked.
-
-What it would take at least to make questions: counted, and nobody is asked.
+    A refused question is replaced by one about another place; at most three places are asked about
+    for each wanted question.
+    Outputs of the model are cached in the knowledge base: a repeated command continues where it
+    stopped and gives the same questions.
+    An unanswerable question is one that the model wrote as such and refuses to answer from the
+    documents. This is no proof, because search may miss an answer: they are few, and marked.
 """
 
 from __future__ import annotations
@@ -19,13 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.terms import content_words
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.evaluation.budget import CallCounter, Purse, call_while_reached, outputs_of, spending
+from spanwise.evaluation.circuit_breaker import call_with_breaker
 from spanwise.evaluation.dataset import LabelledQuestion
-from spanwise.evaluation.questions.passages import Place, pick_places
 from spanwise.evaluation.questions.question_checks import (
-    Checked,
+    CheckedQuestion,
     Reason,
     check_alone,
     check_question,
@@ -36,8 +33,12 @@ from spanwise.evaluation.questions.question_file import (
     MadeQuestions,
     MakingOptions,
 )
+from spanwise.evaluation.questions.question_places import Place, pick_places
+from spanwise.evaluation.run_models import CallCounter, make_model
+from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import Caller
 from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
     AskedPlace,
@@ -66,28 +67,27 @@ def make_questions(
     """Return questions with answers and evidence, each checked against the text.
 
     Args:
-        base: The documents.
+        base: Knowledge base with the documents.
         llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
-        options: How many, and which.
-        on_progress: Hears how many questions there are, how many are wanted, and how many calls
-            were answered for them.
+        options: Number and kind of the questions.
+        on_progress: Called with the number of questions, of wanted questions, and of calls.
 
     Raises:
-        OptionError: If there is no document to ask about, or no such model.
+        OptionError: If there is no document, or no such model.
         ModelKeyError: If there is no key for the model, or it is refused.
-        ModelError: If the provider cannot be reached for any of the first places, or for five in a
+        ModelError: If the provider cannot be reached for all of the first places, or for five in a
             row.
-        CostLimitError: If it would cost more than is allowed; what was answered is kept.
+        CostLimitError: If a call may cost more than is left. Answers are cached.
     """
     options = options or MakingOptions()
     run = _Run(base, llm=llm, options=options, on_progress=on_progress)
     run.fill(options.n, run.answerable, made=lambda: len(run.found))
-    run.fill(options.unanswerable, run.unanswerable, made=lambda: len(run.open_ones))
+    run.fill(options.unanswerable, run.unanswerable, made=lambda: len(run.unanswered))
     return run.result()
 
 
 class _Run:
-    """Questions while they are being made."""
+    """State of one run."""
 
     def __init__(
         self,
@@ -99,16 +99,18 @@ class _Run:
     ) -> None:
         self.base = base
         self.options = options
-        self.model = Purse(options.models, kept=outputs_of(base)).model(llm)
+        self.ledger = Ledger(max_cost=options.models.max_cost)
+        cache = store_of(base)
+        self.model = make_model(llm, models=options.models, cache=cache, ledger=self.ledger)
         self.caller = Caller(
             model=self.model,
-            cache=outputs_of(base),
+            cache=cache,
             answer_retries=options.models.answer_retries,
-            listener=CallCounter(self._hear),
+            ledger=Ledger(listener=CallCounter(self._hear), parent=self.ledger),
         )
         self.places = pick_places(base, seed=options.seed)
-        self.found: list[Checked] = []
-        self.open_ones: list[tuple[str, frozenset[str], Place]] = []
+        self.found: list[CheckedQuestion] = []
+        self.unanswered: list[tuple[str, frozenset[str], Place]] = []
         self.refused: Counter[Reason] = Counter()
         self.asked = 0
         self.usage = Usage()
@@ -118,7 +120,7 @@ class _Run:
     def fill(
         self, wanted: int, ask: Callable[[Sequence[Place]], None], *, made: Callable[[], int]
     ) -> None:
-        """Ask about places until there are as many questions as wanted, or places run out."""
+        """Ask about places until there are as many questions as wanted, or no places are left."""
         left = PLACES_A_QUESTION * wanted
         while made() < wanted and left:
             places = list(islice(self.places, min(wanted - made(), left)))
@@ -131,7 +133,7 @@ class _Run:
     def _hear(self, calls: int) -> None:
         if self._on_progress is not None:
             wanted = self.options.n + self.options.unanswerable
-            self._on_progress(len(self.found) + len(self.open_ones), wanted, calls)
+            self._on_progress(len(self.found) + len(self.unanswered), wanted, calls)
 
     def answerable(self, places: Sequence[Place]) -> None:
         """Make questions that the documents answer."""
@@ -140,17 +142,17 @@ class _Run:
                 self.refused["nothing to ask"] += 1
                 continue
             checked = check_question(given, place, earlier=self.found)
-            if isinstance(checked, Checked):
+            if isinstance(checked, CheckedQuestion):
                 self.found.append(checked)
             else:
                 self.refused[checked] += 1
 
     def unanswerable(self, places: Sequence[Place]) -> None:
-        """Make questions that the documents do not answer, and ask each of them."""
+        """Make questions that the documents do not answer, and try to answer each of them."""
         tried: list[tuple[str, frozenset[str], Place]] = []
         for place, question in self._given(places, unanswerable_request, read_unanswerable):
             earlier = [one.terms for one in self.found]
-            earlier += [terms for _, terms, _ in (*self.open_ones, *tried)]
+            earlier += [terms for _, terms, _ in (*self.unanswered, *tried)]
             terms = check_alone(question, place, earlier=earlier)
             if isinstance(terms, frozenset):
                 tried.append((question, terms, place))
@@ -160,7 +162,7 @@ class _Run:
         for one, (outcome, usage) in zip(tried, asked, strict=True):
             self.usage += usage
             if outcome is None:
-                self.open_ones.append(one)
+                self.unanswered.append(one)
             else:
                 self.refused[outcome] += 1
 
@@ -170,8 +172,8 @@ class _Run:
         request: Callable[[AskedPlace], ModelRequest],
         read: Callable[[str], _Read],
     ) -> Iterator[tuple[Place, _Read]]:
-        """Yield what the model gives for each place for which it gives something usable."""
-        answers = call_while_reached(
+        """Yield the usable outputs of the model with their places."""
+        answers = call_with_breaker(
             self.caller,
             [request(place.asked) for place in places],
             read=lambda _, answer: read(answer),
@@ -185,29 +187,32 @@ class _Run:
                 yield place, answer
 
     def _check_reached(self, answers: Sequence[object]) -> None:
-        """Raise where all first calls failed, and not for what was answered."""
+        """Raise if all first calls failed for another reason than their answers."""
         errors = [one for one in answers if isinstance(one, ModelError)]
         unreached = [one for one in errors if not isinstance(one, ModelAnswerError)]
         if len(unreached) == len(answers) == self.asked:
             raise unreached[0]
 
     def _has_no_answer(self, one: tuple[str, frozenset[str], Place]) -> tuple[Reason | None, Usage]:
-        """Return None for a question that is refused when it is asked, or why it is not used.
+        """Return None for an unanswerable question, or why it is not used; and the usage.
 
-        With it stands what that took. Several threads run it: it changes no counts.
+        Called by several threads: it changes no counts.
         """
-        with spending() as spent:
-            try:
-                answer = self.base.ask(one[0], llm=self.model, write_queries=False, options=TRIED)
-            except (CostLimitError, ModelKeyError):
-                raise
-            except ModelError as error:
-                self.first_error = self.first_error or str(error)
-                return "no usable answer", sum(spent.usage_by_task.values(), Usage())
+        ledger = Ledger(parent=self.ledger)
+        answerer = answerer_of(
+            self.base, budget=ledger, llm=self.model, write_queries=False, options=TRIED
+        )
+        try:
+            answer = AnswerStream(answerer.run(one[0], streams=False)).answer
+        except (CostLimitError, ModelKeyError):
+            raise
+        except ModelError as error:
+            self.first_error = self.first_error or str(error)
+            return "no usable answer", ledger.usage
         return None if answer.refused else "may be answered", answer.usage
 
     def result(self) -> MadeQuestions:
-        """Return what was made."""
+        """Return the questions and counts."""
         answerable = [
             LabelledQuestion(
                 id=f"made-{number:04d}",
@@ -228,7 +233,7 @@ class _Run:
                     "from_document": place.document_id,
                 },
             )
-            for number, (question, _, place) in enumerate(self.open_ones, 1)
+            for number, (question, _, place) in enumerate(self.unanswered, 1)
         ]
         return MadeQuestions(
             questions=(*answerable, *unanswerable),
@@ -243,23 +248,23 @@ class _Run:
 _ASKED_WORDS = 15
 
 
-def foresee_questions(
+def estimate_questions(
     base: KnowledgeBase, *, llm: LanguageModel, options: MakingOptions
 ) -> dict[str, Usage]:
-    """Return what the fewest calls would take, by task.
+    """Return a lower bound of the usage by task.
 
-    Each question that is refused takes one call more, up to `PLACES_A_QUESTION` for each that is
-    wanted. What was answered before is counted as kept.
+    Each refused question needs a further call, up to `PLACES_A_QUESTION` for each wanted question.
+    Cached answers count as cached.
 
     Args:
-        base: The documents.
-        llm: Model that would be asked.
-        options: Which questions would be made.
+        base: Knowledge base with the documents.
+        llm: Model that would be called.
+        options: Number and kind of the questions.
 
     Raises:
-        OptionError: If there is no document to ask about.
+        OptionError: If there is no document.
     """
-    caller = dry_run_caller(llm, cache=outputs_of(base))
+    caller = dry_run_caller(llm, cache=store_of(base))
     places = pick_places(base, seed=options.seed)
     for place in islice(places, options.n):
         caller.call(question_request(place.asked), read=_unread)
@@ -270,11 +275,11 @@ def foresee_questions(
 
 
 def _try(base: KnowledgeBase, words: str, *, caller: Caller) -> None:
-    """Count a call that tries to answer: what is found for words of the place is read for it."""
+    """Count a call that tries to answer a question from the results of a search."""
     found = base.search(words, budget_tokens=TRIED.budget_tokens)
     task = answer_task(Question(text=words, options=TRIED), context=found.context, first=words)
     caller.call(task.request, read=_unread)
 
 
 def _unread(_: str) -> None:
-    """Take any answer: what is typical is no question about the place."""
+    """Accept any answer: the typical answer of a dry run is no question about the place."""

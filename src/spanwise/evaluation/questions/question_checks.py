@@ -1,13 +1,12 @@
-"""Whether a question that a model made can be used: checked against the text, without a model.
+"""Checks of generated questions against the text, without a model.
 
 Rules:
-    Its quotes stand in the text, character for character but for white space and typographic
-    variants, and give the evidence.
-    Its answer is held by them: every number of it stands there, and most of its other words do,
-    unless it is a yes or a no.
-    The question is no copy of the text, is understood alone, and does not ask what another one
-    asks.
-No check searches: questions that are kept because search finds their evidence would flatter it.
+    Quotes occur in the text, except for white space and typographic variants. They are the
+    evidence.
+    The quotes support the answer: they have all of its numbers and most of its other words, unless
+    the answer is yes or no.
+    The question is no copy of the text, can be understood alone, and repeats no other question.
+    No check searches: questions that are kept because search finds them would bias measurements.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from spanwise.evaluation.answers.grader import is_yes_or_no
 from spanwise.evaluation.dataset import Evidence
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.questions.passages import Place
+    from spanwise.evaluation.questions.question_places import Place
     from spanwise.models.prompts.questions import GivenQuestion
 
 
@@ -43,7 +42,7 @@ REASONS: dict[Reason, str] = {
     "asked before": "another question asks the same",
     "may be answered": "it was to have no answer, and the documents seem to hold one",
 }
-"""Why a question is refused, in words."""
+"""Words for each reason why a question is refused."""
 
 _COPIED_WORDS = 8
 _COPIED_SHARE = 0.8
@@ -64,26 +63,26 @@ _POINTING = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A question that can be used."""
+class CheckedQuestion:
+    """A usable question."""
 
     question: str
     answer: str
     evidence: tuple[Evidence, ...]
-    """Disjoint, in order."""
+    """Disjoint evidence, in order."""
     terms: frozenset[str]
-    """Of the question, by which one that asks the same is found."""
+    """Terms of the question, to find repetitions."""
 
 
 def check_question(
-    given: GivenQuestion, place: Place, *, earlier: Sequence[Checked]
-) -> Checked | Reason:
-    """Return a question with its evidence, or why it cannot be used.
+    given: GivenQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
+) -> CheckedQuestion | Reason:
+    """Return a question with its evidence, or the reason why it is refused.
 
     Args:
-        given: The question.
-        place: Where it was made from.
-        earlier: Questions that are used already.
+        given: Output of the model.
+        place: Place that the question is about.
+        earlier: Usable questions so far.
     """
     evidence = _evidence(given.quotes, place)
     if evidence is None:
@@ -93,13 +92,15 @@ def check_question(
     alone = check_alone(given.question, place, earlier=[one.terms for one in earlier])
     if not isinstance(alone, frozenset):
         return alone
-    return Checked(question=given.question, answer=given.answer, evidence=evidence, terms=alone)
+    return CheckedQuestion(
+        question=given.question, answer=given.answer, evidence=evidence, terms=alone
+    )
 
 
 def check_alone(
     question: str, place: Place, *, earlier: Sequence[frozenset[str]]
 ) -> frozenset[str] | Reason:
-    """Return the terms of a question, or why it cannot be used whatever its answer is."""
+    """Return the terms of a question, or the reason why it is refused whatever its answer is."""
     words = read_tokens(question).surfaces
     terms = frozenset(text_terms(" ".join(content_words(question))))
     if _is_copied(question, place.text):
@@ -116,7 +117,7 @@ def check_alone(
 
 
 def _evidence(quotes: Sequence[str], place: Place) -> tuple[Evidence, ...] | None:
-    """Return where quotes stand, those that touch as one; None where one does not."""
+    """Return the places of quotes, touching ones joined; None if a quote does not occur."""
     checker = QuoteChecker([place.text])
     found = [checker.check(quote) for quote in quotes]
     if any(one.status != "exact" for one in found):
@@ -139,7 +140,7 @@ def _evidence(quotes: Sequence[str], place: Place) -> tuple[Evidence, ...] | Non
 
 
 def _is_held(answer: str, quotes: Sequence[str]) -> bool:
-    """Return whether quotes hold an answer: its numbers, and most of its words."""
+    """Return whether the quotes have the numbers of an answer and most of its words."""
     quoted = " ".join(quotes)
     if not _numbers(answer) <= _numbers(quoted):
         return False
@@ -151,13 +152,13 @@ def _is_held(answer: str, quotes: Sequence[str]) -> bool:
 
 
 def _numbers(text: str) -> set[str]:
-    """Return the numbers of a text as quotes compare them, without sign and per cent."""
+    """Return the numbers of a text as quotes compare them, without sign and percent."""
     keys = compared_words(read_tokens(text)).keys
     return {key.strip("-%‰<>=≤≥≠±≈~") for key in keys if any(map(str.isdigit, key))}
 
 
 def _is_copied(question: str, text: str) -> bool:
-    """Return whether a run of words of a question, or nearly all of it, stands in the text."""
+    """Return whether the text has a run of words of a question, or nearly all of it."""
     keys = compared_words(read_tokens(question)).keys
     there = f" {' '.join(compared_words(read_tokens(text)).keys)} "
     longest = min(_COPIED_WORDS, max(_FEWEST_WORDS, round(_COPIED_SHARE * len(keys))))
@@ -167,10 +168,10 @@ def _is_copied(question: str, text: str) -> bool:
 
 
 def _names_something(question: str, place: Place) -> bool:
-    """Return whether a question says what it is about.
+    """Return whether a question names its subject.
 
-    A name or a number behind its first word does, and so do three terms that stand in the text or
-    above it. Scripts without capital letters are left to the terms.
+    It does with a name or a number after its first word, or with three terms of the text or its
+    headings. The terms decide in scripts without capital letters.
     """
     written = question.split()
     if any(word[:1].isupper() or any(map(str.isdigit, word)) for word in written[1:]):

@@ -1,7 +1,4 @@
-"""What is asked of a run that makes questions, and what comes of it.
-
-Questions as lines of JSON, in the format that `evaluation.reading` reads.
-"""
+"""Options and result of generating questions, and the JSON lines file that holds them."""
 
 from __future__ import annotations
 
@@ -17,24 +14,24 @@ from spanwise.options import AnswerOptions, ModelOptions
 from spanwise.types import Usage
 
 PLACES_A_QUESTION = 3
-"""Most places that are asked about for each question that is wanted."""
+"""Maximum number of places that are asked about for each wanted question."""
 TRIED = AnswerOptions(budget_tokens=4_000)
-"""How a question that should have no answer is asked."""
+"""Options of the attempt to answer an unanswerable question."""
 _MOST_QUESTIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakingOptions:
-    """Which questions are made, and how models are called for them."""
+    """Number and kind of the questions, and options of the model."""
 
     n: int = 50
-    """Questions that the documents answer, from 0."""
+    """Number of questions that the documents answer, from 0."""
     unanswerable: int = 0
-    """Questions beside them that they do not answer, from 0."""
+    """Number of additional questions that the documents do not answer, from 0."""
     seed: int = 0
-    """From which places: the same seed picks the same ones."""
+    """Seed of the places."""
     models: ModelOptions = field(default_factory=ModelOptions)
-    """How the model is called; `max_cost` holds for all of it."""
+    """Options of the calls; `max_cost` limits the whole run."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -51,24 +48,24 @@ class MakingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeQuestions:
-    """What came of a run."""
+    """Result of a run."""
 
     questions: tuple[LabelledQuestion, ...]
     wanted: int
     places: int
-    """That the model was asked about."""
+    """Number of places that the model was asked about."""
     refused: Mapping[Reason, int]
-    """How many questions were not used, by why."""
+    """Number of refused questions by reason."""
     usage: Usage
     first_error: str = ""
-    """Of a model that failed; empty where it never did."""
+    """First error of the model; empty for none."""
 
 
 def check_new_file(path: Path) -> None:
-    """Check that a file can be made, before anything is paid for what it is to hold.
+    """Check that a file can be created, before anything is paid for its content.
 
     Raises:
-        OptionError: If it is there already, or its folder is not.
+        OptionError: If it exists, or its folder does not.
     """
     if path.exists():
         raise OptionError(
@@ -79,10 +76,10 @@ def check_new_file(path: Path) -> None:
 
 
 def write_questions(questions: Sequence[LabelledQuestion], path: Path) -> None:
-    """Write questions to a new file, a line each: characters from 0, half-open.
+    """Write questions to a new file as JSON lines, with half-open character ranges from 0.
 
     Raises:
-        OptionError: If the file is there already or cannot be written.
+        OptionError: If the file exists or cannot be written.
     """
     lines = [json.dumps(_row(one), ensure_ascii=False) + "\n" for one in questions]
     try:

@@ -1,11 +1,4 @@
-"""Which metrics a report shows, and how their figures are said.
-
-What a report says in figures: each group of questions, method and budget, compared.
-
-Warnings of a run, for who reads its figures.
-
-How the methods compare over all questions, in sentences; what holds for all said once.
-"""
+"""Summary of an evaluation: figures of each group, method and budget, comparisons, warnings."""
 
 from __future__ import annotations
 
@@ -38,43 +31,43 @@ SHOWN = frozenset(
         "page_all_hit",
     }
 )
-"""By name; in a report where a question has them, in the order of `METRICS`."""
+"""Metrics of a report, as far as a question has them."""
 
 
 def figure(value: float, metric: str) -> str:
-    """Return a figure for people: a share in percent with one digit, anything else with two."""
+    """Return a figure as text: a share in percent with one digit, any other with two."""
     return f"{100 * value:.1f}" if METRICS[metric].unit == "share" else f"{value:,.2f}"
 
 
 ALL = 0
-"""Place of the group of all questions."""
+"""Position of the group of all questions."""
 _MOST_FIELDS, _MOST_VALUES, _LEAST_QUESTIONS = 4, 12, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Questions whose figures are told apart."""
+    """Questions with figures of their own."""
 
     name: str
     kind: Literal["all", "dataset", "metadata"]
     questions: tuple[tuple[str, str], ...]
-    """Dataset and id of each."""
+    """Dataset and id of each question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What one method reached at one budget over one group."""
+    """Figures of one method at one budget over one group."""
 
     intervals: Mapping[str, Interval]
-    """By metric; without those that no question of the group has."""
+    """Interval by metric, without metrics that no question of the group has."""
     tokens: float
-    """Returned for a question, on the mean; so are texts, seconds and cost."""
+    """Mean number of returned tokens per question. Texts, seconds and cost are means too."""
     texts: float
     seconds: float
     slowest_seconds: float
-    """That 95 % of the searches stay within."""
+    """95th percentile of the search time in seconds."""
     cost: float | None
-    """US dollars; None where the price of a model is not known."""
+    """Mean cost in US dollars; None if the price of a model is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +76,19 @@ class Summary:
 
     evaluation: Evaluation
     metric: str
-    """By which methods are compared."""
+    """Metric of the comparisons."""
     metrics: tuple[str, ...]
-    """That are shown, in order; `metric` among them."""
+    """Metrics of the report in order; `metric` is one of them."""
     groups: tuple[Group, ...]
-    """All questions; then each dataset, where there are several; then what metadata tell apart."""
+    """All questions; each dataset if there are several; then each value of metadata."""
     figures: Mapping[tuple[int, str, int], Figures]
-    """By place of the group, method and budget; without those that were not measured."""
+    """Figures by position of the group, method and budget, without those that were not measured."""
     comparisons: Mapping[tuple[int, str, int], Comparison]
-    """Of each method but the first with the first, by place of the group, method and budget."""
+    """Comparison of each method with the first, by position of the group, method and budget."""
 
     @property
     def reference(self) -> str:
-        """The method that all others are compared with."""
+        """Method that all others are compared with."""
         return self.evaluation.retrievers[0]
 
 
@@ -103,8 +96,8 @@ def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
     """Return the figures of an evaluation.
 
     Args:
-        evaluation: What was measured.
-        metric: By which methods are compared, a name of `METRICS`.
+        evaluation: The measurements.
+        metric: Metric of the comparisons, a name of `METRICS`.
 
     Raises:
         OptionError: If there is no such metric, or no question has it.
@@ -166,7 +159,7 @@ def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
 
 
 def _tells(values: Mapping[str, Sequence[object]]) -> bool:
-    """Return whether a field tells kinds of questions apart, rather than questions."""
+    """Return whether a metadata field groups questions, rather than identifying each."""
     large = [keys for keys in values.values() if len(keys) >= _LEAST_QUESTIONS]
     return len(large) > 1 and len(values) <= _MOST_VALUES
 
@@ -204,7 +197,7 @@ def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -
 
 
 def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison]:
-    """Return each method against the first, where both have the metric; adjusted for how many."""
+    """Return the comparison of each method with the first, adjusted for their number."""
     from spanwise.evaluation.statistics import among
 
     reference, *others = part.retrievers
@@ -222,9 +215,9 @@ _NUMBERS = re.compile(r"\d[\d.,]*")
 
 
 def notices(summary: Summary) -> tuple[str, ...]:
-    """Return what is to be known of the run, and the most frequent warnings of the searches.
+    """Return notes of the run and the most frequent warnings of its searches.
 
-    Each warning has how often it came; those that differ in numbers alone are told once.
+    Each warning has its number of occurrences. Warnings that differ only in numbers are merged.
     """
     told: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
@@ -244,34 +237,34 @@ _PARTS = "; "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One comparison."""
+    """One comparison in words."""
 
     budget_tokens: int
     retriever: str
     main: str
-    """Which is better by how much, or that it cannot be told."""
+    """Which method is better by how much, or that no difference can be shown."""
     reservations: tuple[str, ...]
-    """What it rests on, or what would be needed."""
+    """Limitations of the comparison, or the number of questions that would be needed."""
     holds: bool
-    """Whether one is better than the other, all comparisons counted."""
+    """Whether the difference holds with all comparisons counted."""
 
     @property
     def whole(self) -> str:
-        """Return it with its reservations."""
+        """Return the sentence with its reservations."""
         return f"{_PARTS.join((self.main, *self.reservations))}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """All comparisons."""
+    """All comparisons in words."""
 
     said: tuple[Sentence, ...]
-    """By budget, then in the order of the methods."""
+    """Sentences by budget, then in the order of the methods."""
     common: tuple[str, ...]
-    """Reservations that are those of each one; they stand in none of `said`."""
+    """Reservations of all sentences; they are not repeated in `said`."""
 
     def plain(self) -> dict[str, Plain]:
-        """Return it for the page."""
+        """Return the sentences as dicts and lists, for the page."""
         return {
             "said": [
                 {
@@ -287,7 +280,7 @@ class Sentences:
 
 
 def sentences_of(summary: Summary) -> Sentences:
-    """Return how each method compares with the first, over all questions."""
+    """Return the comparison of each method with the first over all questions, in words."""
     said = []
     for budget in summary.evaluation.budgets:
         for name in summary.evaluation.retrievers:

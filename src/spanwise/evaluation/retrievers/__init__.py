@@ -1,4 +1,4 @@
-"""What is measured: Spanwise's own methods, baselines, and any other retriever."""
+"""Retrievers to compare: Spanwise's own methods, baselines, and adapters for any other."""
 
 from spanwise.evaluation.retrievers.adapters import FunctionRetriever, adapt
 from spanwise.evaluation.retrievers.context import EvaluationContext

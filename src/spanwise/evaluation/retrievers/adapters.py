@@ -1,12 +1,8 @@
-"""What other people's retrievers return, read as what is measured.
+"""Adapters: functions and retrievers of LangChain, LlamaIndex and Haystack as `Retriever`.
 
-Only names of attributes are looked at, so that no framework has to be installed: a text with its
-metadata is called `page_content` and `metadata` by LangChain, `node` by LlamaIndex, `content` and
-`meta` by Haystack.
-
-Functions as retrievers, and retrievers by the name of a module.
-
-Retrievers of LangChain, LlamaIndex and Haystack, recognised without importing these packages.
+Frameworks are recognised by attribute names, so none has to be installed. A text with its metadata
+is `page_content` and `metadata` in LangChain, `node` in LlamaIndex, `content` and `meta` in
+Haystack.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
 from spanwise.types.plain import shown
 
 _DOCUMENT_KEYS = ("document_id", "doc_id", "file_path", "source", "file_name", "source_id")
-"""Where the document of a text is named, the surest first."""
+"""Metadata keys that may name the document of a text, in order of preference."""
 
 _FORMS = (
     "texts, (document_id, start, end), dicts with document_id, start, end or text, or Retrieved"
@@ -34,14 +30,14 @@ _FORMS = (
 
 
 def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
-    """Return what a retriever returned, best first.
+    """Return the results of a retriever, best first.
 
     Args:
-        found: What it returned.
-        by: Its name, for messages.
+        found: Value that the retriever returned.
+        by: Name of the retriever, for messages.
 
     Raises:
-        OptionError: If it is no list, or something in it can be no place and no text.
+        OptionError: If the value is no list, or an item is neither a place nor a text.
     """
     if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
         raise OptionError(
@@ -51,10 +47,10 @@ def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
 
 
 def read_item(item: object, *, by: str) -> Retrieved:
-    """Return one text that a retriever returned; its document may be unknown yet, "" then.
+    """Return one result of a retriever. Its document is "" if it is not named.
 
     Raises:
-        OptionError: If it can be no place and no text.
+        OptionError: If the item is neither a place nor a text.
     """
     if isinstance(item, Retrieved):
         return item
@@ -87,7 +83,7 @@ def _of_mapping(item: Mapping[str, object]) -> Retrieved | None:
 
 
 def _of_object(item: object) -> Retrieved | None:
-    """Return a document or node of a framework."""
+    """Return a document or node of a framework as a result."""
     node = getattr(item, "node", item)
     for text_name, metadata_name in (("page_content", "metadata"), ("content", "meta")):
         text = getattr(node, text_name, None)
@@ -109,7 +105,7 @@ def _of_object(item: object) -> Retrieved | None:
 def _checked(
     named: Mapping[str, object], *, start: object, end: object, text: object
 ) -> Retrieved | None:
-    """Return what was read, None where it is neither a place nor a text."""
+    """Return a result, or None if it is neither a place nor a text."""
     document = next((named[key] for key in _DOCUMENT_KEYS if named.get(key)), "")
     first, last = _whole(start), _whole(end)
     if first is None or last is None:
@@ -122,7 +118,7 @@ def _checked(
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number, None for anything else."""
+    """Return a whole number, or None for anything else."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     return None
@@ -132,20 +128,20 @@ _ARGUMENTS = ("budget_tokens", "documents")
 
 
 class FunctionRetriever:
-    """A function that is asked a question and returns texts or places, best first.
+    """Retriever that calls a function of the question.
 
-    It is called as `function(question)`, with `budget_tokens` and `documents` where it takes
-    arguments of these names. It returns a list of texts, `(document_id, start, end)`, dicts with
-    `document_id`, `start`, `end` or `text`, `Retrieved`, or documents of LangChain, LlamaIndex or
-    Haystack; or a `Retrieval`, which says what it cost.
+    The function is called as `function(question)`, with `budget_tokens` and `documents` if it takes
+    arguments of these names. It returns, best first, a list of texts, of `(document_id, start,
+    end)`, of dicts with `document_id`, `start`, `end` or `text`, of `Retrieved`, or of documents of
+    LangChain, LlamaIndex or Haystack; or a `Retrieval`, which also has the cost.
     """
 
     def __init__(self, function: Callable[..., object], name: str | None = None) -> None:
-        """Take a function.
+        """Set the function.
 
         Args:
             function: The function.
-            name: How it is called in tables; its own name when None.
+            name: Name in tables; None for the name of the function.
 
         Raises:
             OptionError: If it cannot be called with a question.
@@ -157,10 +153,10 @@ class FunctionRetriever:
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return what the function returns.
+        """Return the results of the function.
 
         Raises:
-            OptionError: If it returns something else.
+            OptionError: If it returns a value that cannot be read.
         """
         given = {"budget_tokens": budget_tokens, "documents": documents}
         found = self._function(question, **{name: given[name] for name in self._accepted})
@@ -170,7 +166,7 @@ class FunctionRetriever:
 
 
 def _accepted(function: Callable[..., object], name: str) -> tuple[str, ...]:
-    """Return which arguments a function takes beside the question.
+    """Return the optional arguments that a function takes.
 
     Raises:
         OptionError: If it cannot be called with a question.
@@ -194,7 +190,7 @@ def _accepted(function: Callable[..., object], name: str) -> tuple[str, ...]:
 
 
 def load_object(named: str) -> object:
-    """Return what "module:name" names; modules of the working folder are found too.
+    """Return the object of "module:name"; modules of the working folder are found too.
 
     Raises:
         OptionError: If there is no such module or name, or importing it fails.
@@ -228,17 +224,17 @@ _ASKED = ("query", "question", "text")
 
 
 def adapt(given: object, name: str | None = None) -> Retriever:
-    """Return anything that retrieves as a retriever.
+    """Return any object that retrieves as a retriever.
 
-    A retriever of a framework returns as many texts as it is set to: set it to enough to fill the
-    greatest budget. It cannot be told to search some documents only; what it finds elsewhere is
-    left out where a question is about some.
+    A retriever of a framework returns as many texts as it is configured to; configure it for the
+    greatest budget. Its search cannot be restricted to some documents: results from other documents
+    are dropped afterwards.
 
     Args:
         given: A `Retriever`; a retriever of LangChain (`invoke`) or LlamaIndex (`retrieve`); a
-            Haystack component that takes a `query`, or a pipeline; a function; or "module:name",
-            which names one of these.
-        name: How it is called in tables; its own name when None.
+            Haystack component that takes a `query`, or a pipeline; a function; or "module:name" of
+            one of these.
+        name: Name in tables; None for the name of the object.
 
     Raises:
         OptionError: If it is none of these, or cannot be imported.
@@ -261,7 +257,7 @@ def adapt(given: object, name: str | None = None) -> Retriever:
 
 @dataclass(frozen=True, slots=True)
 class _QuestionAlone:
-    """Asks a framework, which would take any further argument for an option of its own."""
+    """Calls a framework with the question alone: it would read other arguments as its options."""
 
     ask: Callable[[str], object]
 
@@ -271,7 +267,7 @@ class _QuestionAlone:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A retriever under another name."""
+    """Retriever under another name."""
 
     name: str
     retriever: Retriever
@@ -279,7 +275,7 @@ class _Named:
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return what it returns."""
+        """Return the results of the retriever."""
         return self.retriever.retrieve(question, budget_tokens=budget_tokens, documents=documents)
 
 
@@ -291,7 +287,7 @@ def _is_retriever(given: object) -> bool:
 
 
 def _framework_search(given: object, name: str) -> Callable[[str], object] | None:
-    """Return what asks a retriever of a framework; None for what is none.
+    """Return the search function of a retriever of a framework; None for any other object.
 
     Raises:
         OptionError: If a component of Haystack takes no question.
@@ -334,16 +330,16 @@ class _HaystackPipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Pipeline:
-    """Asks a pipeline of Haystack: the question goes to all that waits for one."""
+    """Runs a pipeline of Haystack: the question goes to every input that takes one."""
 
     pipeline: _HaystackPipeline
     name: str
 
     def ask(self, question: str) -> object:
-        """Return the documents that come out of the last component with documents.
+        """Return the documents of the last component that outputs documents.
 
         Raises:
-            OptionError: If nothing takes a question, or no documents come out.
+            OptionError: If no input takes a question, or no documents come out.
         """
         data = {
             component: {one: question for one in _ASKED if one in sockets}

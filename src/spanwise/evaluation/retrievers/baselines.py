@@ -1,24 +1,20 @@
-"""How baselines cut a text: into sentences with windows around them, and into pieces by length.
+"""Baselines: BM25, sentence window and parent document.
 
-BM25 over texts, the plain baseline: S. Robertson and H. Zaragoza (2009), k1 = 1.2, b = 0.75.
+`bm25` returns chunks by BM25 (S. Robertson and H. Zaragoza, 2009; k1 = 1.2, b = 0.75) with the
+non-negative weights of Lucene. Terms are stems in the language of each document, as in Spanwise's
+own search; function words of the question do not count.
 
-Terms are stems in the language of each document, as in Spanwise's own search; function words of the
-question do not count. Weights are those of Lucene, which are never negative.
+`sentence-window` follows LlamaIndex: each sentence is embedded alone and shown with three sentences
+on both sides. Headings and rows of tables are sentences here; LlamaIndex joins them to what
+follows.
 
-Cosines of texts with a question, by the embedder of a knowledge base.
+`parent-document` follows LangChain's ParentDocumentRetriever with the sizes of its guide: pieces of
+400 characters that overlap by up to 200 are embedded, and the enclosing pieces of 2,000 characters
+are shown.
 
-Baselines that return what they searched, or what stands around it, best first.
-
-`bm25` searches and returns chunks. `sentence-window` follows LlamaIndex's sentence window: each
-sentence is embedded by itself and shown with three sentences on both sides; headings and rows of
-tables are sentences here, where LlamaIndex joins them to what follows. `parent-document`
-follows LangChain's ParentDocumentRetriever with the sizes of its guide: pieces of 400 characters
-that overlap by up to 200 are embedded, and the pieces of 2,000 characters in which they stand are
-shown, each once. Unlike the frameworks, nothing is shown twice, as that would cost tokens and win
-nothing: what is shown of a document does not overlap, and of a window that overlaps one before it
-only what is new is shown. What is best is shown until the budget is full, whatever its score.
-
-With a reranker, the best that would be shown is read and put in the reranker's order.
+Unlike in the frameworks, no text is shown twice: a duplicate would cost tokens and gain nothing. Of
+a window that overlaps an earlier one, only the new part is shown. The best texts are shown until
+the budget is full, whatever their scores. A reranker reorders the best ones.
 """
 
 from __future__ import annotations
@@ -41,6 +37,7 @@ from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.evaluation.retrievers.context import Headers
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -60,10 +57,7 @@ _SEPARATORS = ("\n\n", "\n", " ")
 
 
 def sentences(text: str) -> list[Range]:
-    """Return the sentences of a text, in order; lines that end where their writer wanted it too.
-
-    What is nothing but white space is none.
-    """
+    """Return the sentences of a text in order, without blank ones; line ends may end one too."""
     ends = [
         place_of(end) for end in text_ends(text, start=0, stop=len(text)) if grade_of(end) != LINE
     ]
@@ -71,7 +65,7 @@ def sentences(text: str) -> list[Range]:
 
 
 def windows(ranges: Sequence[Range], *, neighbours: int) -> list[Range]:
-    """Return for each range what reaches so many ranges before and after it."""
+    """Return each range extended by a number of neighbours on both sides."""
     last = len(ranges) - 1
     return [
         (ranges[max(0, at - neighbours)][0], ranges[min(last, at + neighbours)][1])
@@ -81,19 +75,19 @@ def windows(ranges: Sequence[Range], *, neighbours: int) -> list[Range]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceSize:
-    """How long pieces are, in characters."""
+    """Length of pieces in characters."""
 
     max_chars: int
     overlap_chars: int = 0
-    """A piece repeats so much of the one before it at most, and less than `max_chars`."""
+    """Maximum overlap with the previous piece, less than `max_chars`."""
 
 
 def pieces(text: str, *, start: int, end: int, size: PieceSize) -> list[Range]:
-    """Return a range cut into pieces, each as long as the limit allows.
+    """Return a range cut into pieces of at most the maximum length.
 
-    It is cut at blank lines; what is still too long at line breaks, then at spaces, then anywhere.
-    Neighbours that fit together are one piece. Whole parts are repeated, and none across the ends
-    of a part that was too long for a piece.
+    Cuts are at blank lines; in what is still too long at line breaks, then at spaces, then
+    anywhere. Neighbours that fit together are joined. The overlap consists of whole parts and never
+    crosses the end of a part that was too long.
     """
     return _without_blanks(text, _cut(text, (start, end), size, _SEPARATORS))
 
@@ -146,10 +140,10 @@ _B = 0.75
 
 
 class Bm25:
-    """Scores of texts for a question."""
+    """BM25 scores of texts."""
 
     def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Index texts, each with its language (ISO 639-1; "" where it is not known)."""
+        """Index texts, each with its language (ISO 639-1; "" if unknown)."""
         self._terms: dict[str, int] = {}
         found: list[NDArray[np.int64]] = []
         languages: set[str] = set()
@@ -169,7 +163,7 @@ class Bm25:
         self._starts = np.searchsorted(pairs, bounds)
 
     def scores(self, question: str) -> NDArray[np.float64]:
-        """Return the score of each text, (n,): 0 where it holds no word of the question."""
+        """Return the score of each text, (n,): 0 without a word of the question."""
         total = np.zeros(self._count)
         mean = max(float(self._lengths.mean()), 1.0) if self._count else 1.0
         for term in read_question(question, languages=self._languages).forms()[0]:
@@ -191,11 +185,11 @@ class TextVectors:
     """Cosines of texts with a question."""
 
     def __init__(self, texts: Sequence[str], *, searcher: Searcher) -> None:
-        """Embed texts; what an embedder on a network made is kept in the knowledge base.
+        """Embed texts. Vectors of remote embedders are cached in the knowledge base.
 
         Args:
             texts: The texts.
-            searcher: That of a knowledge base with an embedder, which is taken.
+            searcher: Search pipeline of a knowledge base with an embedder.
 
         Raises:
             ModelError: If the embedder fails.
@@ -208,13 +202,18 @@ class TextVectors:
         )
 
     def scores(self, question: str) -> tuple[NDArray[np.float64], Usage]:
-        """Return the cosine of each text, (n,), and what the embedder took for the question."""
+        """Return the cosine of each text, (n,), and the usage of the embedder."""
         side = self._side("query")
         vector = _units(side.embed([question]))[0]
         return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
 
     def _side(self, kind: Literal["document", "query"]) -> Embedder:
-        side = one_side(self._searcher.embedder, kind, cache=self._searcher.store)
+        side = one_side(
+            self._searcher.embedder,
+            kind,
+            cache=self._searcher.store,
+            ledger=Ledger(parent=self._searcher.ledger),
+        )
         assert side is not None  # noqa: S101 - `check_method` looks first
         return side
 
@@ -234,24 +233,24 @@ _PARENT = PieceSize(max_chars=2_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Baseline:
-    """Returns what fills a budget, best first."""
+    """Returns the best texts until the budget is full."""
 
     name: str
     scores: _Scores
-    """Score of each unit that is searched, (n,), higher is better; -inf is not found."""
+    """Function that scores each searched unit, (n,); -inf for units that are not found."""
     shown: Sequence[_Span]
-    """What is shown for each unit, (n,)."""
+    """Span that is shown for each unit, (n,)."""
     texts: dict[str, str]
-    """Of all documents."""
+    """Texts of all documents, by id."""
     count: Count
     headers: Headers | None
-    """What stands before a text where a reranker reads it; None for nothing."""
+    """Headers of the texts that a reranker reads; None for none."""
     reranking: Reranking | None
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the best of what is shown until the budget is full."""
+        """Return the best texts until the budget is full."""
         scores, usage = self.scores(question)
         scope = None if documents is None else set(documents)
         order = (row for row in np.argsort(-scores, kind="stable").tolist() if scores[row] > -inf)
@@ -265,7 +264,7 @@ class Baseline:
     def _reranked(
         self, question: str, found: Iterator[_Span], reranking: Reranking
     ) -> tuple[list[_Span], Usage]:
-        """Return the best that a reranker read, in its order; ties stay as they were."""
+        """Return the best spans in the order of the reranker; ties keep their order."""
         best = list(islice(found, reranking.options.chunks))
         numbers = {document: at for at, document in enumerate(self.texts)}
         reply = reranking.caller.rerank(
@@ -280,7 +279,7 @@ class Baseline:
         return headed_text(self.texts[document][start:end], header=header)
 
     def _fill(self, found: Iterator[_Span], budget_tokens: int) -> Iterator[Retrieved]:
-        """Yield what is new of each span until the budget is full; the last one may exceed it."""
+        """Yield the new part of each span until the budget is full; the last one may exceed it."""
         taken: dict[str, list[tuple[int, int]]] = {}
         left = float(budget_tokens)
         for document, start, end in found:
@@ -306,13 +305,13 @@ def _then(first: Sequence[_Span], rest: Iterator[_Span]) -> Iterator[_Span]:
     yield from rest
 
 
-def make_bm25(method: Method, material: EvaluationContext) -> Baseline:
-    """Return chunks by BM25 over their texts; with headers, over titles and headings too.
+def make_bm25(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the BM25 baseline over chunks; with headers, over titles and headings too.
 
-    Words of the names of files count with headers as well, as they do in Spanwise's own search.
+    With headers, words of file names count too, as in Spanwise's own search.
     """
-    made = _Maker(method, material)
-    base = material.base
+    made = _Maker(method, context)
+    base = context.base
     spans = [
         (record.id, chunk.start, chunk.end)
         for record in base.list()
@@ -332,13 +331,13 @@ def make_bm25(method: Method, material: EvaluationContext) -> Baseline:
     return made.baseline(scores, spans)
 
 
-def make_sentence_window(method: Method, material: EvaluationContext) -> Baseline:
-    """Return windows of sentences by embedding.
+def make_sentence_window(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the sentence window baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -348,13 +347,13 @@ def make_sentence_window(method: Method, material: EvaluationContext) -> Baselin
     return made.baseline(made.vectors(searched).scores, shown)
 
 
-def make_parent_document(method: Method, material: EvaluationContext) -> Baseline:
-    """Return large pieces by the embeddings of small ones inside of them.
+def make_parent_document(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the parent document baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -366,24 +365,24 @@ def make_parent_document(method: Method, material: EvaluationContext) -> Baselin
 
 
 class _Maker:
-    """What all baselines are made of."""
+    """Common parts of all baselines."""
 
-    def __init__(self, method: Method, material: EvaluationContext) -> None:
-        base = material.base
+    def __init__(self, method: Method, context: EvaluationContext) -> None:
+        base = context.base
         self._method = method
-        self._material = material
+        self._context = context
         self._headers = Headers(base) if method.headers else None
         self.texts = {record.id: base.get(record.id).text for record in base.list()}
 
     def searched(self, span: _Span) -> str:
-        """Return what is searched of a span: its text, under its header where headers count."""
+        """Return the searched text of a span, with its header if headers count."""
         document, start, end = span
         header = "" if self._headers is None else self._headers.of(document, start)
         return headed_text(self.texts[document][start:end], header=header)
 
     def names(self) -> dict[str, str]:
-        """Return the words of the names of each document that its title lacks."""
-        base = self._material.base
+        """Return the words of the file name of each document that its title lacks."""
+        base = self._context.base
         titles = {record.id: record.title for record in base.list()}
         return {
             document: title_words(base.get(document), title=title).removeprefix(title).strip()
@@ -393,7 +392,7 @@ class _Maker:
     def vectors(self, spans: Sequence[_Span]) -> TextVectors:
         """Return the vectors of spans."""
         texts = [self.searched(span) for span in spans]
-        return TextVectors(texts, searcher=self._material.searcher)
+        return TextVectors(texts, searcher=self._context.searcher)
 
     def baseline(self, scores: _Scores, shown: Sequence[_Span]) -> Baseline:
         """Return the retriever."""
@@ -402,7 +401,7 @@ class _Maker:
             scores=scores,
             shown=shown,
             texts=self.texts,
-            count=self._material.count,
+            count=self._context.count,
             headers=self._headers,
-            reranking=self._material.reranking(self._method),
+            reranking=self._context.reranking(self._method),
         )

@@ -1,4 +1,4 @@
-"""What the retrievers of one evaluation share: documents with and without headers, and models."""
+"""Context of an evaluation: knowledge base with and without headers, models, tuning, ledger."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Self
 
 from spanwise.core.documents.headers import chunk_header
 from spanwise.errors import OptionError
-from spanwise.evaluation.budget import Purse, outputs_of
 from spanwise.evaluation.metrics import counter
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
+from spanwise.evaluation.run_models import run_ledger
+from spanwise.knowledge_base.internals import searcher_of, settings_of
+from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.models.registry import make_reranker
 from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions
 from spanwise.search.chunk_weights import shipped_model
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Headers:
-    """What stands before the texts of a knowledge base where headers take part in search."""
+    """Headers of the texts of a knowledge base, for methods that search with headers."""
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
@@ -39,7 +43,7 @@ class Headers:
         self._sections: dict[str, tuple[list[int], list[str]]] = {}
 
     def of(self, document_id: str, start: int) -> str:
-        """Return the title of a document and the section path of a place in it, a line each."""
+        """Return the title of a document and the section path at a place in it, one per line."""
         if document_id not in self._sections:
             title, sections = self._titles[document_id], self._base.sections(document_id)
             self._sections[document_id] = (
@@ -51,9 +55,9 @@ class Headers:
 
 
 class EvaluationContext:
-    """What the retrievers of one evaluation share. Closes what it made, not what it was given."""
+    """Objects that all retrievers of one evaluation share. Closes what it created."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options are keywords, each with a default
         self,
         base: KnowledgeBase,
         *,
@@ -62,49 +66,54 @@ class EvaluationContext:
         tuning: str | Path | Tuning | None = None,
         models: ModelOptions | None = None,
         work: Path | None = None,
+        budget: Ledger | None = None,
     ) -> None:
-        """Take what is measured with.
+        """Set the objects.
 
         Args:
-            base: The documents.
-            tokenizer: Whose tokens are counted; that of the knowledge base when None.
-            reranker: For methods with "+rerank".
-            tuning: For methods with "+tuned".
-            models: How a reranker that is named is called; one by a language model may cost
-                `max_cost` in all.
-            work: Folder that keeps what has to be made; None to make it in memory.
+            base: Knowledge base with the documents.
+            tokenizer: Tokenizer that counts; None for that of the knowledge base.
+            reranker: Reranker of methods with "+rerank".
+            tuning: Tuning of methods with "+tuned".
+            models: Options of a reranker given by name; `max_cost` limits reranker and embedder
+                together.
+            work: Folder for what has to be created; None to keep it in memory.
+            budget: Shared budget of several runs; None for none.
 
         Raises:
-            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read
-                or was made with another embedder.
+            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read or
+                belongs to another embedder.
             ModelKeyError: If there is no key for the reranker.
         """
         self.base = base
-        self.searcher: Searcher = base.searcher(shipped_model())
+        models = models or ModelOptions()
+        self.ledger: Ledger = run_ledger(models, budget)
+        self.searcher: Searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
         self.tokenizer: Tokenizer = make_tokenizer(tokenizer or self.searcher.tokenizer)
         self.count: Count = counter(self.tokenizer)
         if isinstance(reranker, str):
-            reranker = Purse(models or ModelOptions(), kept=outputs_of(base)).reranker(reranker)
+            reranker = make_reranker(reranker, options=models)
         self.reranker = reranker
         self.tuning = _fitting(tuning, base)
         self._work = work
 
     def searcher_of(self, method: Method) -> Searcher:
-        """Return what searches for a method of Spanwise's own.
+        """Return the search pipeline of one of Spanwise's methods.
 
         Raises:
-            OptionError: If it wants a tuning, and none is given.
+            OptionError: If it needs a tuning, and there is none.
         """
         base = self.base if method.headers else self._without_headers
-        searcher = replace(base.searcher(shipped_model()), falls_back=False)
+        searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        searcher = replace(searcher, falls_back=False)
         tuning = self.tuning_of(method)
         return searcher if tuning is None else searcher.tuned(tuning)
 
     def tuning_of(self, method: Method) -> Tuning | None:
-        """Return the tuning of a method, None for one without.
+        """Return the tuning of a method; None for a method without one.
 
         Raises:
-            OptionError: If it wants one, and none is given.
+            OptionError: If it needs a tuning, and there is none.
         """
         if method.tuned and self.tuning is None:
             raise OptionError(
@@ -114,10 +123,11 @@ class EvaluationContext:
         return self.tuning if method.tuned else None
 
     def reranking(self, method: Method) -> Reranking | None:
-        """Return the reranker of a method, None for one without.
+        """Return the reranking of a method; None for a method without one.
 
         Raises:
-            OptionError: If it wants one, and none is given.
+            OptionError: If it needs a reranker, and there is none, or a cost limit applies and its
+                price is unknown.
         """
         if not method.rerank:
             return None
@@ -126,11 +136,12 @@ class EvaluationContext:
                 f"method is {method.name!r}, and no reranker is given; name one, such as "
                 '"cohere:rerank-v3.5"'
             )
-        caller = RerankCaller(reranker=self.reranker, cache=self.searcher.store)
+        caller = RerankCaller(reranker=self.reranker, cache=self.searcher.store, ledger=self.ledger)
+        caller.check_price()
         return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
 
     def close(self) -> None:
-        """Release what was made."""
+        """Close the copy without headers."""
         if "_without_headers" in self.__dict__:
             self._without_headers.close()
 
@@ -147,19 +158,19 @@ class EvaluationContext:
 
     @cached_property
     def _without_headers(self) -> KnowledgeBase:
-        return copy_without_headers(self.base, self._work)
+        return copy_without_headers(self.base, self._work, ledger=self.ledger)
 
 
 def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
-    """Return a tuning that was made for such a knowledge base.
+    """Return a tuning, checked against the knowledge base.
 
     Raises:
-        EmbedderMismatchError: If it was made with another embedder.
-        OptionError: If it cannot be read, or wants other chunks.
+        EmbedderMismatchError: If it belongs to another embedder.
+        OptionError: If it cannot be read, or needs other chunks.
     """
     if tuning is None:
         return None
     place = "the tuning" if isinstance(tuning, Tuning) else str(tuning)
     read = tuning if isinstance(tuning, Tuning) else read_tuning(tuning)
-    base.check_tuning(read, place=place)
+    check_tuning(read, settings_of(base), place=place)
     return read

@@ -1,4 +1,4 @@
-"""From the name of a method to a retriever."""
+"""Retrievers from the names of methods."""
 
 from __future__ import annotations
 
@@ -32,72 +32,69 @@ _BASELINES = {
 }
 
 
-def make_retriever(method: str | Method, material: EvaluationContext) -> Retriever:
+def make_retriever(method: str | Method, context: EvaluationContext) -> Retriever:
     """Return the retriever of a method, such as "exact:precise+headers".
 
-    What it needs beside the knowledge base is made here: an index of a baseline, or the copy
-    without headers, which takes about as long as it took to add the documents.
+    Creates what the method needs: the index of a baseline, or the copy without headers, which takes
+    about as long as adding the documents.
 
     Raises:
-        OptionError: If there is no such method, or it wants a reranker, an embedder or a tuning
-            file that is not there.
+        OptionError: If there is no such method, or its reranker, embedder or tuning is missing.
         ModelError: If an embedder fails.
     """
     method = read_method(method) if isinstance(method, str) else method
-    check_method(method, material)
-    reranking = material.reranking(method)
+    check_method(method, context)
+    reranking = context.reranking(method)
     if method.way in _BASELINES:
-        return _BASELINES[method.way](method, material)
-    searcher = material.searcher_of(method)
-    best = BestChunks(
-        name=method.name, searcher=searcher, count=material.count, reranking=reranking
-    )
+        return _BASELINES[method.way](method, context)
+    searcher = context.searcher_of(method)
+    best = BestChunks(name=method.name, searcher=searcher, count=context.count, reranking=reranking)
     if method.way == "top-k":
         return best
     if method.way == "excerpts":
         return ExcerptsRetriever(
             name=method.name,
             searcher=searcher,
-            tokenizer=material.tokenizer.name,
+            tokenizer=context.tokenizer.name,
             segments=_segments(method)[0],
             reranking=reranking,
             best=best,
         )
-    return make_explainable(method, material)
+    return make_explainable(method, context)
 
 
-def make_explainable(method: Method, material: EvaluationContext) -> Segments:
-    """Return the retriever of a method that chooses segments, which says why.
+def make_explainable(method: Method, context: EvaluationContext) -> Segments:
+    """Return the retriever of a method that chooses segments; it can explain its choice.
 
     Raises:
-        OptionError: If it wants a reranker or a tuning file that is not there.
+        OptionError: If its reranker or tuning is missing.
     """
     segments, published = _segments(method)
-    info = material.base.info()
-    searcher, reranking = material.searcher_of(method), material.reranking(method)
+    info = context.base.info()
+    searcher, reranking = context.searcher_of(method), context.reranking(method)
     return Segments(
         name=method.name,
         searcher=searcher,
-        tokenizer=material.tokenizer.name,
+        tokenizer=context.tokenizer.name,
         segments=segments,
         published=published,
         chunk_tokens=max(1.0, info.tokens / max(1, info.chunks)),
         reranking=reranking,
         best=BestChunks(
-            name=method.name, searcher=searcher, count=material.count, reranking=reranking
+            name=method.name, searcher=searcher, count=context.count, reranking=reranking
         ),
     )
 
 
-def check_method(method: Method, material: EvaluationContext) -> None:
-    """Check that all is there that a method needs, before anything is made.
+def check_method(method: Method, context: EvaluationContext) -> None:
+    """Check that all objects that a method needs exist, before anything is created.
 
     Raises:
-        OptionError: If it wants a reranker, an embedder or a tuning file that is not there.
+        OptionError: If its reranker, embedder or tuning is missing.
     """
-    material.reranking(method)
-    material.tuning_of(method)
-    if method.way in _EMBEDDED and material.searcher.embedder is None:
+    context.reranking(method)
+    context.tuning_of(method)
+    if method.way in _EMBEDDED and context.searcher.embedder is None:
         raise OptionError(
             f"method is {method.name!r}, which searches by embeddings, and this knowledge base has "
             "no embedder; leave the method out, or make a knowledge base with one"
@@ -105,11 +102,11 @@ def check_method(method: Method, material: EvaluationContext) -> None:
 
 
 def _segments(method: Method) -> tuple[SegmentOptions, PublishedOptions | None]:
-    """Return how a method chooses segments.
+    """Return the options of the segments of a method.
 
-    A searcher that is tuned has its own balanced preset. The greedy method without a preset is the
-    balanced one without its minimum, so that it goes on while tokens are left: with the minimum it
-    leaves half of 4,000 tokens unused, and no retriever is to lose by that.
+    A tuned searcher replaces the balanced preset. The greedy method without a preset is the
+    balanced one without its minimum value, so that it continues while tokens are left: with the
+    minimum it would leave half of 4,000 tokens unused.
     """
     if method.way == "greedy" and method.preset is None:
         filling = replace(PublishedOptions.DSRAG_BALANCED, min_segment_value=0.0)

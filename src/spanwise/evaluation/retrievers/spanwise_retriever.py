@@ -1,7 +1,7 @@
-"""Spanwise's own ways to search, as retrievers: what a reader of the library gets, text alone.
+"""Spanwise's own searches as retrievers; only text is returned.
 
-A search refuses a budget in which not even one relevant chunk fits. Here the best one stands in, to
-be cut as the last text of every retriever is: so all are compared at small budgets too.
+A search refuses a budget that holds no relevant chunk. The best chunk is then returned and
+truncated, as the last text of every retriever is, so all can be compared at small budgets.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.ledger import Ledger
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
@@ -40,19 +41,19 @@ _UNLIMITED = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """What `search` returns, chosen exactly or greedily, by rank."""
+    """Segments of `search`, chosen exactly or greedily, by rank."""
 
     name: str
     searcher: Searcher
     tokenizer: str
     segments: SegmentOptions
     published: PublishedOptions | None
-    """For the greedy method."""
+    """Options of the greedy method; None for the exact one."""
     chunk_tokens: float
-    """Of a chunk on the mean."""
+    """Mean number of tokens of a chunk."""
     reranking: Reranking | None
     best: BestChunks
-    """Stands in where no chunk fits."""
+    """Retriever that replaces this one if no chunk fits."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
@@ -82,10 +83,10 @@ class Segments:
     def explain(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Explanation:
-        """Return why these segments are chosen.
+        """Return the explanation of the choice.
 
         Raises:
-            OptionError: If no relevant chunk fits, so that the best one stood in.
+            OptionError: If no relevant chunk fits.
             ModelError: If the embedder or the reranker fails.
         """
         return self.searcher.explain(
@@ -96,10 +97,11 @@ class Segments:
         )
 
     def _options(self, budget_tokens: int) -> SearchOptions:
-        """Return the options for a budget; the published method knows none but a number of chunks.
+        """Return the options for a token budget.
 
-        It gets as many chunks as fill the budget, or those of its preset where these are more; what
-        exceeds the budget is cut off as for all retrievers.
+        The published method is limited by a number of chunks. It gets as many chunks as fill the
+        budget, or those of its preset if these are more. The rest is truncated as for all
+        retrievers.
         """
         published = self.published
         if published is not None:
@@ -117,7 +119,7 @@ class Segments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptsRetriever:
-    """What `excerpts` returns: as many of about 1,000 tokens as the budget holds, best first."""
+    """Excerpts of about 1,000 tokens, as many as the budget holds, best first."""
 
     name: str
     searcher: Searcher
@@ -125,12 +127,12 @@ class ExcerptsRetriever:
     segments: SegmentOptions
     reranking: Reranking | None
     best: BestChunks
-    """Stands in where no chunk fits."""
+    """Retriever that replaces this one if no chunk fits."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the spans of the excerpts of a question, those of one in order."""
+        """Return the spans of the excerpts of a question, in order within each excerpt."""
         number = min(max(1, round(budget_tokens / _EXCERPT_TOKENS)), 32)
         options = ExcerptOptions(
             excerpts=number,
@@ -160,7 +162,7 @@ class ExcerptsRetriever:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestChunks:
-    """The chunks of greatest relevance, one by one: what `search` chooses from."""
+    """Chunks by relevance, one by one: the candidates of `search`."""
 
     name: str
     searcher: Searcher
@@ -178,6 +180,7 @@ class BestChunks:
             "query",
             cache=searcher.store,
             recorded_dimension=searcher.dimension,
+            ledger=Ledger(parent=searcher.ledger),
         )
         with searcher.store.snapshot() as snapshot:
             searched = search_queries(
@@ -206,7 +209,7 @@ class BestChunks:
         budget_tokens: int,
         documents: Sequence[str] | None,
     ) -> Retrieval:
-        """Return the best chunks where a search refuses a budget, and say so."""
+        """Return the best chunks in place of a search that refuses its budget, with a warning."""
         found = self.retrieve(question, budget_tokens=budget_tokens, documents=documents)
         warning = f"no chunk fits whole, and the best one is cut: {error}"
         return replace(found, warnings=(*found.warnings, warning))

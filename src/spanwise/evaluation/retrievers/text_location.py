@@ -1,12 +1,12 @@
-"""Where the texts of other people's retrievers stand in the documents.
+"""Location of the texts of other retrievers in the documents.
 
 Rules:
-    A document is known by its id, by a path that ends with its id, or by its file name where no
-    other document has that.
-    A text stands where it is said to; where the text there is another one, or no place is said,
-    its first occurrence counts, in the document that is named or else in the first that holds it,
-    character for character, then with other white space.
-    What cannot be placed counts its tokens and holds no evidence.
+    A document is identified by its id, by a path that ends with its id, or by its file name if no
+    other document has the same.
+    A text is located at its stated range if the document has this text there. Otherwise its first
+    occurrence counts, in the named document or else in the first document that holds it: character
+    for character, then with other white space.
+    A text that cannot be located counts its tokens and holds no evidence.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from spanwise.evaluation.dataset import DocumentText
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 
 UNPLACED = ""
-"""Id of the document of what stands in no document that is known."""
+"""Document id of a text that is in no known document."""
 
 
 def with_unplaced(texts: Mapping[str, DocumentText]) -> Mapping[str, DocumentText]:
-    """Return texts by id in which what stands in no document has one too, which is empty."""
+    """Return texts by id, with an empty text for `UNPLACED`."""
     first = {UNPLACED: DocumentText(text="")}
     return ChainMap(first, cast("MutableMapping[str, DocumentText]", texts))
 
 
 class Placer:
-    """Places texts in documents."""
+    """Locates texts in documents."""
 
     def __init__(self, texts: Mapping[str, DocumentText]) -> None:
-        """Take the documents, by id."""
+        """Set the documents, by id."""
         self._texts = texts
         self._by_name: dict[str, list[str]] = defaultdict(list)
         for document_id in texts:
             self._by_name[PurePosixPath(document_id).name].append(document_id)
 
     def place(self, retrieval: Retrieval, *, documents: Sequence[str] | None) -> Retrieval:
-        """Return what was retrieved with ids and places of the documents.
+        """Return a retrieval with ids and places of the documents.
 
         Args:
-            retrieval: As a retriever returned it.
-            documents: Those that the question is about; what stands elsewhere is left out. None
+            retrieval: Results of a retriever.
+            documents: Ids of the documents of the question; results from others are dropped. None
                 for all.
 
         Raises:
-            OptionError: If it names a document or place that does not exist, and no text.
+            OptionError: If a result without a text names a document or place that does not exist.
         """
         placed = [self._placed(item) for item in retrieval.found]
         scope = None if documents is None else {*documents, UNPLACED}
@@ -92,7 +92,7 @@ class Placer:
         return Retrieved(document_id=document_id or UNPLACED, text=item.text)
 
     def _document(self, named: str) -> str | None:
-        """Return the id of a document that is named somehow; None where it is not known."""
+        """Return the id of a document; None if it is unknown."""
         if not named:
             return None
         if named in self._texts:
@@ -108,7 +108,7 @@ class Placer:
         return self._texts[document_id].text[item.start : item.end] == item.text
 
     def _found(self, text: str, documents: Iterable[str]) -> Retrieved | None:
-        """Return the first place of a text; None where it stands nowhere."""
+        """Return the first place of a text; None if it occurs nowhere."""
         wanted = text.strip()
         if not wanted:
             return None

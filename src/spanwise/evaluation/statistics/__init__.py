@@ -1,4 +1,4 @@
-"""How sure a figure is: intervals, differences, and plain sentences about them."""
+"""Statistics of figures: confidence intervals, paired comparisons, and sentences about them."""
 
 from spanwise.evaluation.statistics.bootstrap import (
     Interval,

@@ -1,30 +1,21 @@
-"""The relevance that a share stands for, fitted to the questions of some documents.
+"""Fit of weights, table and settings of the relevance model to some questions.
 
-Train the weights of the relevance model listwise, from what an earlier training knew.
+Rules of the weights:
+    The target of a question is the share of its evidence in each candidate. The loss is the cross
+    entropy of this target and the softmax of the scores (listwise learning to rank: Cao et al.,
+    Learning to rank: from pairwise to listwise approach, 2007). It is convex, and its Hessian is
+    the covariance of the features under the softmax, so Newton's method needs few steps.
+    The prior is a Gaussian (Laplace's approximation): its mean is the earlier weights, its
+    precision the curvature of their training loss. Few questions move the weights little, first in
+    the directions that the earlier training left open.
+    The strength of the prior is chosen by the loss on held-out questions (cross-validation).
 
-Rules:
-    The target of a question is the share of its evidence that each candidate holds, the loss the
-    cross entropy of that and of the softmax of the scores (Cao et al., Learning to rank: from
-    pairwise to listwise approach, 2007). It is convex, and its Hessian is the covariance of the
-    features under the softmax, so that Newton's method needs few steps.
-    What was known before is a Gaussian: its mean are earlier weights, its precision the curvature
-    of the loss that they were trained with (Laplace's approximation), as if that many questions of
-    that kind had been seen. So few questions move the weights a little, in the directions that the
-    earlier training left open first, and many questions move them where they want.
-
-What segments of one example would hold: a search again, from what is known of its candidates.
-
-It leaves out what a search does beside the choice: copies of a text are not united, and text alone
-is counted. So it serves to choose settings; what is said of them is measured by searches.
-
-Fit weights, table and settings to some questions: all that a part of them can say.
-
-Rules:
-    Weights first, by their loss; how much the earlier training counts is chosen by the loss on
-    questions that were left out, part by part: as much as these allow.
-    Then settings, one after the other, by recall under weights that were not trained on the
+Rules of the settings:
+    Settings are chosen one after the other, by recall under weights that were not trained on the
     question. A setting leaves its default only if it gains more than two standard errors: most
-    differences are chance, and the defaults were chosen on more questions than anybody labels.
+    differences are chance, and the defaults were chosen on many more questions.
+    Recall is computed from the known candidates, without a search: copies of a text are not united
+    and only text is counted. The recall that is reported is measured by searches.
 """
 
 from __future__ import annotations
@@ -54,37 +45,37 @@ if TYPE_CHECKING:
 
 
 _KNOWN_HITS = 20.0
-"""So many chunks with evidence at each share are what the earlier table counts for."""
+"""Weight of the earlier table at each share, as a number of chunks with evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Judged:
+class HeldOutShares:
     """Shares of the candidates of one question, by weights that were not trained on it."""
 
     shares: Floats
-    """(c,)."""
+    """Share of each candidate, (c,)."""
     holds: NDArray[np.bool_]
-    """Whether each holds evidence, (c,)."""
+    """Whether each candidate holds evidence, (c,)."""
 
 
-def fitted_table(table: Floats, judged: Sequence[Judged]) -> Floats:
-    """Return a table of shares and relevances that fits some questions better, (2, k).
+def fitted_table(table: Floats, held_out: Sequence[HeldOutShares]) -> Floats:
+    """Return a table of shares and relevances that is fitted to some questions, (2, k).
 
-    At each share of the earlier table, the chance of evidence is multiplied by how many chunks
-    around that share hold evidence, over how many were expected to; both sides begin at the same
-    number, so that few questions change little. Then the chances are made to ascend, by isotonic
-    regression (pool adjacent violators).
+    At each share of the earlier table, the relevance is multiplied by the observed number of chunks
+    with evidence around this share over the expected number. Both numbers begin with a prior, so
+    few questions change little. Isotonic regression (pool adjacent violators) then makes the
+    relevances ascend.
 
     Args:
-        table: Shares ascending from 0 to 1, and their chances ascending from 0, (2, k), k >= 2.
-        judged: What the questions say.
+        table: Shares ascending from 0 to 1, and their relevances ascending from 0, (2, k), k >= 2.
+        held_out: Candidates of the questions.
     """
     shares, chances = table[:, 1:-1]
-    if not len(shares) or not judged:
+    if not len(shares) or not held_out:
         return table
     edges = np.sqrt(shares[:-1] * shares[1:])  # the middle of two shares, in their logarithms
     hits, expected = np.zeros(len(shares)), np.zeros(len(shares))
-    for one in judged:
+    for one in held_out:
         at = np.searchsorted(edges, one.shares, side="right")
         hits += np.bincount(at, one.holds, len(shares))
         expected += np.bincount(at, np.interp(one.shares, *table), len(shares))
@@ -94,7 +85,7 @@ def fitted_table(table: Floats, judged: Sequence[Judged]) -> Floats:
 
 
 def _ascending(values: Floats, *, weights: Floats) -> Floats:
-    """Return the nearest values that never fall, in the mean of weighted squares, (n,)."""
+    """Return the isotonic regression of values by weighted least squares, (n,)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         mean, mass, count = value, weight, 1
@@ -113,16 +104,16 @@ _HALVINGS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """What is known of the weights before: a Gaussian."""
+    """Gaussian prior of the weights."""
 
     mean: Floats
-    """(features,)."""
+    """Mean of the weights, (features,)."""
     precision: Floats
-    """Symmetric, not negative in any direction, (features, features)."""
+    """Precision matrix, symmetric and positive semi-definite, (features, features)."""
 
 
 class ListwiseLoss:
-    """Loss of weights over some questions, with its gradient and Hessian."""
+    """Listwise loss of weights over some questions, with its gradient and Hessian."""
 
     def __init__(
         self,
@@ -132,13 +123,13 @@ class ListwiseLoss:
         deviations: Floats,
         weights: Floats | None = None,
     ) -> None:
-        """Lay out the candidates of all questions.
+        """Arrange the candidates of all questions in arrays.
 
         Args:
-            examples: At least one.
-            means: Of the features, (features,).
-            deviations: Of the features, > 0, (features,).
-            weights: Of each question in the loss, >= 0, (examples,); 1 when None.
+            examples: At least one example.
+            means: Means of the features, (features,).
+            deviations: Standard deviations of the features, > 0, (features,).
+            weights: Weight of each question in the loss, >= 0, (examples,); None for 1.
         """
         counts = np.array([len(one.features) for one in examples])
         raw = np.concatenate([one.features for one in examples]).astype(np.float64)
@@ -167,14 +158,13 @@ class ListwiseLoss:
 
 
 def minimise(loss: ListwiseLoss, *, known: Known) -> Floats:
-    """Return the weights with the least loss, what was known before included, (features,).
+    """Return the weights with the least loss plus prior, (features,).
 
-    Newton's method; a step that does not lessen the loss is halved. Where the Hessian leaves a
-    direction open, the shortest step is taken.
+    Newton's method with step halving. If the Hessian is singular, the shortest step is taken.
 
     Args:
-        loss: Of the questions.
-        known: What was known before; its precision is in the unit of the loss.
+        loss: Loss of the questions.
+        known: Prior; its precision has the unit of the loss.
     """
 
     def whole(weights: Floats) -> tuple[float, Floats, Floats]:
@@ -213,7 +203,7 @@ def example_scores(example: Example, model: RelevanceModel) -> NDArray[np.float6
 
 
 def listwise_loss(example: Example, model: RelevanceModel) -> float:
-    """Return the cross entropy of the evidence and of the softmax of the scores, >= 0."""
+    """Return the cross entropy of the evidence and the softmax of the scores, >= 0."""
     scores = example_scores(example, model)
     top = float(scores.max())
     return float(np.log(np.exp(scores - top).sum()) + top - example.target @ scores)
@@ -233,14 +223,14 @@ def recall_of_choice(
     penalty_share: float,
     budgets: Sequence[int],
 ) -> float:
-    """Return the mean share of the evidence that segments hold, over some budgets, in [0, 1].
+    """Return the mean share of the evidence in the chosen segments over some budgets, in [0, 1].
 
     Args:
-        example: The question.
-        shares: Of its candidates, (c,).
-        segments: How segments are chosen.
-        penalty_share: The share at its penalty.
-        budgets: In tokens.
+        example: Example of the question.
+        shares: Shares of its candidates, (c,).
+        segments: Options of the segments.
+        penalty_share: Share at the penalty of the options.
+        budgets: Budgets in tokens.
     """
     rows = example.rows
     held = np.zeros(len(rows.tokens))
@@ -272,7 +262,7 @@ def recall_of_choice(
 
 
 _STRENGTHS = (20.0, 80.0, 320.0, 1280.0)
-"""Questions that the earlier training counts for."""
+"""Candidate strengths of the prior, as numbers of questions."""
 _FOLDS = 4
 _Change = Callable[[SegmentOptions], SegmentOptions]
 _TRIES: tuple[tuple[_Change, ...], ...] = (
@@ -280,42 +270,44 @@ _TRIES: tuple[tuple[_Change, ...], ...] = (
     tuple(partial(replace, irrelevant_chunk_penalty=one) for one in (0.0, 0.005, 0.01)),
     tuple(partial(replace, min_segment_value=one) for one in (0.01, 0.03)),
 )
-"""What is tried beside the defaults, one setting after the other."""
+"""Alternatives to the default settings, one setting after the other."""
 _RIDGE = 1e-3  # so that no direction is open
 _HELD = 1e6  # precision of a weight that stays as it is, to a millionth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a fit starts from."""
+    """Start of a fit."""
 
     model: RelevanceModel
     reranker: str | None = None
-    """Name of the reranker whose scores are the last column of the features; None for none."""
+    """Name of the reranker whose scores are the last feature; None for none."""
     budgets: tuple[int, ...] = (1_000, 4_000)
-    """In tokens; settings are chosen by the mean recall at them."""
+    """Budgets in tokens; settings are chosen by the mean recall at them."""
     places_alone: bool = False
-    """Whether weights of features and settings stay as they are, and only the place of embedder and
-    reranker, and the table, are fitted."""
+    """Whether only the table and the weights of embedder and reranker are fitted.
+
+    Weights of other features and settings then stay as they are.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """What some questions say."""
+    """Result of a fit."""
 
     model: RelevanceModel
     segments: SegmentOptions
     recalls: Mapping[str, float]
-    """Of each question by id, as far as it can be told before a search: with weights and table
-    that were not trained on it."""
+    """Estimated recall of each question by id, by weights that were not trained on it."""
 
 
 def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
     """Return weights, table and settings for some questions.
 
     Args:
-        examples: For each share of keywords that may be taken, that of `start` among them.
-        start: What it starts from; that is returned where examples are too few for parts.
+        examples: Examples for each share of keywords that may be chosen, the share of `start`
+            included.
+        start: Start of the fit; returned unchanged if there are too few examples to hold some out.
     """
     usual = start.model.keyword_share
     if len(examples[usual]) < _FOLDS:
@@ -343,11 +335,11 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
 
 
 def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentOptions) -> Fitted:
-    """Return weights and table for some questions, under settings that stay as they are.
+    """Return weights and table for some questions, with fixed settings.
 
     Args:
-        examples: With the share of keywords of `start`; too few for parts change nothing.
-        start: What it starts from.
+        examples: Examples with the share of keywords of `start`; too few of them change nothing.
+        start: Start of the fit.
         segments: The settings.
     """
     if len(examples) < _FOLDS:
@@ -357,7 +349,7 @@ def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentO
 
 
 def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
-    """Return whether a setting gains more than two standard errors of its differences."""
+    """Return whether the mean gain exceeds two standard errors of the differences."""
     ids = sorted(reached.keys() | before.keys())
     if not ids:
         return False
@@ -368,17 +360,17 @@ def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Crossed:
-    """Weights that were trained part by part, each on all other parts."""
+    """Weights of a cross-validation, each trained on all other parts."""
 
     examples: Sequence[Example]
     start: Start
     strength: float
     shares: tuple[Floats, ...]
-    """Of each example, by weights that were not trained on it."""
+    """Shares of each example, by weights that were not trained on it."""
     table: Floats
 
     def recalls(self, segments: SegmentOptions) -> dict[str, float]:
-        """Return what each question reaches with some settings, by its id."""
+        """Return the recall of each question with some settings, by its id."""
         model = replace(self.start.model, table=self.table)
         penalty = model.share_at(segments.irrelevant_chunk_penalty)
         return {
@@ -393,7 +385,7 @@ class _Crossed:
         }
 
     def whole(self) -> RelevanceModel:
-        """Return the model of all examples."""
+        """Return the model that is trained on all examples."""
         model = _trained(self.examples, self.start, self.strength)
         return replace(model, table=self.table)
 
@@ -401,7 +393,7 @@ class _Crossed:
 def _crossed(
     examples: Sequence[Example], start: Start, *, strengths: Sequence[float] = _STRENGTHS
 ) -> _Crossed:
-    """Return weights that were trained part by part, with the strength that suits them."""
+    """Return the weights of a cross-validation, with the best strength of the prior."""
     folds = fold_questions([one.question for one in examples], folds=_FOLDS)
     models: dict[float, list[RelevanceModel]] = {}
     losses: dict[float, Floats] = {}
@@ -425,8 +417,8 @@ def _crossed(
         example_shares(one, models[strength][part])
         for one, part in zip(examples, folds.of, strict=True)
     )
-    judged = [
-        Judged(shares=own, holds=one.evidence > 0)
+    held_out = [
+        HeldOutShares(shares=own, holds=one.evidence > 0)
         for own, one in zip(shares, examples, strict=True)
     ]
     return _Crossed(
@@ -434,18 +426,18 @@ def _crossed(
         start=start,
         strength=strength,
         shares=shares,
-        table=fitted_table(start.model.table, judged),
+        table=fitted_table(start.model.table, held_out),
     )
 
 
 def _strongest(losses: Mapping[float, Floats]) -> float:
-    """Return the greatest strength that is as good as the best, but for one standard error.
+    """Return the greatest strength within one standard error of the best.
 
-    So few questions, which cannot tell, stay near the earlier training (Breiman et al.,
-    Classification and Regression Trees, 1984, take the simplest of equals by the same rule).
+    Where few questions cannot decide, the weights stay near the earlier training (the one standard
+    error rule: Breiman et al., Classification and Regression Trees, 1984).
 
     Args:
-        losses: Of each question that was left out, by strength.
+        losses: Losses of the held-out questions, by strength.
     """
     least = min(losses.values(), key=lambda one: float(one.sum()))
     equals = [
@@ -457,7 +449,7 @@ def _strongest(losses: Mapping[float, Floats]) -> float:
 
 
 def _weights(model: RelevanceModel, start: Start) -> Floats:
-    """Return the weights of all columns: those of the features, and the reranker's."""
+    """Return the weights of all columns: those of the features, and that of the reranker."""
     if start.reranker is None:
         return model.weights
     return np.append(model.weights, model.rerankers.get(start.reranker, DEFAULT_WEIGHT))
@@ -473,7 +465,7 @@ def _loss(examples: Sequence[Example], start: Start) -> ListwiseLoss:
 
 
 def _trained(examples: Sequence[Example], start: Start, strength: float) -> RelevanceModel:
-    """Return the model with the weights that suit some questions."""
+    """Return the model with weights trained on some questions."""
     loss, mean = _loss(examples, start), _weights(start.model, start)
     known = start.model.curvature
     # Where nothing is known of an earlier training, and of a reranker, these questions say which

@@ -1,7 +1,7 @@
-"""What labelled questions teach: the words of their evidence, by kinds of questions.
+"""Known answers that labelled questions teach: terms of the evidence, by kind of question.
 
-A question is never searched with what its own documents taught: the parts that questions are dealt
-into share no document, and where they would, nothing is learned.
+A question is never searched with answers learned from its own documents: folds share no document,
+and where they would, nothing is learned.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import content_words, text_terms, word_terms
 from spanwise.evaluation.tuning.examples import Example, collect_examples, evidence_ranges
 from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import select_search_terms
 
 if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
     from spanwise.stores.port import Snapshot
     from spanwise.types import Chunk
 
@@ -41,33 +43,30 @@ _FOLDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answers:
-    """What is learned from."""
+    """Evidence terms of all questions."""
 
     answered: Mapping[str, AnsweredQuestion]
-    """By id of the question."""
+    """Terms of the question and its evidence, by id of the question."""
     rarities: Mapping[str, float]
-    """Weight of each term of the evidence in the knowledge base; 0 for one that no chunk holds."""
+    """Inverse document frequency of each evidence term; 0 for a term in no chunk."""
 
     def learn(self, questions: Sequence[LabelledQuestion]) -> KnownAnswers:
-        """Return what some questions teach."""
+        """Return the known answers that some questions teach."""
         chosen = [self.answered[one.id] for one in questions]
         return KnownAnswers(kinds=learn_kinds(chosen, rarities=self.rarities))
 
 
-def read_answers(
-    base: KnowledgeBase, questions: Sequence[LabelledQuestion], *, model: RelevanceModel
-) -> Answers:
-    """Return what the evidence of questions says.
+def read_answers(base: KnowledgeBase, questions: Sequence[LabelledQuestion]) -> Answers:
+    """Return the evidence terms of questions.
 
     Args:
-        base: Where the documents are.
-        questions: With evidence in characters or pages, each id once.
-        model: Of the searches.
+        base: Knowledge base with the documents.
+        questions: Questions with evidence in characters or pages; ids are unique.
 
     Raises:
-        DocumentNotFoundError: If a question is about a document that is not there.
+        DocumentNotFoundError: If a question names a document that does not exist.
     """
-    with base.searcher(model).store.snapshot() as snapshot:
+    with store_of(base).snapshot() as snapshot:
         answered = {one.id: one for one in _answered(base, questions, snapshot)}
         pieces = (piece.terms for one in answered.values() for piece in one.evidence)
         terms = sorted(frozenset[str]().union(*pieces))
@@ -79,7 +78,7 @@ def read_answers(
 def _answered(
     base: KnowledgeBase, questions: Sequence[LabelledQuestion], snapshot: Snapshot
 ) -> Iterator[AnsweredQuestion]:
-    """Yield what is asked and what the evidence says; one document is in memory at a time."""
+    """Yield the terms of each question and its evidence; one document is in memory at a time."""
     wanted: defaultdict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for question in questions:
         for name, ranges in evidence_ranges(question, base).items():
@@ -103,7 +102,7 @@ def _answered(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """What is known of one document."""
+    """Content of one document."""
 
     id: str
     chunks: Sequence[Chunk]
@@ -112,7 +111,7 @@ class _Source:
     language: str
 
     def pieces(self, start: int, end: int) -> Iterator[EvidencePiece]:
-        """Yield what each chunk holds of a range."""
+        """Yield the terms of each chunk in a range."""
         first = bisect_right(self.chunks, start, key=lambda chunk: chunk.end)
         last = bisect_left(self.chunks, end, key=lambda chunk: chunk.start)
         for chunk in self.chunks[first:last]:
@@ -144,17 +143,19 @@ def examples_with_answers(
     answers: Answers,
     model: RelevanceModel,
     tokenizer: str | None,
+    ledger: Ledger | None = None,
 ) -> list[Example]:
-    """Return examples of questions that were searched with what questions of other documents teach.
+    """Return examples of questions searched with known answers of the other folds.
 
-    None where the documents are too few to be parted.
+    Empty if there are too few documents for folds.
 
     Args:
-        base: Where is searched.
-        questions: With evidence.
-        answers: Of these questions at least.
-        model: Of the searches; its known answers do not count.
-        tokenizer: As `collect_examples`.
+        base: Knowledge base that is searched.
+        questions: Questions with evidence.
+        answers: Evidence terms of at least these questions.
+        model: Relevance model; its known answers are replaced.
+        tokenizer: As for `collect_examples`.
+        ledger: As for `collect_examples`.
     """
     folds = fold_questions(questions, folds=_FOLDS)
     if not folds.by_document:
@@ -164,5 +165,5 @@ def examples_with_answers(
         inside = [one for one, part in zip(questions, folds.of, strict=True) if part == number]
         others = [one for one, part in zip(questions, folds.of, strict=True) if part != number]
         known = replace(model, known_answers=answers.learn(others))
-        found += collect_examples(base, inside, model=known, tokenizer=tokenizer)
+        found += collect_examples(base, inside, model=known, tokenizer=tokenizer, ledger=ledger)
     return found

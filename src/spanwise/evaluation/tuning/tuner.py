@@ -1,27 +1,13 @@
-"""What a tuning is asked for.
-
-Questions out of the documents, without a model: a heading asks for its section.
-
-They are made of the documents' own words, so that they are easier than questions of people, and
-favour what matches words. They serve to give an embedder or a reranker its place where nobody has
-labelled questions yet; labelled ones say more.
-
-What is tuned with: examples of all questions, for each way the documents can be searched.
-
-Recall of evidence by searches: what is said of a tuning.
-
-Write the file of a tuning.
-
-A reranker, as a tuning uses it.
-
-Tune search to questions about some documents, and say only what was shown.
+"""Tuning: fit search to questions about some documents, and report only what is shown.
 
 Rules:
-    Every question is measured by searches with settings that were fitted to other questions, of
-    other documents where there are enough: part by part, the whole fit is made anew without it.
-    A gain is shown if its interval lies above 0 at a budget, or on their mean, all these
-    comparisons counted (Holm), and at none a loss is. Then the settings are fitted to all
-    questions. If it is not shown they stay as they came.
+    Each question is measured by searches with settings that were fitted to other questions, about
+    other documents if there are enough (cross-validation): the whole fit is repeated for each fold.
+    A gain is shown if its interval lies above 0 at a budget, or for the mean of the budgets, with
+    all these comparisons counted (Holm), and no budget shows a loss. Then the settings are fitted
+    to all questions. Otherwise the defaults stay.
+    Without labelled questions, titles of sections are questions for their sections. They are easier
+    than questions of people and favour word matches, so they only place an embedder or a reranker.
 """
 
 from __future__ import annotations
@@ -46,43 +32,55 @@ from spanwise.evaluation.tuning.examples import Example, Ranges, collect_example
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import (
+    add_parsed,
+    searcher_of,
+    settings_of,
+    store_of,
+    use_budget,
+)
+from spanwise.models.ledger import Ledger
 from spanwise.models.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking
 from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
+from spanwise.types import GivenContext, GivenParts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.relevance import RelevanceModel
-    from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import Reranker
     from spanwise.search.pipeline import Searcher
-    from spanwise.types import Segment
+    from spanwise.types import DocumentRecord, Segment
 
 LEAST_QUESTIONS = 10
-"""Fewer say nothing that could be told from chance."""
+"""Minimum number of questions; fewer cannot be distinguished from chance."""
 _MOST_CHUNK = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions:
-    """What a tuning is asked for."""
+    """Options of a tuning."""
 
     budgets: tuple[int, ...] = (1_000, 4_000)
-    """In tokens of text; settings are chosen by the mean recall at them."""
+    """Budgets in tokens of text; settings are chosen by the mean recall at them."""
     tokenizer: str | None = None
-    """Whose tokens are counted; that of the knowledge base when None."""
+    """Tokenizer that counts; None for that of the knowledge base."""
     keyword_shares: tuple[float, ...] = (0.5, 0.85)
-    """Weights of keywords beside the cosine that are tried; each is in [0, 1]."""
+    """Weights of keywords, in [0, 1], that are tried; the cosine has the rest."""
     chunk_targets: tuple[int, ...] = ()
-    """Lengths of chunks in characters that are tried: each costs an ingest of all documents."""
+    """Lengths of chunks in characters that are tried; each needs an ingest of all documents."""
     known_answers: bool = True
-    """Whether words of the documents may be kept: those that answered questions of a kind, where
-    documents are enough to measure each question with what others taught."""
+    """Whether terms of the evidence of kinds of questions may be kept in the tuning.
+
+    They are learned only if there are enough documents to measure each question with the answers of
+    others.
+    """
     folds: int = 5
-    """Parts of the questions; each is measured with what the others say."""
+    """Number of folds; each is measured with settings fitted to the others."""
 
     def __post_init__(self) -> None:
         if not self.budgets or not all(1 <= one <= 10_000_000 for one in self.budgets):
@@ -102,14 +100,14 @@ _LEAST_CHARS, _MOST_CHARS = 200, 6_000
 
 
 def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
-    """Return questions out of the documents: titles of sections, with their text as evidence.
+    """Return questions from titles of sections, with the text of the section as evidence.
 
-    Titles that stand over several sections, or hold fewer than three terms, ask for no place. The
-    line of the title itself is no evidence.
+    Titles that occur over several sections, or have fewer than three terms, are left out. The line
+    of the title is no evidence.
 
     Args:
-        base: The documents.
-        most: At most so many, evenly spread over all sections; at least 1.
+        base: Knowledge base with the documents.
+        most: Maximum number of questions, at least 1, evenly spaced over all sections.
     """
     found = list(_titled(base))
     counts = Counter(one.text.casefold() for one in found)
@@ -120,7 +118,7 @@ def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQue
 
 
 def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
-    """Yield a question for each section whose title asks for something."""
+    """Yield a question for each section with a usable title."""
     for record in base.list():
         text = base.get(record.id).text
         for number, section in enumerate(base.sections(record.id)):
@@ -146,13 +144,13 @@ _LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # of the target: as in the default
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
-    """A knowledge base, and the examples of all questions in it."""
+    """A knowledge base with the examples of all questions."""
 
     base: KnowledgeBase
     chunks: ChunkOptions | None
-    """None for the knowledge base as it is."""
+    """Options of the chunks; None for the original knowledge base."""
     examples: Mapping[float, Sequence[Example]]
-    """By share of keywords."""
+    """Examples by share of keywords."""
 
     def of(self, questions: Sequence[LabelledQuestion]) -> dict[float, list[Example]]:
         """Return the examples of some questions."""
@@ -163,7 +161,7 @@ class Material:
         }
 
 
-def collected(
+def collected(  # noqa: PLR0913 - options are keywords, each with a default
     base: KnowledgeBase,
     questions: Sequence[LabelledQuestion],
     *,
@@ -171,10 +169,12 @@ def collected(
     options: TuneOptions,
     reranking: Reranking | None = None,
     chunks: ChunkOptions | None = None,
+    ledger: Ledger | None = None,
 ) -> Material:
     """Return the examples of some questions in a knowledge base.
 
-    With a reranker the share of keywords stays as it is: each other one would have it read more.
+    With a reranker only the share of keywords of the model is tried, because each other one would
+    need further calls of the reranker.
     """
     others = () if reranking is not None else options.keyword_shares
     shares = dict.fromkeys((model.keyword_share, *others))
@@ -185,6 +185,7 @@ def collected(
             model=replace(model, keyword_share=share),
             tokenizer=options.tokenizer,
             reranking=reranking,
+            ledger=ledger,
         )
         for share in shares
     }
@@ -192,7 +193,7 @@ def collected(
 
 
 def chunk_options(target: int) -> ChunkOptions:
-    """Return options for chunks of another length, their limits in proportion."""
+    """Return options for chunks of another length, with limits in proportion."""
     return ChunkOptions(
         target=target,
         max=round(target * _LONGEST),
@@ -202,7 +203,7 @@ def chunk_options(target: int) -> ChunkOptions:
 
 
 def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptions]:
-    """Return options for chunks of some lengths, without those that a knowledge base has."""
+    """Return options for chunks of some lengths, without those of the knowledge base."""
     own = base.info().settings["chunks"]
     tried = [chunk_options(target) for target in dict.fromkeys(targets)]
     return [one for one in tried if asdict(one) != json.loads(own)]
@@ -210,30 +211,95 @@ def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptio
 
 @contextmanager
 def with_chunks(
-    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear
+    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear, budget: Ledger | None = None
 ) -> Iterator[KnowledgeBase]:
-    """Give a knowledge base with the same documents and sections in other chunks, for a while.
+    """Yield a temporary knowledge base with the same documents and sections in other chunks.
 
     Args:
-        base: Whose documents.
-        chunks: How they are cut.
-        hear: Hears what is done.
+        base: Original knowledge base.
+        chunks: Options of the chunks.
+        hear: Called with the name of the step, the number of finished documents, and of all.
+        budget: Shared budget of the calls of the embedder; None for none.
 
     Raises:
-        DocumentError: If chunks cannot be embedded; the error of the embedder is its cause.
+        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
     """
     with TemporaryDirectory(prefix="spanwise-tune-") as folder:
 
         def said(done: int, total: int) -> None:
             hear(f"chunks of {chunks.target}", done, total)
 
-        with base.in_other_chunks(Path(folder) / "work.kb", chunks, on_document=said) as work:
+        path = Path(folder) / "work.kb"
+        with copy_with_chunks(base, path, chunks, on_document=said, budget=budget) as work:
             yield work
+
+
+def copy_with_chunks(
+    base: KnowledgeBase,
+    path: Path,
+    chunks: ChunkOptions,
+    *,
+    on_document: Callable[[int, int], None] = lambda _done, _total: None,
+    budget: Ledger | None = None,
+) -> KnowledgeBase:
+    """Return a new knowledge base with the same documents in other chunks.
+
+    Documents are not parsed again. They keep titles, summaries, sections, contexts of chunks and
+    packs. The same embedder embeds the new chunks.
+
+    Args:
+        base: Knowledge base that is copied.
+        path: Folder of the new one, which must not exist.
+        chunks: Options of the new chunks.
+        on_document: Called before each document with the number of copied documents and of all.
+        budget: Shared budget of the calls of the embedder; None for none.
+
+    Raises:
+        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
+        CostLimitError: If embedding may cost more than is left.
+        StoreError: If the new knowledge base cannot be written.
+    """
+    settings = settings_of(base)
+    copy = KnowledgeBase(
+        path,
+        embedder=searcher_of(base, shipped_model()).embedder,
+        tokenizer=settings.tokenizer,
+        sections=settings.sections,
+        chunks=chunks,
+        packs=(),
+    )
+    if budget is not None:
+        use_budget(copy, budget)
+    try:
+        copy.packs.adopt(base.packs)
+        records = base.list()
+        for done, record in enumerate(records):
+            on_document(done, len(records))
+            add_parsed(copy, base.get(record.id), given=_parts_of(base, record))
+        copy.optimise()
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
+    """Return the parts of a stored document that do not depend on its chunks."""
+    return GivenParts(
+        title=record.title,
+        summary=record.summary,
+        sections=base.sections(record.id),
+        contexts=tuple(
+            GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)
+            for chunk in base.chunks(record.id)
+            if chunk.context
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """How recall is measured: at equal tokens of text, without headers, nothing refused."""
+    """Measurement of recall: at equal tokens of text, without headers and abstention."""
 
     budgets: tuple[int, ...]
     tokenizer: str | None
@@ -247,19 +313,20 @@ class Measure:
         searcher: Searcher,
         may_refuse: bool = False,
     ) -> list[tuple[float, ...]]:
-        """Return the share of its evidence characters that each question finds, by budget.
+        """Return the share of evidence characters that each question finds, by budget.
 
         Args:
-            questions: With evidence in characters or pages.
-            base: Where is searched.
-            searcher: What searches it.
-            may_refuse: Whether a search that no relevant chunk is short enough for counts as one
-                that finds nothing.
+            questions: Questions with evidence in characters or pages.
+            base: Knowledge base that is searched.
+            searcher: Search pipeline.
+            may_refuse: Whether a budget below every relevant chunk counts as a search without
+                results.
 
         Raises:
-            OptionError: If a budget is smaller than every relevant chunk, and that does not count.
-            ModelError: If the embedder or the reranker fails: what a search finds without them
-                says nothing of the settings.
+            OptionError: If a budget is smaller than every relevant chunk, and `may_refuse` is
+                false.
+            ModelError: If the embedder or the reranker fails: results without them would not
+                measure the settings.
         """
         strict = replace(searcher, falls_back=False)
         return [
@@ -308,10 +375,10 @@ _OPENING = b"# Settings of `spanwise tune`"
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise if a file cannot be written, or is there and is no tuning.
+    """Check that a file can be written: it is missing, or an earlier tuning.
 
     Raises:
-        OptionError: If its folder is missing, or something else is in its place.
+        OptionError: If its folder is missing, or it is another file.
     """
     if not path.parent.is_dir():
         raise OptionError(f"there is no folder {path.parent}; make it first")
@@ -327,7 +394,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def write_tuning(tuning: Tuning, path: str | Path) -> None:
-    """Write a tuning; the same one gives the same bytes.
+    """Write a tuning. Equal tunings give equal bytes.
 
     Raises:
         OptionError: If the file cannot be written.
@@ -339,22 +406,26 @@ def write_tuning(tuning: Tuning, path: str | Path) -> None:
 
 
 def tuned_reranking(
-    base: KnowledgeBase, reranker: Reranker, *, chunks: int = RerankOptions().chunks
+    base: KnowledgeBase,
+    reranker: Reranker,
+    *,
+    chunks: int = RerankOptions().chunks,
+    ledger: Ledger | None = None,
 ) -> Reranking:
-    """Return a reranker whose scores become a feature.
-
-    What it says is kept in the knowledge base, so that the same is asked once.
+    """Return a reranker whose scores become a feature. Its scores are cached.
 
     Args:
-        base: The knowledge base.
-        reranker: The reranker; `paying.Purse` makes one of a name.
-        chunks: How many candidates of each question it reads.
+        base: Knowledge base with the cache.
+        reranker: The reranker.
+        chunks: Maximum number of candidates of each question that it reads.
+        ledger: Ledger that counts the calls and holds the cost limit; None for no limit.
+
+    Raises:
+        OptionError: If a cost limit applies and the price of the reranker is unknown.
     """
-    store = base.searcher(shipped_model()).store
-    return Reranking(
-        caller=RerankCaller(reranker=reranker, cache=store),
-        options=RerankOptions(chunks=chunks),
-    )
+    caller = RerankCaller(reranker=reranker, cache=store_of(base), ledger=ledger or Ledger())
+    caller.check_price()
+    return Reranking(caller=caller, options=RerankOptions(chunks=chunks))
 
 
 if TYPE_CHECKING:
@@ -366,32 +437,36 @@ Recalls = list[tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneReport:
-    """What came of a tuning."""
+    """Result of a tuning."""
 
     tuning: Tuning
-    """The defaults where no improvement is shown."""
+    """The tuning; the defaults if no improvement is shown."""
     comparison: Comparison
-    """Tuned less untuned, on questions that were not tuned on: at the first budget with a gain that
-    is shown; if at none, of the mean over the budgets."""
+    """Tuned less untuned recall, on questions that were held out.
+
+    At the first budget with a shown gain; without one, of the mean over the budgets.
+    """
     budgets: tuple[Comparison, ...]
-    """At each budget."""
+    """Comparison at each budget."""
     left_out: int
-    """Questions without evidence in characters or pages."""
+    """Number of questions without evidence in characters or pages."""
     by_document: bool
-    """Whether what was measured lay in other documents than what was tuned on."""
+    """Whether questions were measured with settings fitted to other documents."""
     note: str = ""
-    """What the intervals do not say, in words; empty for nothing."""
+    """Limitation of the intervals, in words; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tuner:
-    """Fits and measures; `materials` has the knowledge base as it is first."""
+    """Fits and measures. The first of `materials` is the original knowledge base."""
 
     materials: Sequence[Material]
     start: Start
     measure: Measure
     answers: Answers | None
-    """Of all questions; None where nothing is learned from them."""
+    """Evidence terms of all questions; None if no known answers are learned."""
+    ledger: Ledger
+    """Ledger of the run."""
 
     def fit(self, questions: Sequence[LabelledQuestion]) -> tuple[Material, Fitted]:
         """Return in which chunks and with what settings some questions are found best."""
@@ -413,7 +488,7 @@ class _Tuner:
         *,
         answers: Answers,
     ) -> Fitted:
-        """Return what some questions say once their answers are known, where that gains."""
+        """Return a fit with known answers if they gain, or the fit as it was."""
         known = answers.learn(questions)
         if not known.kinds:
             return fitted
@@ -425,6 +500,7 @@ class _Tuner:
             answers=answers,
             model=start.model,
             tokenizer=self.measure.tokenizer,
+            ledger=self.ledger,
         )
         tried = fit_weights(examples, start, segments=fitted.segments)
         if not gains(tried.recalls, fitted.recalls):
@@ -432,17 +508,18 @@ class _Tuner:
         return replace(tried, model=replace(tried.model, known_answers=known))
 
     def before(self, questions: Sequence[LabelledQuestion]) -> Recalls:
-        """Return what is reached without tuning."""
+        """Return the recall without tuning."""
         base = self.materials[0].base
-        return self.measure.recalls(questions, base=base, searcher=base.searcher(self.start.model))
+        searcher = searcher_of(base, self.start.model, ledger=self.ledger)
+        return self.measure.recalls(questions, base=base, searcher=searcher)
 
     def after(
         self, questions: Sequence[LabelledQuestion], others: Sequence[LabelledQuestion]
     ) -> Recalls:
-        """Return what some questions reach with what others say."""
+        """Return the recall of some questions with settings fitted to others."""
         material, fitted = self.fit(others)
         searcher = replace(
-            material.base.searcher(fitted.model),
+            searcher_of(material.base, fitted.model, ledger=self.ledger),
             balanced=fitted.segments,
         )
         return self.measure.recalls(
@@ -459,26 +536,28 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     reranking: Reranking | None = None,
     source: Literal["labelled", "made"] = "labelled",
     hear: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ledger: Ledger | None = None,
 ) -> TuneReport:
     """Tune search to questions about the documents of a knowledge base.
 
     Args:
-        base: The knowledge base; it stays as it is, but for the kept outputs of models.
-        questions: With evidence in characters or pages; others are left out.
-        options: What is tried.
-        model: What it starts from; the shipped one when None.
-        reranking: A reranker that is given its weight; None for none.
-        source: Where the questions come from. Made ones are asked in words of the documents, and
-            their evidence is a section by the way they are made: of them the place of embedder and
-            reranker is learned, and the table, but no weight of a feature and no setting.
-        hear: Hears each step: its name, how much is done, and how much there is.
+        base: The knowledge base. It is not changed, except for cached outputs of models.
+        questions: Questions with evidence in characters or pages; others are left out.
+        options: Options of the tuning.
+        model: Relevance model at the start; None for the shipped one.
+        reranking: Reranker whose weight is fitted; None for none.
+        source: Origin of the questions. "made" questions use words of the documents, so only the
+            table and the weights of embedder and reranker are fitted to them.
+        hear: Called with the name of each step, its progress and its total.
+        ledger: Ledger that counts the calls of the embedder and holds the cost limit; None for no
+            limit.
 
     Raises:
-        OptionError: If there are fewer than ten questions with evidence, or two have one id.
-        DocumentNotFoundError: If a question is about a document that is not there.
+        OptionError: If fewer than ten questions have evidence, or two have the same id.
+        DocumentNotFoundError: If a question names a document that does not exist.
         ModelError: If the embedder or the reranker fails.
     """
-    wanted = options or TuneOptions()
+    wanted, ledger = options or TuneOptions(), ledger or Ledger()
     start = Start(
         model=model or shipped_model(),
         reranker=None if reranking is None else reranking.caller.reranker.name,
@@ -495,11 +574,18 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     with ExitStack() as stack:
         hear("reading candidates", 0, len(usable))
         materials = [
-            collected(base, usable, model=start.model, options=wanted, reranking=reranking)
+            collected(
+                base,
+                usable,
+                model=start.model,
+                options=wanted,
+                reranking=reranking,
+                ledger=ledger,
+            )
         ]
         _check_found(materials[0])
         for chunks in other_chunks(base, wanted.chunk_targets):
-            work = stack.enter_context(with_chunks(base, chunks, hear=hear))
+            work = stack.enter_context(with_chunks(base, chunks, hear=hear, budget=ledger))
             materials.append(
                 collected(
                     work,
@@ -508,6 +594,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
                     options=wanted,
                     reranking=reranking,
                     chunks=chunks,
+                    ledger=ledger,
                 )
             )
         tuner = _Tuner(
@@ -516,7 +603,8 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             measure=Measure(
                 budgets=wanted.budgets, tokenizer=wanted.tokenizer, reranking=reranking
             ),
-            answers=read_answers(base, usable, model=start.model) if learns else None,
+            answers=read_answers(base, usable) if learns else None,
+            ledger=ledger,
         )
         return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
 
@@ -526,7 +614,7 @@ def _usable(
     questions: Sequence[LabelledQuestion],
     source: Literal["labelled", "made"],
 ) -> list[LabelledQuestion]:
-    """Return the questions with evidence in characters or pages, which becomes characters."""
+    """Return the questions with evidence in characters or pages, converted to characters."""
     for name, times in Counter(one.id for one in questions).items():
         if times > 1:  # one would be tuned on with what the other is measured by
             raise OptionError(f"{times} questions have the id {name!r}; give each its own")
@@ -546,10 +634,10 @@ def _usable(
 
 
 def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestion | None:
-    """Return a question with its evidence in characters, None where it has none.
+    """Return a question with its evidence in characters; None if it has none.
 
-    In other chunks there are no pages. Documents that are named alone stay: they tie questions
-    together.
+    Other chunks have no pages. Evidence that names only a document stays, because it groups
+    questions.
     """
     places = [
         Evidence(document_id=document_id, start=start, end=end)
@@ -562,7 +650,7 @@ def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestio
 
 
 def _check_found(material: Material) -> None:
-    """Raise if a search finds too little of the evidence to learn from."""
+    """Raise if the candidates hold too little of the evidence."""
     found = min(len(one) for one in material.examples.values())
     if found < LEAST_QUESTIONS:
         raise OptionError(
@@ -579,7 +667,7 @@ def _report(
     source: Literal["labelled", "made"],
     hear: Callable[[str, int, int], None],
 ) -> TuneReport:
-    """Return what came of a tuning: measured part by part, then fitted to all where it helps."""
+    """Return the report: recall by cross-validation, and the final fit if a gain is shown."""
     hear("measuring before", 0, len(folds.numbers) + 2)
     before = np.array(tuner.before(usable))
     after = np.zeros_like(before)
@@ -616,7 +704,7 @@ def _report(
 def _compared(
     before: Floats, after: Floats, *, budgets: Sequence[int], clusters: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """Return the difference at each budget, and last that of their mean where there are several."""
+    """Return the difference at each budget, and last for their mean if there are several."""
     pairs = list(zip(after.T, before.T, strict=True))
     notes = [f"at {budget:,} tokens" for budget in budgets]
     if len(budgets) > 1:
@@ -657,7 +745,7 @@ def _figures(
 
 
 def _tuning(tuner: _Tuner, questions: Sequence[LabelledQuestion], measured: Measured) -> Tuning:
-    """Return the tuning that some questions want; of none, what it started from."""
+    """Return the tuning fitted to some questions; without questions, the defaults."""
     base = tuner.materials[0].base
     embedder = base.info().settings["embedder"]
     if not questions:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from spanwise.core.text.fences import fence_tag, fenced
 from spanwise.errors import ModelError
 from spanwise.models.caller import Caller
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest, RerankReply
 
 if TYPE_CHECKING:
@@ -47,15 +48,38 @@ class _Form(BaseModel):
 class ModelReranker:
     """Rates passages by a language model."""
 
-    def __init__(self, model: LanguageModel, *, options: ModelOptions) -> None:
-        """Take the model and how it is called."""
+    def __init__(
+        self, model: LanguageModel, *, options: ModelOptions, ledger: Ledger | None = None
+    ) -> None:
+        """Set the model and the options of its calls.
+
+        Args:
+            model: Language model that rates the passages.
+            options: Options of the calls. `max_cost` applies to each call of `rerank` if there is
+                no ledger.
+            ledger: Ledger that counts the calls and holds the cost limit.
+        """
         self._model = model
         self._options = options
+        self._ledger = ledger
 
     @property
     def name(self) -> str:
         """Return "llm:" and the name of the model."""
         return f"llm:{self._model.name}"
+
+    def with_ledger(self, ledger: Ledger) -> ModelReranker:
+        """Return the same reranker with another ledger."""
+        return ModelReranker(self._model, options=self._options, ledger=ledger)
+
+    def check_price(self, ledger: Ledger) -> None:
+        """Check that the cost limit of a ledger can be kept.
+
+        Raises:
+            OptionError: If a limit applies and the price of the model is unknown.
+        """
+        request = ModelRequest(task="price", instructions="", prompt="")
+        ledger.check_price(self._model.name, lambda: self._model.estimate(request))
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return the ratings of some texts, as `rerank_groups` of one group."""
@@ -73,7 +97,9 @@ class ModelReranker:
         caller = Caller(
             model=self._model,
             answer_retries=self._options.answer_retries,
-            max_cost=self._options.max_cost,
+            ledger=Ledger(max_cost=self._options.max_cost)
+            if self._ledger is None
+            else Ledger(parent=self._ledger),
         )
         read = [
             group[start : start + _AT_ONCE]

@@ -211,6 +211,16 @@ class HttpReranker:
         """Return vendor and model."""
         return self._spec.name
 
+    @property
+    def _cost(self) -> float | None:
+        """Cost of a call: 0 on a self-hosted server, unknown elsewhere."""
+        return 0.0 if is_own_server(self._url) else None
+
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the usage of a call: free on a self-hosted server, of unknown cost elsewhere."""
+        del query, texts
+        return Usage(cost=self._cost)
+
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return how well each text answers the query, as the server says.
 
@@ -254,7 +264,7 @@ class HttpReranker:
             calls=1,
             retries=attempts.retries,
             input_tokens=read_tokens(answer),
-            cost=0.0 if is_own_server(self._url) else None,
+            cost=self._cost,
         )
         return RerankReply(scores=tuple(scores), usage=usage)
 

@@ -134,6 +134,11 @@ class LocalReranker:
         self._score = score
         self._lock = Lock()
 
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return no usage: a call in this process costs nothing."""
+        del query, texts
+        return Usage()
+
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return how well each text answers the query.
 

@@ -20,6 +20,7 @@ from spanwise.evaluation.answers.answerers import (
 from spanwise.evaluation.dataset import DocumentText
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.caller import MemoryOutputs
+from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
 from spanwise.options import AnswerOptions
 from spanwise.testing.models import ScriptedModel
@@ -56,6 +57,7 @@ def reading(model: ScriptedModel, *, budget: int = 1_000) -> ContextReading:
         texts=TEXTS,
         count=len,
         options=AnswerOptions(budget_tokens=budget),
+        ledger=Ledger(),
     )
 
 
@@ -130,19 +132,19 @@ def test_what_is_found_stays_in_its_fence() -> None:
     [ModelError("busy", provider="p", model="m"), QueryError("it holds no word")],
 )
 def test_a_failure_is_an_answer_that_failed(error: Exception) -> None:
-    def answer(_: object) -> GivenAnswer:
+    def answer(_: object, __: object) -> GivenAnswer:
         raise error
 
-    given = Answerer(name="x", answer=answer)(labelled())
+    given = Answerer(name="x", answer=answer, ledger=Ledger())(labelled())
     assert (given.failure, given.text) == (error, "")
 
 
 def test_money_that_is_spent_ends_all() -> None:
-    def answer(_: object) -> GivenAnswer:
+    def answer(_: object, __: object) -> GivenAnswer:
         raise CostLimitError("spent", provider="p", model="m")
 
     with pytest.raises(CostLimitError):
-        Answerer(name="x", answer=answer)(labelled())
+        Answerer(name="x", answer=answer, ledger=Ledger())(labelled())
 
 
 def test_a_model_that_finds_no_answer_refuses() -> None:

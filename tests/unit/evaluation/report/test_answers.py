@@ -13,7 +13,7 @@ from tests.grades import labelled
 
 from spanwise.evaluation.answers.graded import Grade, Graded, Judged, Verdict
 from spanwise.evaluation.report import summarise, write_reports
-from spanwise.evaluation.report.answers import answer_table
+from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.types import Usage
 
 HELD = labelled(1).evidence

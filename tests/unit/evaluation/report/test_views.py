@@ -91,8 +91,8 @@ def test_every_exact_search_that_was_measured_is_explained(
     names = ["exact", "exact:precise+headers", "exact+headers+rerank", "exact+headers+tuned"]
     others = ["bm25", "excerpts+headers", "greedy+headers", "exact_of_mine"]
     summary = summary_of_names([*others, *names])
-    with EvaluationContext(base, reranker=ScriptedReranker(rate), tuning=tuning) as material:
-        addresses = write_views(summary, {"mill": material}, tmp_path / "r.html", views=2)
+    with EvaluationContext(base, reranker=ScriptedReranker(rate), tuning=tuning) as context:
+        addresses = write_views(summary, {"mill": context}, tmp_path / "r.html", views=2)
     questions = list(dict.fromkeys(identity for _, identity, _ in addresses))
     assert set(addresses) == {("mill", one, name) for one in questions for name in names}
     assert len(questions) == 2

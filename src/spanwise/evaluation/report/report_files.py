@@ -1,7 +1,4 @@
-"""A report as JSON: its figures and comparisons, then all that was measured.
-
-The three files of a report: a page, the same as Markdown, and all that was measured as JSON.
-"""
+"""The three files of a report: HTML page, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.report.answers import answer_table
+from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.evaluation.report.markdown import render_markdown
-from spanwise.evaluation.report.page import render_page
-from spanwise.evaluation.report.questions import Beside
+from spanwise.evaluation.report.question_rows import Beside
+from spanwise.evaluation.report.report_page import render_page
 from spanwise.types.plain import to_plain
 
 if TYPE_CHECKING:
@@ -27,11 +24,11 @@ if TYPE_CHECKING:
 def report_data(summary: Summary, *, judged: Judged | None = None) -> dict[str, Plain]:
     """Return a report as dicts, lists and scalars.
 
-    `Evaluation.from_plain` reads it, and `Judged.from_plain` what stands under "judged".
+    `Evaluation.from_plain` reads it, and `Judged.from_plain` reads its entry "judged".
 
     Args:
-        summary: The figures, and what was measured.
-        judged: Answers that were graded.
+        summary: Figures and measurements.
+        judged: Graded answers.
     """
     measured = summary.evaluation.to_plain()
     data: dict[str, Plain] = {
@@ -94,7 +91,7 @@ def _interval(interval: Interval) -> dict[str, Plain]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """Where the files lie."""
+    """Paths of the files of a report."""
 
     page: Path
     markdown: Path
@@ -102,12 +99,12 @@ class Reports:
 
 
 def report_paths(path: Path) -> Reports:
-    """Return where the files of a report go: beside the page, with its stem.
+    """Return the paths of the files of a report: next to the page, with the same stem.
 
-    They replace those of an earlier report, and nothing else.
+    The files replace those of an earlier report and no other files.
 
     Raises:
-        OptionError: If the name does not end in .html, or a file stands in the way.
+        OptionError: If the name does not end in .html, or another file has one of the names.
     """
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"the report is {path.name!r}; give it a name that ends in .html")
@@ -125,16 +122,16 @@ def report_paths(path: Path) -> Reports:
 def write_reports(
     summary: Summary, path: Path, *, beside: Beside | None = None, judged: Judged | None = None
 ) -> Reports:
-    """Write the page, and Markdown and JSON beside it.
+    """Write the page, and Markdown and JSON next to it.
 
     Args:
-        summary: The figures, and what was measured.
-        path: Of the page, a name that ends in .html; its folder is made where it is missing.
-        beside: What is shown of questions besides the figures.
-        judged: Answers that were graded.
+        summary: Figures and measurements.
+        path: Path of the page, ending in .html. Its folder is created if it is missing.
+        beside: Data of the questions besides the figures.
+        judged: Graded answers.
 
     Raises:
-        OptionError: If the name does not end in .html, or a file stands in the way.
+        OptionError: If the name does not end in .html, or another file has one of the names.
         OSError: If a file cannot be written.
     """
     reports = report_paths(path)

@@ -1,11 +1,6 @@
-"""Places in documents from which questions are made: spread over documents and sections.
+"""Places of documents that questions are made about, spread over documents and sections.
 
-Rules:
-    A place is a run of consecutive chunks, long enough to be asked about and short enough to be
-    read at once; one section after another where they are short.
-    Every document gives one place before any gives two, and no section gives two before all have
-    given one. Which comes first is said by a hash of the seed: the same documents and the same
-    seed give the same places, whatever was added in between.
+Documents, sections and places are ordered by a hash of the seed: the same seed picks the same ones.
 """
 
 from __future__ import annotations
@@ -24,10 +19,10 @@ if TYPE_CHECKING:
 
 
 _ENOUGH_TOKENS = 150
-"""At the end of a section a place of so many ends too."""
+"""Number of tokens from which a place ends with its section."""
 _MOST_TOKENS = 500
 _LEAST_LETTERS = 120
-"""Of a place: with fewer there is nothing to ask."""
+"""Minimum number of letters of a place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +31,7 @@ class Place:
 
     document_id: str
     title: str
-    """Of the document."""
+    """Title of the document."""
     path: tuple[str, ...]
     """Titles of the section in which it begins, outermost first."""
     start: int
@@ -45,12 +40,12 @@ class Place:
 
     @property
     def asked(self) -> AskedPlace:
-        """Return it as a model is shown it."""
+        """Return the place as a prompt shows it."""
         return AskedPlace(title=self.title, section=" > ".join(self.path), text=self.text)
 
 
 def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:
-    """Return the places of all documents; a document is read when its first place is wanted.
+    """Return the places of all documents in turn; documents are read when they are needed.
 
     Raises:
         OptionError: If there is no document.
@@ -62,7 +57,7 @@ def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:
 
 
 def _in_turns(left: list[Iterator[Place]]) -> Iterator[Place]:
-    """Yield one of each, then the next of each."""
+    """Yield one item of each iterator in turn (round robin)."""
     while left:
         further: list[Iterator[Place]] = []
         for places in left:
@@ -74,7 +69,7 @@ def _in_turns(left: list[Iterator[Place]]) -> Iterator[Place]:
 
 
 def _places(base: KnowledgeBase, document_id: str, *, title: str, seed: int) -> Iterator[Place]:
-    """Yield the places of a document, those of other sections first."""
+    """Yield the places of a document, one of each section in turn."""
     sections = base.sections(document_id)
     by_section: dict[tuple[str, ...], list[Place]] = {}
     for run in _runs(base.chunks(document_id)):
@@ -100,7 +95,7 @@ def _places(base: KnowledgeBase, document_id: str, *, title: str, seed: int) -> 
 
 
 def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Return chunks in runs: each of at most so many tokens where no chunk has more alone."""
+    """Return runs of neighbouring chunks up to the maximum number of tokens."""
     runs: list[list[Chunk]] = []
     tokens = 0
     for chunk in chunks:

@@ -1,10 +1,10 @@
-"""Questions as JSON lines: the format of users, and that of the benchmark folders.
+"""Questions as JSON lines, in the format of users or of the benchmark folders.
 
 Rules:
-    A line is of one form, told by its names: those of users (`question`, `document_id`), or those
-    of the benchmarks (`query`, `doc_id`). Names of both in one line are a fault.
-    Characters are half-open and from 0 in both; pages are from 1, in the benchmarks from 0.
-    All faults of a file are told together.
+    The names of a line determine its format: that of users (`question`, `document_id`) or of the
+    benchmarks (`query`, `doc_id`). A line with names of both is a fault.
+    Character ranges are half-open from 0 in both. Pages are from 1; in the benchmarks from 0.
+    All faults of a file are reported together.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.datasets.faults import Faults, shown
-from spanwise.evaluation.datasets.files import Row, json_lines
+from spanwise.evaluation.datasets.json_lines import Row, json_lines
 from spanwise.types import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """How one format names things."""
+    """Names of one format."""
 
     called: str
     id: str
@@ -35,9 +35,9 @@ class _Form:
     others: frozenset[str] = frozenset()
     """Further names of a line."""
     more_of_evidence: frozenset[str] = frozenset()
-    """Further names of evidence that say nothing here."""
+    """Further names of evidence, which are ignored."""
     is_open: bool = False
-    """Whether names that are not known are passed over, unless they look like one that is."""
+    """Whether unknown names are ignored unless they resemble a known one."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -78,15 +78,15 @@ _BOTH = _USERS.names & _BENCHMARKS.names
 def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
     """Return the questions of a file of JSON lines, in its order.
 
-    Whether documents, ranges and pages exist is checked by `check_questions`, which also finds the
-    place of evidence that is a text alone.
+    Documents, ranges and pages are checked by `check_questions`, which also finds the place of
+    evidence that has only a text.
 
     Args:
         path: The file.
 
     Raises:
-        OptionError: If it cannot be read, has no question, or something in it is not usable: the
-            message names file, line and value, for the first 20 faults.
+        OptionError: If the file cannot be read, has no question, or is faulty. The message has
+            file, line and value of the first 20 faults.
     """
     path = Path(path)
     faults = Faults()
@@ -112,7 +112,7 @@ def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
 
 
 def _question(row: Row, faults: Faults) -> LabelledQuestion:
-    """Return the question of a line; faults of its evidence are gathered one by one."""
+    """Return the question of a line; faults of its evidence are collected one by one."""
     form = _form_of(row)
     _check_names(row, form.names, other=_other(form).names, form=form)
     evidence = []
@@ -141,10 +141,11 @@ def _other(form: _Form) -> _Form:
 
 
 def _check_names(row: Row, known: Collection[str], *, other: Collection[str], form: _Form) -> None:
-    """Raise a fault for the first name that a form does not have.
+    """Raise a fault for the first unknown name.
 
     Raises:
-        FaultError: If there is one; it says whether it is of the other form, or which name is near.
+        FaultError: If there is one. The message says whether the other format has it, or which name
+            is similar.
     """
     for name in row.values:
         if name in known:
@@ -193,7 +194,7 @@ def _scope(row: Row, form: _Form) -> tuple[str, ...] | None:
 
 
 def _metadata(row: Row, form: _Form) -> Iterator[tuple[str, Scalar]]:
-    """Yield what else is known; of a benchmark only texts, numbers and booleans."""
+    """Yield the metadata; of a benchmark only texts, numbers and booleans."""
     value = row.values.get(form.metadata)
     if value is None:
         return

@@ -1,10 +1,9 @@
-"""Kill the processes of an embedded store again and again, and check what they leave behind.
+"""Rounds of the crash test: processes of an embedded store are killed, and the folder is checked.
 
-Two writers put, replace, delete and optimise; a reader checks every search. All of them are
-killed (SIGKILL) at a random moment: the round waits until one writer is in the phase that was
-hit least so far, and a little longer; the others die with it or go on for a while. What is left
-is copied, and the copy is checked, so that the next round goes on with exactly what the crash
-left.
+Two writers put, replace, delete and optimise; a reader checks every search. All of them are killed
+(SIGKILL) at a random moment: a round waits until one writer is in the phase with the fewest kills,
+and a little longer. The other processes are killed at once or shortly after. The checks run on a
+copy of the folder, so the next round continues with exactly what the crash left.
 """
 
 from __future__ import annotations
@@ -21,15 +20,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.crash.crash_check import Allowed, check_knowledge_base, read_log
+from tests.crash.crash_child import CONTROL_BYTES, Phase
+
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.crash_check import Allowed, check_knowledge_base, read_log
-from spanwise.testing.crash_child import CONTROL_BYTES, Phase
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 
 WANTED_PHASES = (Phase.TRANSACTION, Phase.DELETE, Phase.FLUSH, Phase.MERGE, Phase.MANIFEST)
-"""Where kills are wanted."""
+"""Phases that need a minimum number of kills."""
 
-_CHILD = "spanwise.testing.crash_child"
+_CHILD = "tests.crash.crash_child"
+_ROOT = Path(__file__).parents[2]
 _WRITERS = ("left", "right")
 _VERSIONS = 100_000  # of one round
 _PHASE_SECONDS = 30.0
@@ -41,19 +42,19 @@ _POLL_SECONDS = 0.00005
 
 @dataclass(slots=True)
 class CrashReport:
-    """What happened."""
+    """Counts of one run of the crash test."""
 
     landed: Counter[Phase] = field(default_factory=Counter)
-    """Writers killed in each phase."""
+    """Number of writers killed in each phase."""
     rounds: int = 0
     searches: int = 0
-    """Searches that the readers checked."""
+    """Number of searches that the readers checked."""
     acknowledged: int = 0
-    """Writes that were acknowledged before a kill."""
+    """Number of writes that were acknowledged before a kill."""
 
     @property
     def kills(self) -> int:
-        """Writers killed."""
+        """Number of writers killed."""
         return self.landed.total()
 
 
@@ -66,8 +67,8 @@ class _Child:
             self._control = mmap.mmap(file.fileno(), CONTROL_BYTES)
         self._errors = control.with_suffix(".stderr")
         with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(  # noqa: S603  # our own module
-                [sys.executable, "-m", _CHILD, *arguments], stderr=errors
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", _CHILD, *arguments], stderr=errors, cwd=_ROOT
             )
 
     @property
@@ -80,7 +81,7 @@ class _Child:
         return count
 
     def check_alive(self) -> None:
-        """Raise what the process died of, if it did."""
+        """Raise an AssertionError if the process has ended."""
         if self._process.poll() is not None:
             self.finish()
 
@@ -88,10 +89,10 @@ class _Child:
         self._process.send_signal(signal.SIGKILL)
 
     def finish(self) -> None:
-        """Wait for the end, which must be by our signal.
+        """Wait for the end of the process, which must be by SIGKILL.
 
         Raises:
-            AssertionError: If the process ended by itself; with what it said.
+            AssertionError: If the process ended by itself; the message holds its stderr.
         """
         status = self._process.wait()
         assert status == -signal.SIGKILL, (
@@ -106,22 +107,22 @@ def run_crashes(
     kills_each: int = 1,
     seed: int = 0,
 ) -> CrashReport:
-    """Kill and check until there were enough kills.
+    """Run rounds of kills and checks until there were enough kills.
 
     Args:
-        folder: Empty; the knowledge base and all that belongs to the test is made here.
-        kills: Writers to kill at least, two a round.
-        kills_each: Kills that must land in each of `WANTED_PHASES`.
-        seed: Of the moments; the processes' own timing stays random.
+        folder: Empty folder for the knowledge base, logs and control files.
+        kills: Minimum number of killed writers, two per round.
+        kills_each: Minimum number of kills in each of `WANTED_PHASES`.
+        seed: Seed of the chosen moments; the timing of the processes stays random.
 
     Raises:
-        AssertionError: If anything is not as it must be after a round.
+        AssertionError: If a check fails after a round.
     """
     store = open_embedded(folder / "crash.kb")
     store.ensure_settings(SETTINGS)
     store.close()
     report = CrashReport()
-    chooser = random.Random(seed)  # noqa: S311  # no secret
+    chooser = random.Random(seed)
     allowed: Allowed = {}
     while report.kills < kills or min(report.landed[p] for p in WANTED_PHASES) < kills_each:
         wanted = min(WANTED_PHASES, key=lambda phase: report.landed[phase])
@@ -139,7 +140,7 @@ def run_crashes(
 
 
 def _run_round(folder: Path, report: CrashReport, chooser: random.Random, wanted: Phase) -> None:
-    """Start all processes, kill them in the wanted phase of one writer, and count."""
+    """Start all processes, kill them in the wanted phase of one writer, and count the kills."""
     report.rounds += 1
     knowledge_base = str(folder / "crash.kb")
     writers: list[_Child] = []

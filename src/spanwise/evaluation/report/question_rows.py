@@ -1,4 +1,4 @@
-"""What the page says of each question: its evidence, and what each method returned for it."""
+"""Data of the page for each question: its evidence and the results of each method."""
 
 from __future__ import annotations
 
@@ -21,39 +21,42 @@ _QUESTION_CHARS, _ANSWER_CHARS, _NAME_CHARS = 1_000, 600, 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What is known besides the figures."""
+    """Data of the report besides the figures."""
 
     texts: Mapping[str, Mapping[str, DocumentText]] = field(default_factory=dict)
-    """Of documents, by dataset and id; where one is missing, places are shown without text."""
+    """Texts of documents by dataset and id; places in a missing document are shown without text."""
     explained: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Address of the explain view of a question, by dataset, id and method."""
     drawing: Mapping[str, str] | None = None
-    """How the command begins that draws an explain view, by method: empty words where none draws
-    it, no entry where the method has no view. None where nothing is to be said of views."""
+    """Begin of the command that draws an explain view, by method.
+
+    Empty if no command draws it; no entry if the method has no view. None if the page does not
+    mention views.
+    """
     words: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """How such a command ends for a question, by dataset and id."""
+    """End of this command for a question, by dataset and id."""
 
     def text(self, dataset: str, document_id: str, start: int, end: int) -> str:
-        """Return what stands in a place, empty where that is not known."""
+        """Return the text at a place; empty if it is unknown."""
         known = self.texts.get(dataset, {}).get(document_id)
         return "" if known is None else known.text[start:end]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """How much is said of a question, at most."""
+    """Limits of the data of one question."""
 
     evidence_chars: int
-    """Of each piece of evidence."""
+    """Maximum number of characters of each piece of evidence."""
     places: int
-    """That each method returned."""
+    """Maximum number of results of each method."""
     text_chars: int
-    """Of each of these."""
+    """Maximum number of characters of each result."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes questions and what was returned; documents become places in a list of names."""
+    """Writes questions and results; documents are replaced by positions in a list of names."""
 
     metrics: Sequence[str]
     retrievers: Sequence[str]
@@ -62,13 +65,13 @@ class _Writer:
     documents: dict[str, int] = field(default_factory=dict)
 
     def document(self, document_id: str) -> int:
-        """Return the place of a document; -1 for none, of a text that could not be placed."""
+        """Return the position of a document; -1 for a text without a known document."""
         if document_id == UNPLACED:
             return -1
         return self.documents.setdefault(document_id, len(self.documents))
 
     def question(self, dataset: str, question: LabelledQuestion, *, place: int) -> Plain:
-        """Return what is said of a question whatever was returned for it."""
+        """Return the data of a question that do not depend on a method."""
         key = (dataset, question.id)
         about = (f"{name}: {value}" for name, value in question.metadata.items())
         shown = question.evidence[:_MOST_EVIDENCE]
@@ -101,7 +104,7 @@ class _Writer:
         }
 
     def row(self, scored: Scored) -> Plain:
-        """Return what one method reached and returned."""
+        """Return the figures and results of one method."""
         shown = scored.found[: self.detail.places]
         row: dict[str, Plain] = {
             "values": [_rounded(scored.metrics.get(metric)) for metric in self.metrics],
@@ -132,9 +135,9 @@ class _Writer:
 def question_rows(
     evaluation: Evaluation, metrics: Sequence[str], *, beside: Beside, detail: Detail
 ) -> dict[str, Plain]:
-    """Return the questions, the names of documents, and a row a question, method and budget.
+    """Return the questions, the names of documents, and a row for each question, method and budget.
 
-    Rows stand in this order, None where a method was not measured on a question.
+    Rows are in this order; None where a method was not measured on a question.
     """
     writer = _Writer(metrics, evaluation.retrievers, beside, detail)
     datasets = {name: at for at, name in enumerate(evaluation.datasets)}
@@ -168,7 +171,7 @@ def _cut(text: str, chars: int) -> str:
 
 
 def _rounded(value: float | None) -> float | None:
-    """Return a figure with four digits; whole ones are written without a point."""
+    """Return a figure with four digits; a whole number has no decimal point."""
     if value is None:
         return None
     return int(value) if value == int(value) else round(value, 4)

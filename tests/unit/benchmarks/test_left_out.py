@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.lib.published_sets import read_dataset
 from tests.dataset_folders import MADE, write
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Dataset, DocumentText, LeftOut
-from spanwise.evaluation.datasets import read_dataset, usable_questions
+from spanwise.evaluation.datasets import usable_questions
 
 Row = dict[str, Any]
 

@@ -1,15 +1,10 @@
-"""Objects of JSON and rows of CSV, whose values are checked as they are taken out.
-
-Files of questions and documents: JSON, JSON lines, CSV and text, each read with its place.
-"""
+"""JSON lines as rows whose values are checked when they are read."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,26 +18,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Named values at one place of a file."""
+    """Named values at a place of a file."""
 
     values: Mapping[str, object]
     place: str
-    """File and line, or what else names the place to people."""
+    """File and line, or another name of the place."""
 
     def fault(self, message: str) -> FaultError:
         """Return a fault at this place."""
         return FaultError(f"{self.place}: {message}")
 
     def has(self, key: str) -> bool:
-        """Return whether there is a value that is not null."""
+        """Return whether there is a value other than null."""
         return self.values.get(key) is not None
 
     def text(self, key: str, *, default: str | None = None) -> str:
-        """Return a text; a default where there is none, if there is a default.
+        """Return a text; the default for a missing one, if there is a default.
 
         Raises:
-            FaultError: If it is missing or empty without a default, is no text, or has half a
-                character.
+            FaultError: If it is missing or blank without a default, no text, or has a lone
+                surrogate.
         """
         value = self.values.get(key)
         if value is None and default is not None:
@@ -56,17 +51,17 @@ class Row:
         return self.whole_text(value, key)
 
     def whole_text(self, text: str, called: str) -> str:
-        """Return a text that can be written again.
+        """Return a text that can be encoded.
 
         Raises:
-            FaultError: If it has half a character.
+            FaultError: If it has a lone surrogate.
         """
         if _SURROGATE.search(text):
             raise self.fault(f"{called!r} has half a character (a lone surrogate); write it whole")
         return text
 
     def word(self, key: str, *, default: str | None = None) -> str:
-        """Return a text, or a whole number as a text: what names something.
+        """Return a name: a text, or a whole number as a text.
 
         Raises:
             FaultError: If it is neither; as `text`.
@@ -77,7 +72,7 @@ class Row:
         return self.text(key, default=default)
 
     def whole(self, key: str, *, least: int = 0) -> int:
-        """Return a whole number that is not less than another one.
+        """Return a whole number that is at least `least`.
 
         Raises:
             FaultError: If it is not.
@@ -88,7 +83,7 @@ class Row:
         return value
 
     def items(self, key: str) -> list[object]:
-        """Return a list; an empty one where there is none.
+        """Return a list; empty for a missing one.
 
         Raises:
             FaultError: If it is no list.
@@ -101,10 +96,10 @@ class Row:
         return value
 
     def rows(self, key: str) -> list[Row]:
-        """Return the objects of a list; none where there is none.
+        """Return the objects of a list; empty for a missing one.
 
         Raises:
-            FaultError: If it is no list, or one of them is no object.
+            FaultError: If it is no list, or an item is no object.
         """
         return [
             row_of(item, f"{self.place}: {key} {number}")
@@ -116,7 +111,7 @@ def row_of(value: object, place: str) -> Row:
     """Return an object of JSON as a row.
 
     Raises:
-        FaultError: If it is none.
+        FaultError: If it is no object.
     """
     if not isinstance(value, dict):
         raise FaultError(f"{place}: {shown(value)} is no object; give one, as in {{...}}")
@@ -124,24 +119,24 @@ def row_of(value: object, place: str) -> Row:
 
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Of JSON lines: a meeting with its questions, the longest that are published, is shorter."""
+"""Maximum length of a line, greater than the longest published one."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Row]:
-    """Yield the objects of JSON lines, empty lines left out; lines that are none are faults.
+    """Yield the objects of JSON lines; blank lines are skipped, other lines are faults.
 
     Args:
         path: The file.
-        faults: Gathers them.
-        questions: How many questions a line holds, where it holds nothing else.
+        faults: Collects the faults.
+        questions: Number of questions of a line, if it holds nothing else.
 
     Raises:
-        OptionError: If there is no such file, or it cannot be read.
+        OptionError: If the file cannot be read.
     """
-    with _opened(path) as stream:
+    with opened(path) as stream:
         for number, line in enumerate(_lines(stream), start=1):
             row = None
             with faults.gathered(questions=questions):
@@ -151,70 +146,22 @@ def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Ro
 
 
 def _row(line: bytes, place: str, *, is_first: bool) -> Row | None:
-    """Return the object of a line; None of an empty one."""
+    """Return the object of a line; None for a blank one."""
     if len(line) > MAX_LINE_BYTES:
         raise FaultError(
             f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; give one object a line"
         )
-    raw = line.removeprefix(_BOM) if is_first else line
-    return row_of(_parsed(raw, place), place) if raw.strip() else None
-
-
-def json_value(path: Path) -> object:
-    """Return what a file of JSON holds.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is no JSON.
-    """
-    with _opened(path) as stream:
-        return _parsed(stream.read().removeprefix(_BOM), path.name)
-
-
-def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
-    """Yield the rows of a CSV file with a line of names.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is no CSV, or a column is missing.
-    """
-    lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        named = lines.fieldnames or ()
-        for column in columns:
-            if column not in named:
-                raise FaultError(
-                    f"{path.name}: no column is named {column!r}; it has {list(named)}"
-                )
-        for row in lines:
-            yield Row(row, f"{path.name}:{lines.line_num}")
-    except csv.Error as error:
-        raise FaultError(f"{path.name}:{lines.line_num}: no CSV: {error}; correct it") from error
-
-
-def read_text(path: Path) -> str:
-    """Return a text, character for character.
-
-    Raises:
-        OptionError: If there is no such file, or it cannot be read.
-        FaultError: If it is not UTF-8.
-    """
-    with _opened(path) as stream:
-        return _decoded(stream.read(), path.name)
-
-
-def check_pointer(path: Path) -> None:
-    """Refuse a file that only stands for one that Git LFS keeps elsewhere.
-
-    Raises:
-        OptionError: If it is one, or cannot be read.
-    """
-    with _opened(path):
-        pass
+    raw = line.removeprefix(BOM) if is_first else line
+    return row_of(parsed(raw, place), place) if raw.strip() else None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading; a pointer of Git LFS is refused.
+
+    Raises:
+        OptionError: If the file cannot be read or is such a pointer.
+    """
     try:
         with path.open("rb") as stream:
             if stream.read(len(_POINTER)) == _POINTER:
@@ -229,7 +176,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines, of those that are too long no more than shows it."""
+    """Yield lines; a line that is too long is truncated."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         yield line
         while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
@@ -238,7 +185,12 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
                 break
 
 
-def _decoded(raw: bytes, place: str) -> str:
+def decoded(raw: bytes, place: str) -> str:
+    """Return UTF-8 bytes as text.
+
+    Raises:
+        FaultError: If they are not UTF-8.
+    """
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -248,10 +200,15 @@ def _decoded(raw: bytes, place: str) -> str:
         ) from error
 
 
-def _parsed(raw: bytes, place: str) -> object:
+def parsed(raw: bytes, place: str) -> object:
+    """Return the value of JSON bytes.
+
+    Raises:
+        FaultError: If they are no strict JSON.
+    """
     try:
         value: object = json.loads(
-            _decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
+            decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
         )
     except (ValueError, RecursionError) as error:
         raise FaultError(f"{place}: no JSON: {error}; correct it") from error
@@ -263,7 +220,7 @@ def _refused(constant: str) -> object:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object, whose names are there once: of two, one would be lost."""
+    """Return an object; a duplicate name is an error, because one value would be lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]

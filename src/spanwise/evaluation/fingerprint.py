@@ -1,7 +1,4 @@
-"""Whether the code is still the same that something was measured with.
-
-What repeats an evaluation, and what its parts depend on.
-"""
+"""Settings that reproduce an evaluation, and hashes of its dependencies."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.types.plain import Plain
 
 _APART = ("cli", "server", "mcp", "integrations", "testing")
-"""Packages that no layer below them may import: they show what is measured, and change nothing."""
+"""Packages that a search cannot depend on."""
 _SUFFIXES = (".py", ".json", ".toml")
 _HASH_DIGITS = 16
 
@@ -33,8 +30,8 @@ _HASH_DIGITS = 16
 def code_hash() -> str:
     """Return a hash of the sources and data of this package that a search can depend on.
 
-    The version alone does not tell two states of a checkout apart, nor two builds of it: whoever
-    changes weights or code would be shown what was measured before.
+    The version alone does not identify a state of a checkout: changed weights or code would reuse
+    old results.
     """
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
@@ -47,10 +44,10 @@ def code_hash() -> str:
 
 
 def settings_of(
-    dataset: Dataset, questions: Sequence[LabelledQuestion], material: EvaluationContext
+    dataset: Dataset, questions: Sequence[LabelledQuestion], context: EvaluationContext
 ) -> dict[str, Plain]:
-    """Return what repeats the evaluation."""
-    info = material.base.info()
+    """Return the settings that reproduce an evaluation."""
+    info = context.base.info()
     asked = to_plain([(one.id, one.text, one.scope, one.evidence) for one in questions])
     return {
         "dataset": dataset.name,
@@ -58,11 +55,11 @@ def settings_of(
         "questions_hash": _hash(asked),
         "documents": info.documents,
         "chunks": info.chunks,
-        "documents_hash": _hash(to_plain(material.base.list())),
+        "documents_hash": _hash(to_plain(context.base.list())),
         "knowledge_base": dict(info.settings),
-        "tokenizer": material.tokenizer.name,
-        "reranker": None if material.reranker is None else material.reranker.name,
-        "tuning": None if material.tuning is None else material.tuning.words,
+        "tokenizer": context.tokenizer.name,
+        "reranker": None if context.reranker is None else context.reranker.name,
+        "tuning": None if context.tuning is None else context.tuning.words,
         "seed": Sampling().seed,
         "versions": {
             "spanwise": version("spanwise"),
@@ -74,12 +71,12 @@ def settings_of(
 
 def dependencies_of(
     questions: Sequence[LabelledQuestion],
-    material: EvaluationContext,
+    context: EvaluationContext,
     settings: Mapping[str, Plain],
 ) -> Plain:
-    """Return all that the places that are found depend on, beside retriever and budget."""
-    searched = dict(material.searcher.store.ensure_settings({}))
-    tuning = None if material.tuning is None else tuning_text(material.tuning)
+    """Return all dependencies of the results besides retriever and budget."""
+    searched = dict(context.searcher.store.ensure_settings({}))
+    tuning = None if context.tuning is None else tuning_text(context.tuning)
     asked = to_plain([(one.text, one.scope) for one in questions])
     return [dict(settings), _hash(asked), _hash(to_plain(searched)), tuning, code_hash()]
 

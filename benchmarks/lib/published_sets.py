@@ -1,66 +1,40 @@
-"""The folder of a dataset as it was published, and paths that stay inside of it.
+"""Readers of published datasets, from local copies.
 
-A folder of the benchmarks: documents.jsonl, queries.jsonl, pages.jsonl and the documents.
-
-Chroma's chunking evaluation: github.com/brandonstarxel/chunking_evaluation.
-
-Layout (`evaluation_framework/general_evaluation.py`, `base_evaluation.py`):
-    general_evaluation_data/questions_df.csv has the columns `question`, `references` and
-    `corpus_id`; references are JSON, each with `content`, `start_index` and `end_index`.
-    general_evaluation_data/corpora/ has one text a corpus, named by its id. Its own loader opens
-    them as text, so that every end of a line counts as one character.
-
-Anthropic's contextual retrieval set: github.com/anthropics/anthropic-cookbook.
-
-Layout (its guide.ipynb, folder contextual-embeddings, and programs that load the same files):
-    data/codebase_chunks.json, a list of files: `doc_id`, `original_uuid`, `content`, and `chunks`
-    with `original_index` and `content`.
-    data/evaluation_set.jsonl, a question a line: `query`, mostly `answer`, and
-    `golden_chunk_uuids`, pairs of the uuid of a file and the index of a chunk.
-
-CUAD: github.com/TheAtticusProject/cuad, its data.zip, or the release CUAD_v1.zip.
-
-Layout (that of SQuAD 2.0; `datasets/cuad/cuad.py` of Hugging Face reads it so):
-    `data`: a contract each, with `title` and `paragraphs`, which is one with the whole `context`;
-    its `qas` have `id`, `question` and `answers`, each with `text` and `answer_start`. A clause
-    that the contract does not have has no answers; refusing to answer is right then.
-
-FinanceBench: github.com/patronus-ai/financebench, the open sample (for evaluation alone).
-
-Layout (its README and notebook):
-    data/financebench_open_source.jsonl, a question a line: `financebench_id`, `question`, `answer`,
-    `doc_name`, `question_type` and `evidence`, a list with `evidence_text`, `evidence_page_num`
-    and `doc_name` (`evidence_doc_name` in later copies). Pages are from 0.
-    data/financebench_document_information.jsonl, a filing a line: `doc_name`, `company`,
-    `doc_type`, `doc_period`.
-    pdfs/ has a file named by each `doc_name`.
-
-KITE: github.com/D-Star-AI/KITE, questions to be answered and graded by a rubric.
-
-Layout (`eval/grade_responses.py`, `rag-pipelines/dsRAG/create_kb.py`):
-    queries/*.json, a list each: `query`, `gt_answer`, `rubric`.
-    knowledge-base-content/ has a folder of documents for each of these files, searched alone.
-The repository keeps both with Git LFS.
-
-LegalBench-RAG: github.com/zeroentropy-ai/legalbenchrag, the data of its release.
-
-Layout (`benchmark_types.py`, `benchmark.py`):
-    benchmarks/*.json, each with `tests`: a `query` and `snippets`, each with `file_path`, `span`
-    (two characters, half-open) and mostly `answer`, the text.
-    corpus/ has the texts by `file_path`. Its own loader opens them as text, so that every end of a
-    line counts as one character, and searches those that some snippet names.
-
-QMSum: github.com/Yale-LILY/QMSum.
-
-Layout (its README):
-    data/ALL/{train,val,test}/*.json, a meeting each: `meeting_transcripts` with `speaker` and
-    `content`, `specific_query_list` with `query`, `answer` and `relevant_text_span` (first and last
-    turn, from 0, as texts), `general_query_list` with `query` and `answer`. The same meetings stand
-    one a line, without their names, in data/ALL/jsonl.
-
-The text of a meeting has one turn a line, "speaker: content".
-
-Datasets by name: which there are, and how a local copy of one is read.
+Layouts:
+    spanwise: documents.jsonl, queries.jsonl, pages.jsonl and the documents.
+    chroma (github.com/brandonstarxel/chunking_evaluation; `general_evaluation.py`,
+        `base_evaluation.py`): general_evaluation_data/questions_df.csv has the columns `question`,
+        `references` and `corpus_id`; references are JSON with `content`, `start_index` and
+        `end_index`. general_evaluation_data/corpora/ has one text for each corpus, named by its id.
+        Its own loader opens them as text: every line end counts as one character.
+    contextual-retrieval (github.com/anthropics/anthropic-cookbook; guide.ipynb of the folder
+        contextual-embeddings): data/codebase_chunks.json is a list of files with `doc_id`,
+        `original_uuid`, `content`, and `chunks` with `original_index` and `content`.
+        data/evaluation_set.jsonl has `query`, mostly `answer`, and `golden_chunk_uuids`, pairs of
+        the uuid of a file and the index of a chunk.
+    cuad (github.com/TheAtticusProject/cuad, data.zip or CUAD_v1.zip; the layout of SQuAD 2.0):
+        `data` has contracts with `title` and `paragraphs`, which is one with the whole `context`;
+        its `qas` have `id`, `question` and `answers`, each with `text` and `answer_start`. A clause
+        that the contract does not have has no answers; refusing to answer is right then.
+    financebench (github.com/patronus-ai/financebench, the open sample, for evaluation only):
+        data/financebench_open_source.jsonl has `financebench_id`, `question`, `answer`, `doc_name`,
+        `question_type` and `evidence`, a list with `evidence_text`, `evidence_page_num` and
+        `doc_name` (`evidence_doc_name` in later copies). Pages are from 0.
+        data/financebench_document_information.jsonl has `doc_name`, `company`, `doc_type` and
+        `doc_period`. pdfs/ has a file for each `doc_name`.
+    kite (github.com/D-Star-AI/KITE; `grade_responses.py`, `create_kb.py`): queries/*.json are lists
+        with `query`, `gt_answer` and `rubric`. knowledge-base-content/ has a folder of documents
+        for each of these files, which is searched alone. Both are in Git LFS.
+    legalbench-rag (github.com/zeroentropy-ai/legalbenchrag, the data of its release;
+        `benchmark_types.py`, `benchmark.py`): benchmarks/*.json have `tests` with a `query` and
+        `snippets`, each with `file_path`, `span` (half-open characters) and mostly `answer`, the
+        text. corpus/ has the texts by `file_path`. Its own loader opens them as text: every line
+        end counts as one character. It searches the texts that some snippet names.
+    qmsum (github.com/Yale-LILY/QMSum; its README): data/ALL/{train,val,test}/*.json are meetings
+        with `meeting_transcripts` (`speaker`, `content`), `specific_query_list` with `query`,
+        `answer` and `relevant_text_span` (first and last turn, from 0, as texts), and
+        `general_query_list` with `query` and `answer`. data/ALL/jsonl has the same meetings without
+        names, one per line. The text of a meeting has one turn per line, "speaker: content".
 """
 
 from __future__ import annotations
@@ -73,6 +47,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from benchmarks.lib.checkout import Checkout, csv_rows, json_value
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import (
     Dataset,
@@ -82,94 +57,11 @@ from spanwise.evaluation.dataset import (
     LabelledQuestion,
     LeftOut,
 )
-from spanwise.evaluation.datasets.dataset_checks import usable_questions
+from spanwise.evaluation.datasets.evidence_checks import usable_questions
 from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
-from spanwise.evaluation.datasets.files import (
-    Row,
-    check_pointer,
-    csv_rows,
-    json_lines,
-    json_value,
-    read_text,
-    row_of,
-)
-from spanwise.evaluation.datasets.questions import read_questions
+from spanwise.evaluation.datasets.json_lines import Row, json_lines, row_of
+from spanwise.evaluation.datasets.question_reader import read_questions
 from spanwise.types import Page
-
-
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """Where the files of a dataset lie."""
-
-    name: str
-    """Of the dataset."""
-    folder: Path
-    """What the user named; a file where the dataset is a single one."""
-
-    def find(self, *paths: str) -> Path:
-        """Return the first file or folder that there is, of places where it was published.
-
-        Args:
-            *paths: Relative to the folder, with "/".
-
-        Raises:
-            OptionError: If there is none; the message names what was looked for.
-        """
-        for path in paths:
-            found = self.folder / path
-            if found.exists():
-                return found
-        raise OptionError(
-            f"{self.folder} is no checkout of {self.name}: there is no "
-            f"{' and no '.join(paths)}; name the folder that it was cloned or unpacked to"
-        )
-
-    def inside(self, base: Path, named: str, *, place: str) -> Path:
-        """Return a file that a data file names.
-
-        Args:
-            base: Folder that the name starts at, which it cannot leave.
-            named: Relative path.
-            place: Where it is named.
-
-        Raises:
-            FaultError: If the file is not there, or not in the folder.
-            OptionError: If it is a pointer of Git LFS, or cannot be read.
-        """
-        try:
-            path = (base / named).resolve()
-            is_inside = path.is_relative_to(base.resolve())
-            is_there = is_inside and path.is_file()
-        except (OSError, ValueError) as error:  # a name that no file can have
-            raise FaultError(f"{place}: {shown(named)} names no file: {error}") from error
-        if not is_inside:
-            raise FaultError(f"{place}: {shown(named)} leads out of {base}; it is not read")
-        if not is_there:
-            raise FaultError(f"{place}: there is no file {shown(named)} in {base}")
-        check_pointer(path)
-        return path
-
-    def text_document(
-        self, path: Path, *, document_id: str, title: str = "", translates: bool = False
-    ) -> DatasetDocument:
-        """Return a document whose text evidence points into.
-
-        Args:
-            path: Of the file.
-            document_id: Its id in the dataset.
-            title: Its title; empty where it has none.
-            translates: Whether offsets count every end of a line as one character, as Python does
-                where a file is opened as text.
-
-        Raises:
-            OptionError: If it cannot be read.
-            FaultError: If it is not UTF-8.
-        """
-        text = read_text(path)
-        if translates:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return DatasetDocument(id=document_id, title=title, text=text)
-
 
 _TEXTS = {".txt", ".md"}
 
@@ -208,7 +100,7 @@ def _document(row: Row, checkout: Checkout, pages: Mapping[str, Sequence[Page]])
 
 
 def _pages(checkout: Checkout, faults: Faults) -> Mapping[str, Sequence[Page]]:
-    """Return the pages of texts; those of files are found when these are parsed."""
+    """Return the pages of texts; pages of files are known after parsing."""
     pages: dict[str, list[Page]] = defaultdict(list)
     path = checkout.folder / "pages.jsonl"
     if not path.exists():
@@ -236,7 +128,7 @@ _COLUMNS = ("question", "references", "corpus_id")
 
 
 def read_chroma(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions over all corpora: the published search has them in one collection."""
+    """Return the questions over all corpora, which the published search has in one collection."""
     table = checkout.find(
         "questions_df.csv",
         f"src/chunking_evaluation/{_DATA}/questions_df.csv",
@@ -296,7 +188,7 @@ _FOLDERS = (
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file, with the place of each chunk in its text; None where it does not stand there."""
+    """A file with the place of each chunk in its text; None for a chunk that does not occur."""
 
     id: str
     text: str
@@ -304,7 +196,7 @@ class _File:
 
 
 def read_contextual_retrieval(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions over all files; evidence is where their golden chunks stand."""
+    """Return the questions over all files; the evidence is the places of their golden chunks."""
     chunks = checkout.find(*(f"{folder}codebase_chunks.json" for folder in _FOLDERS))
     questions_path = checkout.find(*(f"{folder}evaluation_set.jsonl" for folder in _FOLDERS))
     files: dict[str, _File] = {}
@@ -368,7 +260,7 @@ _CATEGORY_MARK = "__"  # of an id, between the contract and the category
 
 
 def read_cuad(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions, each about its own contract: none says which contract it means."""
+    """Return the questions, each with its contract as scope, because the text does not name it."""
     path = checkout.folder
     if not path.is_file():
         path = checkout.find(
@@ -422,7 +314,7 @@ _METADATA = ("question_type", "question_reasoning", "company", "doc_name")
 
 
 def read_financebench(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions, and the filings that they are about."""
+    """Return the questions and their filings."""
     path = checkout.find("data/financebench_open_source.jsonl")
     titles = _titles(checkout, faults)
     pdfs = checkout.find("pdfs")
@@ -465,7 +357,7 @@ def _financebench_question(row: Row) -> LabelledQuestion:
 
 
 def _financebench_evidence(piece: Row, question: Row) -> Evidence:
-    """Return a page: its text comes from other extraction, and is no place in ours."""
+    """Return the page of the evidence; its text has another extraction and no place in ours."""
     named = piece.text("evidence_doc_name", default="") or piece.text("doc_name", default="")
     return Evidence(
         document_id=named or question.text("doc_name"),
@@ -484,9 +376,9 @@ _FORMATS = {".docx", ".md", ".pdf", ".txt"}
 
 
 def read_kite(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions of the sets that are there, each about the documents of its set.
+    """Return the questions of the sets that exist, each about the documents of its set.
 
-    They have no evidence: nothing says where the answers stand.
+    They have no evidence.
     """
     queries, content = checkout.find("queries"), checkout.find("knowledge-base-content")
     questions: list[LabelledQuestion] = []
@@ -532,7 +424,7 @@ def _kite_question(
 
 
 def read_legalbench_rag(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions of all its benchmarks, and the texts that they name."""
+    """Return the questions of all benchmarks and the texts that they name."""
     folder = checkout.find("benchmarks", "data/benchmarks")
     corpus = checkout.find("corpus", "data/corpus")
     questions = []
@@ -579,7 +471,7 @@ def _add_documents(
     checkout: Checkout,
     corpus: Path,
 ) -> None:
-    """Add the texts that a question names to those that are read."""
+    """Read the texts that a question names, unless they are read already."""
     for document_id in {one.document_id for one in question.evidence} - documents.keys():
         path = checkout.inside(corpus, document_id, place=f"question {question.id}")
         documents[document_id] = checkout.text_document(
@@ -591,7 +483,7 @@ _SPLITS = ("train", "val", "test")
 
 
 def read_qmsum(checkout: Checkout, faults: Faults) -> Dataset:
-    """Return the questions, each about its own meeting: none says which meeting it means."""
+    """Return the questions, each with its meeting as scope, because the text does not name it."""
     questions: list[LabelledQuestion] = []
     documents: list[DatasetDocument] = []
     for meeting_id, row in _meetings(checkout, faults):
@@ -608,7 +500,7 @@ def read_qmsum(checkout: Checkout, faults: Faults) -> Dataset:
 
 
 def _meetings(checkout: Checkout, faults: Faults) -> Iterator[tuple[str, Row]]:
-    """Yield the meetings with their names: of all splits, or of what the user named."""
+    """Yield the meetings with their names: of all splits, or of the named file or folder."""
     if checkout.folder.suffix == ".jsonl" and checkout.folder.is_file():
         for number, row in enumerate(json_lines(checkout.folder, faults)):
             yield f"{checkout.folder.stem}-{number:03d}", row
@@ -649,7 +541,7 @@ def _questions(
     lines: Sequence[tuple[int, int]],
     faults: Faults,
 ) -> Iterator[LabelledQuestion]:
-    """Yield questions; without lines those about the meeting as a whole, which have no evidence."""
+    """Yield questions; without lines, those about the whole meeting, which have no evidence."""
     for number, row in enumerate(rows):
         with faults.gathered(questions=1):
             yield _qmsum_question(row, f"{named}-{number}", meeting_id, lines)
@@ -674,7 +566,7 @@ def _qmsum_question(
 def _qmsum_evidence(
     span: object, meeting_id: str, lines: Sequence[tuple[int, int]], place: str
 ) -> Evidence:
-    """Return the characters of turns; the first and the last are both meant."""
+    """Return the characters of a range of turns, the last one included."""
     try:
         # The digits of a text are no turns.
         first, last = sorted(map(int, span if isinstance(span, list) else ()))
@@ -690,7 +582,7 @@ def _qmsum_evidence(
 
 
 Store = Literal["shared", "single"]
-"""Whether a question is asked of all documents, or of its own documents alone."""
+"""Whether a question is asked of all documents, or only of those with its evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -698,7 +590,7 @@ class _Source:
     words: str
     read: Callable[[Checkout, Faults], Dataset]
     is_published: bool = True
-    """Whether others made it: its user cannot correct a question that cannot be used."""
+    """Whether the dataset tolerates unusable questions, because its user cannot correct them."""
 
 
 _SOURCES = {
@@ -726,26 +618,25 @@ _SOURCES = {
 DATASETS: Mapping[str, str] = MappingProxyType(
     {name: source.words for name, source in _SOURCES.items()}
 )
-"""Names of the datasets that can be read, with words for people."""
+"""Names of the datasets, in words."""
 
 
 def read_dataset(name: str, path: str | Path, *, store: Store = "shared") -> Dataset:
-    """Return a dataset from a local copy, checked: nothing is downloaded.
+    """Return a checked dataset from a local copy. Nothing is downloaded.
 
     Args:
         name: One of `DATASETS`.
-        path: Folder that it was cloned or unpacked to.
-        store: "shared" to ask every question of all documents, as far as it says which it means;
-            "single" to ask it of the documents of its evidence alone.
+        path: Folder of the local copy.
+        store: "shared" to ask every question of all documents, unless the dataset gives it a scope;
+            "single" to ask it only of the documents with its evidence.
 
     Returns:
-        The questions in the order of their files. A question whose dataset gives it a scope keeps
-        that in both stores.
+        The questions in the order of their files. A scope of the dataset stays in both stores.
 
     Raises:
-        OptionError: If there is no such dataset or folder, the folder is no copy of it, or
-            something in it is not usable: the first 20 faults are told. Of a published dataset,
-            up to a tenth of the questions may be unusable: they are left out (`left_out`).
+        OptionError: If there is no such dataset or folder, the folder is no copy of it, or its
+            content is faulty; the message has the first 20 faults. In a published dataset, up to a
+            tenth of the questions may be unusable; they are left out (`left_out`).
     """
     if name not in _SOURCES:
         raise OptionError(f"dataset is {name!r}; the datasets are {', '.join(_SOURCES)}")
@@ -790,6 +681,6 @@ def _check_ids(dataset: Dataset, faults: Faults) -> None:
 
 
 def _alone(question: LabelledQuestion) -> LabelledQuestion:
-    """Return a question that is asked of the documents of its evidence alone."""
+    """Return a question that is asked only of the documents with its evidence."""
     own = tuple(dict.fromkeys(one.document_id for one in question.evidence))
     return replace(question, scope=question.scope or own or None)

@@ -10,8 +10,8 @@ from spanwise.core.answers.quotes import QuoteChecker
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, LabelledQuestion, LeftOut
 from spanwise.evaluation.datasets import check_questions, usable_questions
-from spanwise.evaluation.datasets import dataset_checks as locating
-from spanwise.evaluation.datasets.dataset_checks import MAX_PLACES, PlaceFinder
+from spanwise.evaluation.datasets import evidence_checks as locating
+from spanwise.evaluation.datasets.evidence_checks import MAX_PLACES, PlaceFinder
 from spanwise.types import Page
 
 TEXT = "The board signs.\nThe  auditor checks the “books”. The board meets."
@@ -177,7 +177,7 @@ def test_only_what_is_told_is_looked_into(
         return []
 
     monkeypatch.setattr(
-        "spanwise.evaluation.datasets.dataset_checks.difflib.get_close_matches", near
+        "spanwise.evaluation.datasets.evidence_checks.difflib.get_close_matches", near
     )
     questions = _asked(Evidence(document_id="plane"), Evidence(document_id="plank")) * 100
     dataset = Dataset(name="made", questions=questions, left_out=left_out)

@@ -1,7 +1,4 @@
-"""Where a quoted text stands in a document.
-
-Whether the evidence of questions stands in the documents, and where.
-"""
+"""Checks of the evidence of questions against the documents, and the places of quoted texts."""
 
 from __future__ import annotations
 
@@ -17,35 +14,34 @@ from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, Labelle
 from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
 
 MAX_PLACES = 10
-"""Most places that are looked for: one is wanted, and more are told to people."""
+"""Maximum number of places that are searched for, for the message about an ambiguous quote."""
 _KEPT = 8
-"""Documents that are kept as read: questions about one mostly come one after the other."""
+"""Number of documents whose quote checker is cached."""
 
 
 def is_same_text(first: str, second: str) -> bool:
-    """Return whether two texts are the same, white space aside."""
+    """Return whether two texts are equal, white space aside."""
     return first == second or "".join(first.split()) == "".join(second.split())
 
 
 class PlaceFinder:
-    """Finds quoted texts, and reads a document once for those that stand there in other letters."""
+    """Finds quoted texts. The quote checkers of some documents are cached."""
 
     def __init__(self) -> None:
-        """Begin with no document read."""
+        """Begin with an empty cache."""
         self._checker = lru_cache(maxsize=_KEPT)(lambda text: QuoteChecker([text]))
 
     def find(self, text: str, quote: str) -> list[tuple[int, int]]:
-        """Return where a quote stands, in order, at most `MAX_PLACES`; nothing where it does not.
+        """Return the places of a quote in order, at most `MAX_PLACES`; empty if it does not occur.
 
-        It is looked for character for character, then with other white space between its words. If
-        it stands nowhere, where typographic variants alone differ, such as quotation marks and
-        hyphens at the ends of lines (`core.quotes`): the first such place, and all that are
-        written as that one is.
+        The quote is searched character for character, then with other white space between its
+        words. If it does not occur, typographic variants such as quotation marks and hyphens at
+        line ends are ignored (`core.answers.quotes`): the result is the first such place and all
+        with the same spelling.
 
         Args:
-            text: Of the document.
-            quote: At least one character that is no white space; white space around it does not
-                count.
+            text: Text of the document.
+            quote: At least one character that is no white space; white space around it is ignored.
         """
         found = _runs(text, quote)
         if found:
@@ -57,7 +53,7 @@ class PlaceFinder:
 
 
 def _runs(text: str, quote: str) -> list[tuple[int, int]]:
-    """Return where the words of a quote stand, with any white space between them."""
+    """Return the places of the words of a quote, with any white space between them."""
     words = r"\s+".join(map(re.escape, quote.split()))
     return [match.span() for match in islice(re.finditer(words, text), MAX_PLACES)] if words else []
 
@@ -68,19 +64,19 @@ def check_questions(
     *,
     called: str = "the questions",
 ) -> tuple[LabelledQuestion, ...]:
-    """Return questions whose evidence stands in the documents.
+    """Return questions with checked evidence.
 
-    Evidence that is a text alone gets the characters of its one place.
+    Evidence that has only a text gets the characters of its one place.
 
     Args:
-        questions: As they were read.
-        texts: Of all documents that may be named, by id; None where a text is not known yet: of
-            such a document only the id is checked.
-        called: What is checked, for messages.
+        questions: The questions.
+        texts: Texts of all documents that may be named, by id. None for an unknown text: only the
+            id of such a document is checked.
+        called: Name of the questions, for messages.
 
     Raises:
-        OptionError: If a document, range or page is not there, a quoted text is not what stands at
-            its place, or stands nowhere or in several places; the first 20 faults are told.
+        OptionError: If a document, range or page does not exist, or a quoted text is not at its
+            place, occurs nowhere or in several places. The message has the first 20 faults.
     """
     faults, finder = Faults(), PlaceFinder()
     checked = [_checked_question(one, texts, finder, faults) for one in questions]
@@ -91,12 +87,12 @@ def check_questions(
 def usable_questions(
     dataset: Dataset, texts: Mapping[str, DocumentText | None], *, called: str
 ) -> Dataset:
-    """Return a dataset with checked questions, as `check_questions`.
+    """Return a dataset with checked questions, as by `check_questions`.
 
-    Of a published one, those whose evidence is not in the documents are left out.
+    Questions of a published dataset whose evidence is not in the documents are left out.
 
     Raises:
-        OptionError: If a question of other datasets cannot be used, or more than a tenth of those
+        OptionError: If a question of another dataset is not usable, or more than a tenth of those
             of a published one.
     """
     if dataset.left_out is None:
@@ -119,7 +115,7 @@ def _checked_question(
     finder: PlaceFinder,
     faults: Faults,
 ) -> LabelledQuestion:
-    """Return a question with the evidence that stands in the documents, its faults gathered."""
+    """Return a question with its usable evidence; faults are collected."""
     evidence = []
     for number, piece in enumerate(question.evidence, start=1):
         with faults.gathered():

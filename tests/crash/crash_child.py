@@ -1,8 +1,8 @@
-"""The processes that the crash test kills: writers and a reader of an embedded store.
+"""Child processes of the crash test: writers and a reader of an embedded store.
 
-Run by `python -m spanwise.testing.crash_child`. A writer says at any moment in a byte of a shared
-file what it is doing. It learns that by wrapping functions of the store here, from outside, so
-that the store itself knows nothing of tests.
+Started as `python -m tests.crash.crash_child`. A writer publishes its current phase in one byte of
+a shared file. The phase is recorded by wrappers around functions of the store, so the store holds
+no test code.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from spanwise.stores import embedded, flush, index
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.entries import make_entry
-from spanwise.testing.questions import check_whole, question
+from spanwise.testing.store_entries import make_entry
+from spanwise.testing.store_questions import check_whole, question
 
 CONTROL_BYTES = 16
-"""Size of a control file: the phase in the first byte, a count of searches in the last eight."""
+"""Size of a control file: the phase is the first byte, the number of searches the last eight."""
 
 _SLOTS = 12  # documents of each writer
 _FLUSH_ROWS = 120
@@ -37,7 +37,7 @@ _NICE = 10  # the killer must wake up at once
 
 
 class Phase(IntEnum):
-    """What a writer is doing."""
+    """Phase of a writer."""
 
     STARTING = 0
     IDLE = 1
@@ -49,12 +49,12 @@ class Phase(IntEnum):
 
 
 Step = tuple[Literal["try", "done"], str, int | None]
-"""What a log says: begun or acknowledged, document id, version (None for deleted)."""
+"""One line of a log: begun or acknowledged, document id, version (None for a deletion)."""
 
 
 def crash_entry(document_id: str, version: int) -> DocumentEntry:
-    """Return a version of a document, of 1 to 40 chunks; every chunk says which one it is of."""
-    chooser = random.Random(f"{document_id} {version}")  # noqa: S311  # no secret
+    """Return a version of a document with 1 to 40 chunks; each chunk names document and version."""
+    chooser = random.Random(f"{document_id} {version}")
     parts = chooser.choice((1, 2, 5, 9, chooser.randint(10, _LONG_PARTS)))
     words = ("lease", "margin", "goodwill", "covenant", "12.5", "FY2018")
     return make_entry(
@@ -71,7 +71,7 @@ def crash_entry(document_id: str, version: int) -> DocumentEntry:
 
 
 class _Watcher:
-    """Keeps the phase byte up to date."""
+    """Keeps the phase byte of a control file up to date."""
 
     def __init__(self, control: mmap.mmap) -> None:
         self._control = control
@@ -81,7 +81,7 @@ class _Watcher:
         self._control[0] = phase
 
     def around(self, module: Any, name: str, phase_of: Callable[..., Phase]) -> None:
-        """Wrap a function of the store, so that the byte says its phase while it runs."""
+        """Wrap a function of the store: the byte holds its phase while it runs."""
         real = getattr(module, name)
 
         @wraps(real)
@@ -96,7 +96,7 @@ class _Watcher:
         setattr(module, name, watched)
 
     def install(self) -> None:
-        """Wrap what is watched, and make flushes come by themselves, too."""
+        """Wrap the watched functions, and lower the threshold of automatic flushes."""
         store_class = embedded.EmbeddedStore
         real_writing = store_class._writing
         real_delete = store_class.delete_document
@@ -129,7 +129,7 @@ class _Watcher:
 
 
 class _Log:
-    """Steps on the disk; what is acknowledged is safe before the next step begins."""
+    """Log of steps on disk; an acknowledged step is synced before the next one begins."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -144,16 +144,16 @@ def write(folder: Path, control: mmap.mmap, log_path: Path, writer: str, first: 
     """Put, replace, delete and optimise until killed.
 
     Args:
-        folder: The knowledge base; its settings are recorded.
-        control: Shared bytes.
-        log_path: Where steps are told.
-        writer: Name of this writer, first part of its ids.
-        first: First version of documents, and seed.
+        folder: Knowledge base whose settings are recorded.
+        control: Shared control bytes.
+        log_path: File of the log.
+        writer: Name of this writer, the first part of its document ids.
+        first: First version of the documents, and the seed.
     """
     watcher = _Watcher(control)
     watcher.install()
     log = _Log(log_path)
-    chooser = random.Random(first)  # noqa: S311  # no secret
+    chooser = random.Random(first)
     store = embedded.open_embedded(folder)
     watcher.mark(Phase.IDLE)
     for version in itertools.count(first):

@@ -1,4 +1,4 @@
-"""What must hold of an embedded store after its processes were killed."""
+"""Checks of an embedded store whose processes were killed."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+from tests.crash.crash_child import crash_entry
 
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.crash_child import crash_entry
-from spanwise.testing.entries import DIMENSION, SETTINGS
-from spanwise.testing.questions import check_whole, fill, fingerprint, question
+from spanwise.testing.store_entries import DIMENSION, SETTINGS
+from spanwise.testing.store_questions import check_whole, fill, fingerprint, question
 
 Allowed = dict[str, set[int | None]]
-"""Versions in which each document may be found, None for absent."""
+"""Permitted versions of each document; None means an absent document."""
 
 _QUERIES = (question("steady lease", hits=20), question("FY2018 margin 12.5", vector=False))
 _HALF_BYTES = 2  # of a number in half precision
 
 
 def read_log(path: Path, allowed: Mapping[str, set[int | None]]) -> Allowed:
-    """Return what is allowed after the steps of a log.
+    """Return the permitted versions after the steps of a log.
 
     Args:
-        path: Log of a writer that was killed; what it had begun may have happened or not.
-        allowed: What was allowed before.
+        path: Log of a killed writer. A step without acknowledgement may or may not have happened.
+        allowed: Permitted versions before these steps.
     """
     after = {document_id: set(versions) for document_id, versions in allowed.items()}
     for line in path.read_bytes().splitlines():
@@ -42,17 +42,17 @@ def read_log(path: Path, allowed: Mapping[str, set[int | None]]) -> Allowed:
 
 
 def check_knowledge_base(folder: Path, allowed: Mapping[str, set[int | None]]) -> Allowed:
-    """Check the knowledge base in a folder, before and after it is optimised.
+    """Check the knowledge base of a folder, before and after `optimise`.
 
     Args:
-        folder: A copy of what the killed processes left behind; it is changed.
-        allowed: What may be found.
+        folder: Copy of the folder that the killed processes left. It is changed.
+        allowed: Permitted versions of each document.
 
     Returns:
-        What was found.
+        The version found of each document.
 
     Raises:
-        AssertionError: If anything is not as it must be.
+        AssertionError: If a check fails.
     """
     _check_database(folder / "truth.db")
     store = open_embedded(folder, create=False)
@@ -72,13 +72,13 @@ def check_knowledge_base(folder: Path, allowed: Mapping[str, set[int | None]]) -
 
 
 def _check_report(store: Store, *, besides: Sequence[str] = ()) -> None:
-    """Check that the store finds nothing wrong with itself."""
+    """Check that `Store.check` reports no damage."""
     findings = [one for one in store.check().findings if one.code not in besides]
     assert not findings, f"the store finds itself damaged: {findings}"
 
 
 def _check_database(path: Path) -> None:
-    """Check that SQLite finds no damage, and every document is whole."""
+    """Check the integrity of the database and the completeness of every document."""
     with closing(sqlite3.connect(path)) as connection:
         (verdict,) = connection.execute("pragma integrity_check").fetchone()
         assert verdict == "ok", f"SQLite finds damage: {verdict}"
@@ -95,7 +95,7 @@ def _check_database(path: Path) -> None:
             assert size == chunks * DIMENSION * _HALF_BYTES, f"{document_id} has half its vectors"
         for table in ("section", "page", "heading", "block", "signal", "vector"):
             (orphans,) = connection.execute(
-                f"select count(*) from {table} where document not in (select number from document)"  # noqa: S608  # names from above
+                f"select count(*) from {table} where document not in (select number from document)"
             ).fetchone()
             assert orphans == 0, f"{orphans} rows of {table} belong to no document"
         (orphans,) = connection.execute(
@@ -105,7 +105,7 @@ def _check_database(path: Path) -> None:
 
 
 def _check_documents(store: Store, allowed: Mapping[str, set[int | None]]) -> Allowed:
-    """Check that every document is there in a version that is allowed, and as it was put."""
+    """Check that every document has a permitted version and its content is unchanged."""
     found: Allowed = {document_id: {None} for document_id in allowed}
     for record in store.list_records():
         version = record.metadata["version"]
@@ -124,7 +124,7 @@ def _check_documents(store: Store, allowed: Mapping[str, set[int | None]]) -> Al
 
 
 def _entries_by_age(store: Store, found: Mapping[str, Iterable[int | None]]) -> list[DocumentEntry]:
-    """Return the documents in the order in which the store has them, as they were put."""
+    """Return the entries of the stored documents in the order of the store."""
     with store.snapshot() as snapshot:
         scan = snapshot.scan(question("steady"))
         ids = [snapshot.record(handle).id for handle in scan.handles.tolist()]
@@ -135,7 +135,7 @@ def _entries_by_age(store: Store, found: Mapping[str, Iterable[int | None]]) -> 
 
 
 def _check_searches(store: Store, entries: Sequence[DocumentEntry]) -> None:
-    """Check that searches say what the reference store says of the same documents."""
+    """Check that searches return the same as the reference store with the same documents."""
     reference = MemoryStore()
     reference.ensure_settings(SETTINGS)
     fill(reference, entries)
@@ -162,7 +162,7 @@ def _check_searches(store: Store, entries: Sequence[DocumentEntry]) -> None:
 
 
 def _check_files(folder: Path) -> None:
-    """Check that nothing is left in the index folder that its manifest does not name."""
+    """Check that the index folder holds only files that its manifest names."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
     named = {"manifest.json", "lock.db", *manifest["body"]["parts"]}
     left = {path.name for path in folder.iterdir()} - named

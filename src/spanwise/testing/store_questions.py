@@ -1,4 +1,4 @@
-"""What the tests of stores ask, and what they keep of the answers."""
+"""Queries of the tests of stores, and fingerprints of their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
-from spanwise.testing.entries import DIMENSION, SETTINGS, text_vector
+from spanwise.testing.store_entries import DIMENSION, SETTINGS, text_vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def reference_terms() -> float:
-    """Return the reference length that the stores under test are given."""
+    """Return the reference length of the stores under test."""
     return float(SETTINGS["reference_terms"])
 
 
 def fill(store: Store, entries: Sequence[DocumentEntry]) -> None:
-    """Put documents in order."""
+    """Store documents in order."""
     for entry in entries:
         store.put_document(entry)
 
@@ -37,7 +37,7 @@ def question_vector(text: str) -> NDArray[np.float32]:
 
 
 def question(text: str, *, vector: bool = True, hits: int = 400) -> ScanQuery:
-    """Return what a question looks for."""
+    """Return the query of a question."""
     return ScanQuery(
         terms=tuple(dict.fromkeys(text_terms(text))),
         vector=question_vector(text) if vector else None,
@@ -46,7 +46,7 @@ def question(text: str, *, vector: bool = True, hits: int = 400) -> ScanQuery:
 
 
 def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
-    """Check that a search sees whole documents only, of which all chunks hold all terms."""
+    """Check that a search sees whole documents only; all of their chunks have all terms."""
     scan = snapshot.scan(query)
     assert scan.term_chunks.tolist() == [scan.all_chunks], "every chunk holds the term"
     assert len(scan.handles) == scan.all_documents
@@ -64,7 +64,7 @@ def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
 def fingerprint(
     store: Store, query: ScanQuery, *, where: Filter | None = None
 ) -> tuple[object, ...]:
-    """Return all that a search says, to the last bit, with ids in place of handles."""
+    """Return all figures of a search, to the last bit, with ids in place of handles."""
     with store.snapshot() as snapshot:
         scan = snapshot.scan(query, where=where)
         ids = tuple(snapshot.record(int(handle)).id for handle in scan.handles)

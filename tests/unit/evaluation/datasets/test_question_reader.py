@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.datasets import files as reading_files
+from spanwise.evaluation.datasets import json_lines as reading_files
 from spanwise.evaluation.datasets import read_questions
 
 

@@ -1,4 +1,4 @@
-"""A dataset in a knowledge base, and the texts that evidence is counted in."""
+"""The documents of a dataset in a knowledge base, and the texts that offsets of evidence count."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 class KnowledgeBaseOptions(TypedDict, total=False):
-    """How a knowledge base is made, as `KnowledgeBase` takes it."""
+    """Options of a knowledge base, as for `KnowledgeBase`."""
 
     embedder: str | Embedder | None
     tokenizer: str | None
@@ -51,21 +51,20 @@ def knowledge_base_of(
 ) -> KnowledgeBase:
     """Return an open knowledge base that holds exactly the documents of a dataset.
 
-    What is there already and unchanged is not made again, so that the same call goes on where an
-    earlier one was stopped.
+    Unchanged documents are not added again, so a repeated call continues an interrupted one.
 
     Args:
-        dataset: Its documents keep their ids; texts are kept character for character, files are
-            parsed as `KnowledgeBase.add` does it. A title that is given goes before that of the
-            file.
-        folder: Of the knowledge base, which is made where it is missing; or ":memory:".
+        dataset: Dataset with documents. They keep their ids. Texts are stored character for
+            character, files are parsed as by `KnowledgeBase.add`. A given title replaces that of
+            the file.
+        folder: Folder of the knowledge base, created if it is missing; or ":memory:".
         on_document: Called after each document.
-        **options: Of the knowledge base; they must be those that it was made with.
+        **options: Options of the knowledge base; they must be those that it was created with.
 
     Raises:
-        OptionError: If the dataset has no documents, the knowledge base holds others, or was made
-            with other options.
-        DocumentError: If documents cannot be taken in; the others are.
+        OptionError: If the dataset has no documents, the knowledge base holds others, or was
+            created with other options.
+        DocumentError: If documents cannot be added; the others are.
         StoreError: If the knowledge base cannot be written.
     """
     if not dataset.documents:
@@ -86,16 +85,16 @@ def knowledge_base_of(
 def texts(
     base: KnowledgeBase, ids: Iterable[str] | None = None, *, dataset: Dataset | None = None
 ) -> Mapping[str, DocumentText]:
-    """Return the texts of documents, each read when it is asked for, and kept.
+    """Return the texts of documents; each is read at its first use and cached.
 
     Args:
-        base: What holds the documents; open as long as texts are asked for.
-        ids: Of the documents; all of the knowledge base when None.
-        dataset: What the documents came from: its texts, which may have pages that the knowledge
-            base does not know of, are taken as they are.
+        base: Open knowledge base with the documents.
+        ids: Ids of the documents; None for all.
+        dataset: Dataset whose texts are used as they are, because they may have pages that the
+            knowledge base does not know.
 
     Raises:
-        DocumentNotFoundError: When a text is asked for that is gone.
+        DocumentNotFoundError: When the text of a missing document is read.
     """
     named = (record.id for record in base.list()) if ids is None else ids
     return _Texts(base, named, () if dataset is None else dataset.documents)
@@ -132,10 +131,10 @@ class _Texts(Mapping[str, DocumentText]):
 
 
 def _check_others(records: Iterable[str], dataset: Dataset) -> None:
-    """Refuse a knowledge base with further documents: they would be searched too.
+    """Check that a knowledge base has no other documents: they would be searched too.
 
     Raises:
-        OptionError: If there are some.
+        OptionError: If there are others.
     """
     own = {document.id for document in dataset.documents}
     others = [document_id for document_id in records if document_id not in own]
@@ -153,10 +152,10 @@ def _fill(
     *,
     on_document: Callable[[IngestProgress], None] | None,
 ) -> None:
-    """Add documents, one after the other, so that the same run makes the same index.
+    """Add documents one after the other, so that equal runs make equal indexes.
 
     Raises:
-        DocumentError: If some fail, when all have been tried.
+        DocumentError: If some fail, after all have been tried.
     """
     sizes = [_size(document) for document in documents]
     bytes_total = sum(sizes)
@@ -194,7 +193,7 @@ def _fill(
 
 
 def _is_stored(document: DatasetDocument, record: DocumentRecord | None) -> bool:
-    """Return whether a document is there as it would be added: a stream would be parsed to know."""
+    """Return whether a document is stored unchanged."""
     if record is None or record.status == "needs_ocr":
         return False
     if document.title not in ("", record.title):
@@ -215,7 +214,7 @@ def _size(document: DatasetDocument) -> int:
 def _added(
     base: KnowledgeBase, document: DatasetDocument, failures: list[DocumentError]
 ) -> IngestReport:
-    """Return the report of one document; one that fails is noted, and its report is empty."""
+    """Return the report of one document; for a failed one it is empty and the error is recorded."""
     try:
         report = _add(base, document)
     except DocumentError as error:

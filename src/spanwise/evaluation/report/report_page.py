@@ -1,4 +1,4 @@
-"""The page of a report: one self-contained file, drawn by its own script from the data in it."""
+"""The HTML page of a report: one self-contained file that its script draws from embedded data."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
-from spanwise.evaluation.report.questions import Detail, question_rows
+from spanwise.evaluation.report.question_rows import Detail, question_rows
 from spanwise.evaluation.report.summary import ALL, notices, sentences_of
 from spanwise.search.explanation.page import SingleFile, asset
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.report.answers import AnswerTable
-    from spanwise.evaluation.report.questions import Beside
+    from spanwise.evaluation.report.answer_tables import AnswerTable
+    from spanwise.evaluation.report.question_rows import Beside
     from spanwise.evaluation.report.summary import Figures, Summary
     from spanwise.evaluation.statistics import Comparison
     from spanwise.types.plain import Plain
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHARED, _OWN = "spanwise.search.explanation", "spanwise.evaluation.report"
 _SCRIPTS = ("figures.js", "curves.js", "evidence.js", "questions.js", "report.js")
-"""One module, in this order, after what every page needs."""
+"""Scripts that form one module in this order, after the shared script of all pages."""
 _MOST_BYTES = 4_000_000
 _DETAILS = (
     Detail(evidence_chars=2_000, places=60, text_chars=400),
@@ -33,15 +33,17 @@ _DETAILS = (
     Detail(evidence_chars=0, places=3, text_chars=0),
     Detail(evidence_chars=0, places=0, text_chars=0),
 )
-"""How much is said of each question, from what is best downwards."""
+"""Limits of the data of each question, from the most detailed to the least."""
 
 
 def render_page(summary: Summary, beside: Beside, *, answers: AnswerTable | None = None) -> str:
-    """Return the page; of each question it says as much as fits into four million bytes.
+    """Return the page.
+
+    The detail of each question is reduced until the page fits into four million bytes.
 
     Args:
         summary: The figures.
-        beside: What is known besides the figures: texts of documents, and explain views.
+        beside: Data besides the figures: texts of documents and explain views.
         answers: Figures of graded answers.
     """
     page = SingleFile.of(
@@ -62,12 +64,12 @@ def render_page(summary: Summary, beside: Beside, *, answers: AnswerTable | None
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """What the script reads of the figures; places in lists stand for names."""
+    """Figures for the script of the page; positions in lists replace names."""
 
     summary: Summary
 
     def plain(self) -> dict[str, Plain]:
-        """Return it all but the questions."""
+        """Return all data except the questions."""
         summary, evaluation = self.summary, self.summary.evaluation
         return {
             "title": ", ".join(evaluation.datasets),
@@ -118,7 +120,7 @@ class _Data:
         }
 
     def _best(self) -> int:
-        """Return the place of the method that is best over all questions, at the least budget."""
+        """Return the position of the best method over all questions at the smallest budget."""
         summary = self.summary
         sign = -1 if METRICS[summary.metric].higher_is_better is False else 1
         budget = summary.evaluation.budgets[0]

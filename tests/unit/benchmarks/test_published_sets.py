@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.lib.published_sets import DATASETS, read_dataset
 from tests.dataset_folders import MADE, write
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Dataset, Evidence
-from spanwise.evaluation.datasets import DATASETS, read_dataset
 from spanwise.types import Page
 
 

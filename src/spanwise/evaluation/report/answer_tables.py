@@ -1,4 +1,4 @@
-"""Figures of graded answers as a table and sentences, for people."""
+"""Figures of graded answers as a table and sentences."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTable:
-    """What the judge said, as texts."""
+    """Table of graded answers, as texts."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """One a way of answering."""
+    """One row for each answerer."""
     sentences: tuple[str, ...]
-    """How these compare, and what the figures rest on."""
+    """Comparisons of the answerers, and limitations of the figures."""
 
     def plain(self) -> dict[str, Plain]:
-        """Return it for the page."""
+        """Return the table as dicts and lists, for the page."""
         return {
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
@@ -35,7 +35,7 @@ class AnswerTable:
 
 
 def answer_table(judged: Judged) -> AnswerTable:
-    """Return the figures of graded answers."""
+    """Return the table of graded answers."""
     figures = answer_figures(judged)
     return AnswerTable(
         columns=(
@@ -82,7 +82,7 @@ def _percent(interval: Interval | None) -> str:
 
 
 def _compared(judged: Judged, figures: tuple[AnswerFigures, ...]) -> Iterator[str]:
-    """Yield how the other ways of answering compare with the first."""
+    """Yield the comparisons of the other answerers with the first."""
     first, *others = figures
     for one in others:
         for metric, mine, its in (
@@ -95,7 +95,7 @@ def _compared(judged: Judged, figures: tuple[AnswerFigures, ...]) -> Iterator[st
 
 
 def _reservations(one: AnswerFigures) -> Iterator[str]:
-    """Yield what the figures of one way of answering rest on."""
+    """Yield the limitations of the figures of one answerer."""
     agreement = one.agreement
     if agreement.equal is not None:
         kappa = "" if agreement.kappa is None else f", Fleiss' kappa {agreement.kappa:.2f}"

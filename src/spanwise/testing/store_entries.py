@@ -1,4 +1,4 @@
-"""Small documents, ready to be stored, that tests of stores are made of."""
+"""Small documents for tests of stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spanwise.types import Chunk, Document, Page, Scalar, Section
 
 DIMENSION = 16
 SETTINGS = {"dimension": str(DIMENSION), "reference_terms": "12.5"}
-"""What a store is given before the first document of these."""
+"""Settings of a store of these documents."""
 
 _SECTION_CHUNKS = 2
 _VOCABULARY = (
@@ -24,9 +24,9 @@ _VOCABULARY = (
 
 
 def text_vector(text: str, *, dimension: int = DIMENSION) -> NDArray[np.float32]:
-    """Return a vector of a text that is near those of texts with the same terms, (dimension,).
+    """Return a vector of a text, (dimension,). Texts with common terms have similar vectors.
 
-    Not of unit length; zeros for a text without terms.
+    It is not normalised; zeros for a text without terms.
     """
     total = np.zeros(dimension, dtype=np.float32)
     for term in text_terms(text):
@@ -44,15 +44,15 @@ def make_entry(
     source_root: str = "",
     dimension: int = DIMENSION,
 ) -> DocumentEntry:
-    """Return a document with a chunk for each paragraph, two chunks a section and one page in all.
+    """Return a document with a chunk for each paragraph, two chunks per section and one page.
 
     Args:
-        document_id: Its id.
+        document_id: Id of the document.
         paragraphs: Texts of the chunks, none of them empty.
-        title: Its title, and its title words.
-        metadata: Its fields.
-        source_root: Where it comes from.
-        dimension: Of its vectors; 0 for none.
+        title: Title and title words.
+        metadata: Metadata fields.
+        source_root: Source root.
+        dimension: Dimension of the vectors; 0 for none.
     """
     text = "".join(paragraphs)
     chunks: list[Chunk] = []
@@ -109,7 +109,7 @@ def _vectors(paragraphs: Sequence[str], *, dimension: int) -> NDArray[np.float32
 
 
 def _paragraph(number: int) -> str:
-    """Return some words of the vocabulary, other ones for each number; common words are common."""
+    """Return words of the vocabulary that depend on the number; common words are more frequent."""
     digest = hashlib.sha256(f"paragraph {number}".encode()).digest()
     length = 4 + digest[0] % 20
     places = [digest[1 + i] * digest[-1 - i] * len(_VOCABULARY) >> 16 for i in range(length)]
@@ -117,10 +117,10 @@ def _paragraph(number: int) -> str:
 
 
 def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
-    """Return some twenty documents, in the order in which they are to be stored.
+    """Return about twenty documents in the order of their insertion.
 
-    Among them are twins (equal texts under ids whose order is not that of their age), titles that
-    hold terms of texts and one that no text holds, metadata of all kinds, a chunk without terms.
+    They include twins (equal texts whose ids are not in the order of insertion), titles with terms
+    of the texts and one with other terms, metadata of all types, and a chunk without terms.
     """
     entries: list[DocumentEntry] = []
     for number in range(16):
