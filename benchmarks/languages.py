@@ -74,7 +74,7 @@ def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
         documents: tuple[SourceDocument, ...] = sum((p.documents for p in parts.values()), ())
         with build(Dataset("mixed", documents, ()), Path(folder)) as base:
             rows["mixed"] = [measure(base, part.queries) for part in parts.values()]
-            with patch("spanwise.search.pipeline.read_question", stems_apart):
+            with patch("spanwise.search.question_limits.read_question", stems_apart):
                 rows["mixed, stems apart"] = [measure(base, p.queries) for p in parts.values()]
     print(f"| recall % at 1,000/4,000 tokens | {' | '.join(parts)} |")
     print("|---" * (len(parts) + 1) + "|")
