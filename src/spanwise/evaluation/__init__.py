@@ -1,4 +1,4 @@
-"""Measuring retrieval: questions with known evidence, retrievers, metrics, and what follows.
+"""Evaluation of retrieval: questions with known evidence, retrievers, metrics and reports.
 
 >>> from spanwise import KnowledgeBase
 >>> from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, evaluate
@@ -10,13 +10,13 @@
 ... )
 >>> with KnowledgeBase(":memory:") as kb:
 ...     _ = kb.add_text(text, document_id="note")
-...     found = evaluate(
+...     evaluation = evaluate(
 ...         Dataset(name="notes", questions=(question,)),
 ...         kb,
 ...         retrievers=["bm25", "exact+headers"],
 ...         budgets=[50],
 ...     )
->>> [(one.retriever, one.metrics["recall"]) for one in found.scores]
+>>> [(score.retriever, score.metrics["recall"]) for score in evaluation.scores]
 [('bm25', 1.0), ('exact+headers', 1.0)]
 """
 
