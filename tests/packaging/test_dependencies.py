@@ -66,8 +66,8 @@ OPTIONAL = {
 def _imports(node: ast.AST) -> Iterator[str]:
     """Yield the top-level modules that a tree imports at run time."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for child in node.orelse:
-            yield from _imports(child)
+        for statement in node.orelse:
+            yield from _imports(statement)
         return
     if isinstance(node, ast.Import):
         yield from (alias.name.partition(".")[0] for alias in node.names)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.answers.sources import Source
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import Question
 
 
 def read_excerpts(
-    question: Question, sources: Sequence[Source], *, caller: Caller
+    question: Question, sources: Sequence[Source], *, caller: ModelCaller
 ) -> tuple[list[SourcedConclusion], tuple[str, ...]]:
     """Return what excerpts say to a question, in their order, and what could not be read.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spanwise.filters import Filter
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.options import AnswerOptions, QueryOptions
     from spanwise.search.scoring import Scope
@@ -98,7 +98,7 @@ class _Steps:
 class Answerer:
     """Answers one question."""
 
-    caller: Caller
+    caller: ModelCaller
     store: Store
     search: Search
     scope: Scope

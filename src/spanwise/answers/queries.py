@@ -11,7 +11,7 @@ from spanwise.models.prompts.queries import TASK, Asked, write
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import QueryOptions
     from spanwise.search.scoring import Scope
     from spanwise.stores.port import Store
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def write_queries(
     question: str,
     *,
-    caller: Caller,
+    caller: ModelCaller,
     store: Store,
     options: QueryOptions,
     scope: Scope,

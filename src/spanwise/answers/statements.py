@@ -31,7 +31,7 @@ from spanwise.types import AnswerCitation
 if TYPE_CHECKING:
     from spanwise.answers.sources import Run, Source
     from spanwise.core.answers.drafts import GivenQuote, Statement
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.stores.port import Store
     from spanwise.types import Citation, WholeDocument
@@ -257,7 +257,7 @@ class Composer:
 
 
 def compose(
-    task: AnswerTask, *, caller: Caller, composer: Composer, streams: bool
+    task: AnswerTask, *, caller: ModelCaller, composer: Composer, streams: bool
 ) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
     """Yield the text of an answer in pieces, whose quotes are checked; return it, with warnings.
 
@@ -310,7 +310,7 @@ class _Streaming:
     draft: Draft = field(default_factory=lambda: Draft(answered=False))
     """The whole answer, once it has been read."""
 
-    def pieces(self, caller: Caller) -> Generator[str, None, None]:
+    def pieces(self, caller: ModelCaller) -> Generator[str, None, None]:
         """Yield statements once they are whole, and the model has said that there is an answer."""
         parts = PartialObject()
         answered = False

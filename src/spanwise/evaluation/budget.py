@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import WrappedModel
 from spanwise.models.embed_caller import EmbedCaller, is_contextual
 from spanwise.models.ledger import Ledger
@@ -67,7 +67,7 @@ class MeteredModel(WrappedModel):
             CostLimitError: If it may cost more than is left for all.
             ModelError: If the model fails.
         """
-        with self.ledger.held(self.name, partial(self.estimate, request)) as at_most:
+        with self.ledger.reserve(self.name, partial(self.estimate, request)) as at_most:
             reply = self.model.generate(request)
             self.ledger.count(request.task, reply.usage, at_most=at_most)
         spent = _SPENT.get()
@@ -146,7 +146,7 @@ class MeteredEmbedder:
             CostLimitError: If it may cost more than is left for all.
             ModelError: If the embedder fails.
         """
-        with self.ledger.held(self.name, partial(self.estimate, texts)) as at_most:
+        with self.ledger.reserve(self.name, partial(self.estimate, texts)) as at_most:
             reply = self.embedder.embed_texts(texts, kind=kind)
             self.ledger.count("embed", reply.usage, at_most=at_most)
         return reply
@@ -200,8 +200,8 @@ class Purse:
                 limit.
             ModelKeyError: If there is no key for it.
         """
-        from spanwise.models.prompts.relevance_grades import ModelReranker
         from spanwise.models.registry import make_reranker
+        from spanwise.models.rerankers.model_reranker import ModelReranker
 
         vendor, _, model = named.partition(":")
         if vendor != "llm":
@@ -210,7 +210,7 @@ class Purse:
 
 
 class CallCounter:
-    """Hears the calls of a `Caller`, as a `Listener`, and says how many there were."""
+    """Hears the calls of a `ModelCaller`, as a `Listener`, and says how many there were."""
 
     def __init__(self, hear: Callable[[int], None]) -> None:
         """Take who hears the number of calls after each, those answered from what is kept too."""
@@ -291,14 +291,14 @@ class Reached:
 
 
 def call_while_reached(
-    caller: Caller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
+    caller: ModelCaller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
 ) -> list[_Read | ModelError]:
     """Return what is read from the answers to requests, an error in place of one that failed.
 
     Args:
         caller: Calls the model.
         requests: The requests.
-        read: As `Caller.call_all` takes it.
+        read: As `ModelCaller.call_all` takes it.
 
     Raises:
         CostLimitError: If a call may cost more than is left.

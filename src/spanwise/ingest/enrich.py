@@ -27,7 +27,7 @@ from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from spanwise.ingest.prepare import Outline
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.ledger import Ledger
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.parsers.parsed import PagesToRead
@@ -44,7 +44,7 @@ _NOT_FOUND = 404  # there is no such model
 class Enricher:
     """Makes what is asked for of the documents of one ingest. Safe for use by several threads."""
 
-    caller: Caller
+    caller: ModelCaller
     options: ContextOptions
     stopped: threading.Event
     """Set when nobody wants the rest any more; the caller's model makes no call then."""

@@ -104,10 +104,11 @@ def called_model(
             there is a limit.
     """
     from spanwise.models.ports import ModelRequest
-    from spanwise.models.registry import make_batch_model
 
     if models.batch:
-        model = make_batch_model(model, kept=kept)
+        from spanwise.models.providers.batches import make_batch_model
+
+        model = make_batch_model(model, cache=kept)
     if foresees or models.max_cost is None:
         return model
     if model.estimate(ModelRequest(task="price", instructions="", prompt="")).cost is None:

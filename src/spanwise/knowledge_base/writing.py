@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spanwise.errors import OptionError
 from spanwise.knowledge_base.information import folder_bytes
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.models.embed_caller import is_contextual, one_side
+from spanwise.models.embed_caller import is_contextual, make_embed_caller
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import BackupReport
 
@@ -57,7 +57,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
                 made.append(
                     Preparer(
                         tokenizer=make_tokenizer(settings.tokenizer),
-                        embedder=one_side(
+                        embedder=make_embed_caller(
                             with_price(embedder(), max_cost=models.max_cost),
                             "document",
                             cache=store,

@@ -1,4 +1,4 @@
-"""What calls took, by task, and whether one more may be made for the money that is left."""
+"""Usage of model calls by task, and a limit on their cost."""
 
 from __future__ import annotations
 
@@ -14,66 +14,66 @@ from spanwise.types.listener import Listener
 
 @dataclass(slots=True, kw_only=True)
 class Ledger:
-    """Counts what calls take, and lets none begin that may cost too much.
+    """Counts the usage of calls and admits no call that could exceed the cost limit. Thread-safe.
 
-    A call that is let in holds back the most that it may cost until it is over. Where this is all
-    that stands in the way of another one, the other one waits. Safe for use by several threads.
+    Each call in flight reserves the most that it may cost. A call that is blocked by reservations
+    alone waits until one of them is released.
     """
 
     max_cost: float | None = None
-    """US dollars; None for no limit."""
+    """Cost limit in US dollars; None for no limit."""
     listener: Listener | None = None
-    """Hears each call, one at a time."""
+    """Listener that is notified of each call, one call at a time."""
     _usage: dict[str, Usage] = field(default_factory=dict)
     _spent: float = 0.0
-    """Where the price of an answer is not known, at most."""
-    _held: float = 0.0
-    """What the calls that run may cost."""
+    """Cost so far in US dollars; a call of unknown cost counts with its upper bound."""
+    _reserved: float = 0.0
+    """Upper bound on the cost of the calls in flight, in US dollars."""
     _ending: int = 0
-    """Calls that hold something back and end by themselves."""
+    """Number of reservations that end without a reader."""
     _changed: Condition = field(default_factory=Condition)
-    _telling: Lock = field(default_factory=Lock)
+    _notifying: Lock = field(default_factory=Lock)
 
     @property
     def usage_by_task(self) -> dict[str, Usage]:
-        """What the calls of each task took so far."""
+        """Usage so far by task."""
         with self._changed:
             return dict(self._usage)
 
     @contextmanager
-    def held(
+    def reserve(
         self, model: str, estimate: Callable[[], Usage], *, ends: bool = True
     ) -> Iterator[float]:
-        """Hold back the most that a call may cost until the end of the block, and give it.
+        """Reserve the most that a call may cost for the block, and yield it in US dollars.
 
         Args:
-            model: Vendor and model, which is called.
-            estimate: Says what the call takes, at most; asked only where there is a limit.
-            ends: Whether the block ends by itself; one that waits for a reader may never end, and
-                nothing waits for it.
+            model: Vendor and model of the call.
+            estimate: Returns an upper bound on the usage of the call; only called with a limit.
+            ends: Whether the block ends without a reader. A block that waits for a reader may
+                never end, so no other call waits for it.
 
         Raises:
-            CostLimitError: If it may cost more than is left, or its price is not known.
+            CostLimitError: If the call could exceed the limit, or its price is unknown.
         """
         if self.max_cost is None:
             yield 0.0
             return
-        cost = self._enter(model, estimate().cost, max_cost=self.max_cost, ends=ends)
+        cost = self._reserve(model, estimate().cost, max_cost=self.max_cost, ends=ends)
         try:
             yield cost
         finally:
             with self._changed:
-                self._held -= cost
+                self._reserved -= cost
                 self._ending -= ends
                 self._changed.notify_all()
 
     def count(self, task: str, usage: Usage, *, at_most: float = 0.0) -> None:
-        """Count what a call took.
+        """Count the usage of a call and notify the listener.
 
         Args:
-            task: What it was for.
-            usage: What it took.
-            at_most: What it may have cost, where that is not known.
+            task: Task of the call.
+            usage: Its usage.
+            at_most: Upper bound on its cost in US dollars, used if its cost is unknown.
         """
         with self._changed:
             self._usage[task] = self._usage.get(task, Usage()) + usage
@@ -81,10 +81,10 @@ class Ledger:
         if self.listener is not None:
             names = ("calls", "cached_calls", "retries", "input_tokens", "output_tokens")
             counts = {name: getattr(usage, name) for name in names}
-            with self._telling:
+            with self._notifying:
                 self.listener.on_step(f"model.{task}", seconds=usage.seconds, counts=counts)
 
-    def _enter(self, model: str, cost: float | None, *, max_cost: float, ends: bool) -> float:
+    def _reserve(self, model: str, cost: float | None, *, max_cost: float, ends: bool) -> float:
         provider, _, name = model.partition(":")
         if cost is None:
             raise CostLimitError(
@@ -94,7 +94,7 @@ class Ledger:
                 model=name,
             )
         with self._changed:
-            while self._spent + self._held + cost > max_cost:
+            while self._spent + self._reserved + cost > max_cost:
                 if not self._ending:
                     raise CostLimitError(
                         f"{self._spent:.4f} US dollars are spent and the next call of "
@@ -105,6 +105,6 @@ class Ledger:
                         model=name,
                     )
                 self._changed.wait()
-            self._held += cost
+            self._reserved += cost
             self._ending += ends
         return cost

@@ -14,7 +14,7 @@ import numpy as np
 
 from spanwise.core.ranking.question import read_question
 from spanwise.errors import ModelError, ModelKeyError, QueryError
-from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
 from spanwise.search.abstention import judge
@@ -326,7 +326,7 @@ class Searcher:
     ) -> _Gathered:
         """Return what the queries found, weighed, reranked and united."""
         warnings: list[str] = []
-        embedder = one_side(
+        embedder = make_embed_caller(
             self.embedder, "query", cache=self.store, recorded_dimension=self.dimension
         )
         search = partial(search_all, asked, snapshot=snapshot, model=self.model, scope=scope)

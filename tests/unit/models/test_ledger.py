@@ -8,7 +8,7 @@ import time
 import pytest
 
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Usage
@@ -30,7 +30,7 @@ def model(answer: str = "ok", *, concurrency: int = 4) -> ScriptedModel:
 
 
 def test_calls_go_on_as_long_as_the_next_one_surely_fits() -> None:
-    caller = Caller(model=model(), max_cost=MOST + 2 * SHORT)
+    caller = ModelCaller(model=model(), max_cost=MOST + 2 * SHORT)
     for number in range(3):
         caller.call(ask(number), read=str)
     with pytest.raises(CostLimitError, match=r"15\.0000 US dollars are spent") as caught:
@@ -42,14 +42,14 @@ def test_calls_go_on_as_long_as_the_next_one_surely_fits() -> None:
 def test_a_limit_needs_a_price() -> None:
     unpriced = ScriptedModel(lambda _: "ok", dollars_a_token=None)
     with pytest.raises(CostLimitError, match="the price of scripted:model is not known"):
-        Caller(model=unpriced, max_cost=1.0).call(ask(), read=str)
-    assert Caller(model=unpriced).call(ask(), read=str) == "ok"
+        ModelCaller(model=unpriced, max_cost=1.0).call(ask(), read=str)
+    assert ModelCaller(model=unpriced).call(ask(), read=str) == "ok"
     assert unpriced.estimate(ask()).cost is None
 
 
 def test_a_model_that_costs_nothing_is_called_with_nothing_to_spend() -> None:
     free = ScriptedModel(lambda _: "ok")
-    assert Caller(model=free, max_cost=0.0).call(ask(), read=str) == "ok"
+    assert ModelCaller(model=free, max_cost=0.0).call(ask(), read=str) == "ok"
 
 
 def test_a_call_waits_for_those_that_hold_back_what_it_needs() -> None:
@@ -60,7 +60,7 @@ def test_a_call_waits_for_those_that_hold_back_what_it_needs() -> None:
         return "ok"
 
     slow = ScriptedModel(slowly, dollars_a_token=1.0, concurrency=10)
-    caller = Caller(model=slow, max_cost=MOST + 10 * SHORT)
+    caller = ModelCaller(model=slow, max_cost=MOST + 10 * SHORT)
     answers = caller.call_all([ask(number) for number in range(10)], read=lambda _, text: text)
     assert answers == ["ok"] * 10
     assert caller.usage.cost == 10 * SHORT
@@ -72,7 +72,7 @@ def test_a_call_that_fails_gives_back_what_it_held() -> None:
             raise ModelError("down", provider="scripted", model="model")
         return "ok"
 
-    caller = Caller(model=ScriptedModel(answer, dollars_a_token=1.0), max_cost=MOST)
+    caller = ModelCaller(model=ScriptedModel(answer, dollars_a_token=1.0), max_cost=MOST)
     with pytest.raises(ModelError, match="down"):
         caller.call(ask(0), read=str)
     assert caller.call(ask(1), read=str) == "ok"
@@ -83,7 +83,7 @@ def test_where_the_price_of_an_answer_is_not_known_the_most_it_may_cost_is_spent
         def generate(self, request: ModelRequest) -> ModelReply:
             return ModelReply(text="ok", usage=Usage(calls=1, cost=None), model="fallback")
 
-    caller = Caller(model=Unpriced(str, dollars_a_token=1.0), max_cost=2 * MOST)
+    caller = ModelCaller(model=Unpriced(str, dollars_a_token=1.0), max_cost=2 * MOST)
     caller.call(ask(0), read=str)
     caller.call(ask(1), read=str)
     with pytest.raises(CostLimitError, match=r"28\.0000 US dollars are spent"):
@@ -92,7 +92,7 @@ def test_where_the_price_of_an_answer_is_not_known_the_most_it_may_cost_is_spent
 
 
 def test_a_stream_that_nobody_reads_lets_no_call_wait_for_it() -> None:
-    caller = Caller(model=model("one two"), max_cost=MOST + 1)
+    caller = ModelCaller(model=model("one two"), max_cost=MOST + 1)
     pieces = caller.stream(ask(0), read=str)
     next(pieces)
     with pytest.raises(CostLimitError):
@@ -109,7 +109,7 @@ def test_calls_that_do_not_fit_are_refused_on_every_thread() -> None:
         released.wait(10)
         return "x" * 40
 
-    caller = Caller(
+    caller = ModelCaller(
         model=ScriptedModel(answer, dollars_a_token=1.0, concurrency=8), max_cost=2 * MOST + 1
     )
     refused = []

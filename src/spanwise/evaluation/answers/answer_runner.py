@@ -27,7 +27,7 @@ from spanwise.evaluation.budget import FAILURES_IN_A_ROW, CallCounter, Purse, Re
 from spanwise.evaluation.dataset_base import texts
 from spanwise.evaluation.plan import read_retrievers
 from spanwise.evaluation.retrievers import EvaluationContext
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
 from spanwise.models.threads import map_bounded
@@ -143,7 +143,7 @@ def judge_answers(
     else:
         given = answered([ask_answerer(base, llm=answering, options=options.answers)])
     told.begin(total=len(given) * options.repeats)
-    caller = Caller(
+    caller = ModelCaller(
         model=judging,
         cache=outputs_of(base),
         answer_retries=options.models.answer_retries,
@@ -297,7 +297,7 @@ def foresee_answers(
         if options.contexts:
             reading = ContextReading(
                 llm=DryRunModel(model=llm),
-                cache=MemoryOutputs(beneath=outputs_of(base)),
+                cache=MemoryOutputs(fallback=outputs_of(base)),
                 texts=texts(base, dataset=dataset),
                 count=material.count,
                 options=options.answers,

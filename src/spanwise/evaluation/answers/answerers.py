@@ -23,7 +23,7 @@ from spanwise.evaluation.retrieval import Retrieved, Retriever
 from spanwise.evaluation.retrievers import Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import LanguageModel, OutputCache
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.options import AnswerOptions
@@ -122,7 +122,7 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             context=_context(_in_reading_order(shown)),
             first=shown[0].text,
         )
-        caller = Caller(
+        caller = ModelCaller(
             model=reading.llm, cache=reading.cache, answer_retries=reading.answer_retries
         )
         draft = caller.call(task.request, read=task.read)

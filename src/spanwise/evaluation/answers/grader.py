@@ -35,7 +35,7 @@ from spanwise.core.text.terms import content_words
 from spanwise.errors import ModelError
 from spanwise.evaluation.answers.graded import Grade, Graded, Verdict, is_unanswerable, right_answer
 from spanwise.evaluation.budget import call_while_reached
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.answer_grades import Gradable, grading_request, read_mark
 
 _BEGIN = re.compile(r"\W*(?:yes|no|ja|nein|oui|non|sí|si)\b", re.IGNORECASE)
@@ -87,7 +87,7 @@ def _words(text: str) -> frozenset[str]:
 class Grading:
     """How answers are graded."""
 
-    caller: Caller
+    caller: ModelCaller
     """Calls the judge."""
     repeats: int
     """Readings of each answer."""
@@ -148,7 +148,7 @@ def _gradable(row: Graded) -> Gradable:
     )
 
 
-def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Grade]:
+def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: ModelCaller) -> list[Grade]:
     """Return what the judge says of each answer, in the reading of this number."""
     requests = [grading_request(gradable, reading=reading) for gradable, reading in asked]
 

@@ -36,7 +36,7 @@ from spanwise.evaluation.questions.question_file import (
     MadeQuestions,
     MakingOptions,
 )
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
@@ -100,7 +100,7 @@ class _Run:
         self.base = base
         self.options = options
         self.model = Purse(options.models, kept=outputs_of(base)).model(llm)
-        self.caller = Caller(
+        self.caller = ModelCaller(
             model=self.model,
             cache=outputs_of(base),
             answer_retries=options.models.answer_retries,
@@ -269,7 +269,7 @@ def foresee_questions(
     return caller.usage_by_task
 
 
-def _try(base: KnowledgeBase, words: str, *, caller: Caller) -> None:
+def _try(base: KnowledgeBase, words: str, *, caller: ModelCaller) -> None:
     """Count a call that tries to answer: what is found for words of the place is read for it."""
     found = base.search(words, budget_tokens=TRIED.budget_tokens)
     task = answer_task(Question(text=words, options=TRIED), context=found.context, first=words)

@@ -40,7 +40,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.evaluation.retrievers.context import Headers
-from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class TextVectors:
         return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
 
     def _side(self, kind: Literal["document", "query"]) -> Embedder:
-        side = one_side(self._searcher.embedder, kind, cache=self._searcher.store)
+        side = make_embed_caller(self._searcher.embedder, kind, cache=self._searcher.store)
         assert side is not None  # noqa: S101 - `check_method` looks first
         return side
 

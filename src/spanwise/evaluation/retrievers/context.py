@@ -14,7 +14,7 @@ from spanwise.evaluation.budget import Purse, outputs_of
 from spanwise.evaluation.metrics import counter
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.models.providers.tokenizer import make_tokenizer
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking

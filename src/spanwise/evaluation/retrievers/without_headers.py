@@ -26,7 +26,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.evaluation.settings import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.models.embed_caller import is_contextual, one_side
+from spanwise.models.embed_caller import is_contextual, make_embed_caller
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.stores.port import DocumentEntry
@@ -75,7 +75,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
             source=searcher.store,
             target=store,
             packs=settings.get("packs", ""),
-            embedder=one_side(searcher.embedder, "document", cache=store),
+            embedder=make_embed_caller(searcher.embedder, "document", cache=store),
             embeds_headers=is_contextual_one,
         ).bring_up_to_date(copy)
     except BaseException:

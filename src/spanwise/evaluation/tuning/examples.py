@@ -11,7 +11,7 @@ import numpy as np
 
 from spanwise.core.ranking.question import read_question
 from spanwise.evaluation.metrics.ranges import union
-from spanwise.models.embed_caller import one_side
+from spanwise.models.embed_caller import make_embed_caller
 from spanwise.packs.intents import lifted_scores
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, ScoredChunks, search_all
@@ -115,7 +115,7 @@ class _Collector:
     def collect(self, questions: Iterable[LabelledQuestion]) -> Iterator[Example]:
         """Yield the examples, in the order of the questions."""
         searcher = self.searcher
-        embedder = one_side(
+        embedder = make_embed_caller(
             searcher.embedder,
             "query",
             cache=searcher.store,

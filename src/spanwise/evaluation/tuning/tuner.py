@@ -46,7 +46,7 @@ from spanwise.evaluation.tuning.examples import Example, Ranges, collect_example
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking

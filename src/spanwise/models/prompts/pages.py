@@ -20,7 +20,7 @@ from spanwise.core.text.model_lines import is_refusal, without_controls
 from spanwise.models.ports import ModelRequest
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
 
 
 _PAGE_CHARS = 20_000  # the densest pages have about 10,000
@@ -52,7 +52,7 @@ class _Form(BaseModel):
 _TYPICAL = "Revenue of the company rose in the year 2020, as the board had expected. " * 30
 
 
-def read_page(image: bytes, *, caller: Caller, known: str = "") -> PageText | None:
+def read_page(image: bytes, *, caller: ModelCaller, known: str = "") -> PageText | None:
     """Return what stands on a page; None where there is nothing to read.
 
     Args:

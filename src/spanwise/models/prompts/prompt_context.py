@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import ContextOptions
 
 
@@ -21,7 +21,7 @@ _FENCED_DATA = (
 class PromptContext:
     """How a language model is asked about one document."""
 
-    caller: Caller
+    caller: ModelCaller
     options: ContextOptions
     language: str
     """Of the document (ISO 639-1); empty where it is not known."""

@@ -29,7 +29,7 @@ from spanwise.models.ports import ModelRequest
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import QueryOptions
     from spanwise.types import DocumentRecord, Turn
 
@@ -129,7 +129,7 @@ class Asked:
         )
 
 
-def write(asked: Asked, *, caller: Caller) -> Written:
+def write(asked: Asked, *, caller: ModelCaller) -> Written:
     """Return the queries and the filter that a model writes for a question.
 
     Args:

@@ -43,7 +43,7 @@ from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.types import Citation
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.types import Document, Section
 
@@ -107,7 +107,7 @@ class MadeSections:
 def make_sections(
     document: Document,
     *,
-    caller: Caller,
+    caller: ModelCaller,
     options: ContextOptions,
     limits: SectionOptions,
     count_tokens: Callable[[Sequence[str]], list[int]],

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import GoldenCheck
 from tests.filing_records import as_answer, filing, filings, turn
 
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.queries import Asked, write
 from spanwise.options import QueryOptions
 from spanwise.testing.models import ScriptedModel
@@ -117,7 +117,7 @@ def test_prompt_and_use_of_a_good_answer(name: str, golden: GoldenCheck) -> None
         records=case.records,
         history=case.history,
     )
-    found = write(asked, caller=Caller(model=model))
+    found = write(asked, caller=ModelCaller(model=model))
     (request,) = model.requests
     assert found.warnings == ()
     assert found.queries == tuple(case.queries)
@@ -136,7 +136,7 @@ def test_prompt_and_use_of_a_good_answer(name: str, golden: GoldenCheck) -> None
 def test_instructions_and_form(golden: GoldenCheck) -> None:
     model = ScriptedModel(lambda _: as_answer(["a query"]))
     asked = Asked(question="Why?", options=QueryOptions(), records=())
-    write(asked, caller=Caller(model=model))
+    write(asked, caller=ModelCaller(model=model))
     (request,) = model.requests
     assert request.answer is not None
     golden(

@@ -10,7 +10,7 @@ import pytest
 from tests.models import made_answer
 
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
 from spanwise.models.prompts.prompt_context import PromptContext
@@ -38,7 +38,7 @@ def making(
 ) -> tuple[PromptContext, ScriptedModel]:
     model = ScriptedModel(answer)
     made = PromptContext(
-        caller=Caller(model=model),
+        caller=ModelCaller(model=model),
         options=ContextOptions(**options),  # type: ignore[arg-type]
         language=found,
         count_tokens=words,

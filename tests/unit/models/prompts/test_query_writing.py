@@ -10,7 +10,7 @@ import pytest
 from tests.filing_records import as_answer, filing, filings, turn
 
 from spanwise.errors import ModelAnswerError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.queries import TASK, Asked, Written, write
 from spanwise.options import QueryOptions
@@ -38,7 +38,7 @@ def asked(
 
 def written(answer: str, about: Asked | None = None) -> tuple[Written, ScriptedModel]:
     model = ScriptedModel(lambda _: answer)
-    return write(about or asked(), caller=Caller(model=model)), model
+    return write(about or asked(), caller=ModelCaller(model=model)), model
 
 
 def prompt_of(about: Asked) -> ModelRequest:
@@ -115,7 +115,7 @@ def test_a_model_that_repeats_the_question_adds_nothing() -> None:
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more(answer: str) -> None:
     answers = iter([answer, as_answer(["capital expenditures"])])
     model = ScriptedModel(lambda _: next(answers))
-    assert write(asked(), caller=Caller(model=model)).queries == ("capital expenditures",)
+    assert write(asked(), caller=ModelCaller(model=model)).queries == ("capital expenditures",)
     assert "could not be used" in model.requests[1].prompt
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from spanwise.core.documents.sections import split_sections
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.options import ContextOptions, SectionOptions
@@ -71,7 +71,7 @@ def make(
     model = ScriptedModel(answer, concurrency=1, dollars_a_token=0.001)
     made = make_sections(
         document,
-        caller=Caller(model=model, max_cost=max_cost),
+        caller=ModelCaller(model=model, max_cost=max_cost),
         options=options or ContextOptions(),
         limits=limits,
         count_tokens=count,
