@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.text.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
-from spanwise.models.prompts.queries import TASK, Asked, write
+from spanwise.models.prompts.queries import TASK, QueryTask, request_queries
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def write_queries(
     """
     if not isinstance(question, str) or not words(question):
         raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
-    asked = Asked(
+    asked = QueryTask(
         question=question,
         options=options,
         records=searched_records(store, scope),
@@ -58,7 +58,7 @@ def write_queries(
     queries: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     try:
-        written = write(asked, caller=caller) if asked.records else None
+        written = request_queries(asked, caller=caller) if asked.records else None
     except ModelKeyError:
         raise  # every other call would fail too
     except ModelError as error:

@@ -40,7 +40,7 @@ from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
-    AskedPlace,
+    QuestionPassage,
     question_request,
     read_question,
     read_unanswerable,
@@ -167,7 +167,7 @@ class _Run:
     def _given(
         self,
         places: Sequence[Place],
-        request: Callable[[AskedPlace], ModelRequest],
+        request: Callable[[QuestionPassage], ModelRequest],
         read: Callable[[str], _Read],
     ) -> Iterator[tuple[Place, _Read]]:
         """Yield what the model gives for each place for which it gives something usable."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
-from spanwise.models.prompts.questions import AskedPlace
+from spanwise.models.prompts.questions import QuestionPassage
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -44,9 +44,9 @@ class Place:
     text: str
 
     @property
-    def asked(self) -> AskedPlace:
+    def asked(self) -> QuestionPassage:
         """Return it as a model is shown it."""
-        return AskedPlace(title=self.title, section=" > ".join(self.path), text=self.text)
+        return QuestionPassage(title=self.title, section=" > ".join(self.path), text=self.text)
 
 
 def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:

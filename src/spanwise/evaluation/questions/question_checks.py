@@ -25,7 +25,7 @@ from spanwise.evaluation.dataset import Evidence
 
 if TYPE_CHECKING:
     from spanwise.evaluation.questions.passages import Place
-    from spanwise.models.prompts.questions import GivenQuestion
+    from spanwise.models.prompts.questions import DraftQuestion
 
 
 Reason = Literal[
@@ -76,7 +76,7 @@ class Checked:
 
 
 def check_question(
-    given: GivenQuestion, place: Place, *, earlier: Sequence[Checked]
+    given: DraftQuestion, place: Place, *, earlier: Sequence[Checked]
 ) -> Checked | Reason:
     """Return a question with its evidence, or why it cannot be used.
 
