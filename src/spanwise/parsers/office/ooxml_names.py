@@ -1,4 +1,4 @@
-"""Names of Office Open XML: short ones for both of its namespaces, transitional and strict."""
+"""Names of Office Open XML, shortened for the transitional and the strict namespaces."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _RELATIONS = (
 
 @lru_cache(maxsize=4096)
 def short_name(name: str) -> str:
-    """Return "w:p" for a paragraph in either namespace; "" for what is of no interest."""
+    """Return a name with its usual prefix, such as "w:p"; "" for an irrelevant name."""
     namespace, _, local = name.rpartition(" ")
     prefix = _PREFIXES.get(namespace)
     return prefix + local if prefix else ""
 
 
 def value_of(attributes: Mapping[str, str], wanted: str = "val") -> str | None:
-    """Return an attribute by its local name, whatever its namespace; None where it is absent."""
+    """Return an attribute by its local name in any namespace; None if it is absent."""
     for name, value in attributes.items():
         if name.rpartition(" ")[2] == wanted:
             return value
@@ -48,20 +48,20 @@ def value_of(attributes: Mapping[str, str], wanted: str = "val") -> str | None:
 
 
 def level_of(attributes: Mapping[str, str], wanted: str = "val") -> int | None:
-    """Return a level from 0 to 9; None where the attribute is none that Word knows."""
+    """Return a level from 0 to 9; None if the attribute is invalid."""
     written = value_of(attributes, wanted) or ""
     return int(written) if written.isdecimal() and len(written) == 1 else None
 
 
 def number_of(attributes: Mapping[str, str], wanted: str, *, default: int = 0) -> int:
-    """Return an attribute that is a whole number; the default where it is none."""
+    """Return an attribute that is an integer; the default if it is invalid."""
     written = attributes.get(wanted, "")
     digits = written.removeprefix("-")
     return int(written) if digits.isdecimal() and len(digits) < 16 else default
 
 
 def relation_of(attributes: Mapping[str, str], wanted: str = "id") -> str | None:
-    """Return the id of a relation (`r:id`) that an element names; None where it names none."""
+    """Return the id of the relation (`r:id`) of an element; None if it has none."""
     for namespace in _RELATIONS:
         found = attributes.get(f"{namespace} {wanted}")
         if found is not None:
