@@ -29,7 +29,9 @@ def check_parser(name: str) -> None:
     if name == OWN_PARSERS:
         return
     if not entry_points(group=_GROUP, name=name):
-        known = ", ".join(sorted({OWN_PARSERS} | {one.name for one in entry_points(group=_GROUP)}))
+        known = ", ".join(
+            sorted({OWN_PARSERS} | {entry.name for entry in entry_points(group=_GROUP)})
+        )
         raise OptionError(f"parser is {name!r}; no installed package offers it (known: {known})")
     if name in _EXTRAS and find_spec(name) is None:
         raise OptionError(

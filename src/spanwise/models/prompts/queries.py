@@ -185,12 +185,14 @@ def _titles(task: QueryTask) -> str:
 
     Titles without a common word are left out: they are arbitrary and cost input tokens.
     """
-    said = {
+    question_words = {
         word
         for text in (task.question, *(turn.standalone for turn in task.history))
         for word in _key(" ".join(content_words(text)))
     }
-    shared = {record.id: len(said.intersection(_key(record.title))) for record in task.records}
+    shared = {
+        record.id: len(question_words.intersection(_key(record.title))) for record in task.records
+    }
     best = sorted(task.records, key=lambda record: (-shared[record.id], record.title, record.id))
     titles = [_cut(record.title, _TITLE_CHARS) for record in best if shared[record.id]]
     return "\n".join(list(dict.fromkeys(titles))[:_TITLES])
@@ -198,10 +200,10 @@ def _titles(task: QueryTask) -> str:
 
 def _field_line(about: QuestionField) -> str:
     """Return the line of the prompt for a field, with its name and values in quotes."""
-    said = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.said)
+    values = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.said)
     between = "" if about.between is None else f" from {about.between[0]} to {about.between[1]}"
     kind = "day, by its year" if about.kind == "day" else about.kind
-    return f"{json.dumps(about.name, ensure_ascii=False)} ({kind}{between}): {said}"
+    return f"{json.dumps(about.name, ensure_ascii=False)} ({kind}{between}): {values}"
 
 
 def _read(answer: str, task: QueryTask) -> ParsedQueries:

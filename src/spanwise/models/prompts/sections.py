@@ -186,7 +186,7 @@ class _Sectioning:
                     "keep a boundary where two windows of the model meet",
                 ),
             ),
-            errors=tuple(one for one in (*answers, *decided) if isinstance(one, ModelError)),
+            errors=tuple(item for item in (*answers, *decided) if isinstance(item, ModelError)),
             is_answered=bool(starts),
         )
 

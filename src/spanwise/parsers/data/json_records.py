@@ -201,7 +201,7 @@ def _is_conversation(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(item, dict) and _speaker(item) and _said(item) for item in value)
+        and all(isinstance(item, dict) and _speaker(item) and _content_name(item) for item in value)
     )
 
 
@@ -211,7 +211,7 @@ def _speaker(message: _Object) -> str:
     return next((name for name in names if message[name]), "")
 
 
-def _said(message: _Object) -> str:
+def _content_name(message: _Object) -> str:
     """Return the name of the field of the text; empty if there is none."""
     return next((name for name in _SAID if message.get(name)), "")
 
@@ -219,12 +219,12 @@ def _said(message: _Object) -> str:
 def _write_conversation(writer: TextWriter, messages: object) -> None:
     """Append messages, one paragraph each: speaker, other fields in brackets, and text."""
     for message in messages if isinstance(messages, list) else ():
-        speaker, said = _speaker(message), _said(message)
-        others = {n: item for n, item in message.items() if n not in (speaker, said)}
+        speaker, content = _speaker(message), _content_name(message)
+        others = {n: item for n, item in message.items() if n not in (speaker, content)}
         more = "; ".join(f"{path}: {text}" for path, text in flatten(others))
         who = f"{message[speaker]} ({more})" if more else f"{message[speaker]}"
         writer.separate(2)
-        writer.write(field_lines(who, _content(message[said])))
+        writer.write(field_lines(who, _content(message[content])))
     writer.separate(2)
 
 
@@ -236,10 +236,10 @@ def _content(value: object) -> str:
     texts = []
     for part in parts:
         fields = flatten(part)
-        said = [text for path, text in fields if path in ("", "text")]
+        plain = [text for path, text in fields if path in ("", "text")]
         others = [field_lines(path, text) for path, text in fields if path not in ("", "text")]
         is_plain = others == ["type: text"]
-        texts += said if is_plain else others + said
+        texts += plain if is_plain else others + plain
     return "\n".join(texts)
 
 

@@ -267,9 +267,9 @@ def _chosen(part: Message, children: list[Message]) -> list[tuple[Message, bool]
         return [(child, place > 0) for place, child in enumerate(children)]
     if kind != "alternative":
         return [(child, False) for child in children]
-    for wanted in ("text/plain", "text/html"):
+    for media_type in ("text/plain", "text/html"):
         for child in children:
-            if child.get_content_type() == wanted and _content(child).strip():
+            if child.get_content_type() == media_type and _content(child).strip():
                 return [(child, False)]
     return [(child, False) for child in children[-1:]]
 
@@ -381,14 +381,14 @@ def _read_body(part: Message, source: Source) -> _Body:
     try:
         if part.get_content_type() == "text/html":
             parsed = parse_html(inner)
-            deeper = tuple(replace(one, level=one.level + 1) for one in parsed.headings)
+            deeper = tuple(replace(heading, level=heading.level + 1) for heading in parsed.headings)
             return _Body(parsed.text, deeper, parsed.blocks, parsed.warnings)
         decoded = decode_text(inner)
     except ParseError as error:
         if error.code == "no_text":
             return _Body("")
-        said = str(error).removeprefix(f"{source.name}: ")
-        warning = f"a part of the body cannot be read: {said}"
+        fault = str(error).removeprefix(f"{source.name}: ")
+        warning = f"a part of the body cannot be read: {fault}"
         return _Body("", warnings=(warning,), is_whole=False)
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if _is_flowed(part):
@@ -420,13 +420,13 @@ def _joined(bodies: list[_Body], *, offset: int) -> _Body:
     for body in texts:
         own = [*body.headings, *_apart(quoted_messages(body.text), body)]
         own.sort(key=lambda heading: heading.start)
-        headings += [replace(one, start=one.start + place, end=one.end + place) for one in own]
+        headings += [replace(item, start=item.start + place, end=item.end + place) for item in own]
         blocks += [
             replace(block, start=block.start + place, end=block.end + place)
             for block in body.blocks
         ]
         place += len(body.text) + 2
-    warnings = tuple(said for body in bodies for said in body.warnings)
+    warnings = tuple(warning for body in bodies for warning in body.warnings)
     return _Body(
         text="\n\n".join(body.text for body in texts),
         headings=tuple(headings),

@@ -139,14 +139,16 @@ class _ChartReader:
 
     def lines(self) -> list[str]:
         """Return a line with the names of the series, and one per category."""
-        series = [{kind: points.shown() for kind, points in one.items()} for one in self._series]
+        series = [{kind: points.shown() for kind, points in item.items()} for item in self._series]
         labels: dict[int, str] = {}
-        for one in series:
-            labels = one.get("labels", {}) | labels
-        places = sorted({place for one in series for place in one.get("values", {})} | set(labels))
-        rows = [["", *(" ".join(one.get("name", {}).values()) for one in series)]]
+        for item in series:
+            labels = item.get("labels", {}) | labels
+        places = sorted(
+            {place for item in series for place in item.get("values", {})} | set(labels)
+        )
+        rows = [["", *(" ".join(item.get("name", {}).values()) for item in series)]]
         for place in places:
-            values = [one.get("values", {}).get(place, "") for one in series]
+            values = [item.get("values", {}).get(place, "") for item in series]
             rows.append([labels.get(place, ""), *values])
         return [line for line in map(table_line, rows) if line]
 

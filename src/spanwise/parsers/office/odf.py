@@ -486,13 +486,15 @@ class OdfText:
         else:
             _close_table(flow, flow.tables.pop())
 
-    def _repeats(self, text: str, asked: int) -> int:
+    def _repeats(self, text: str, requested: int) -> int:
         """Return the allowed number of repetitions of a text."""
-        more = len(text) * (asked - 1)
+        more = len(text) * (requested - 1)
         if more <= self._repeats_left:
             self._repeats_left -= more
-            return asked
-        self._losses.add(f"a cell or row of a table is said to be there {asked} times; it is once")
+            return requested
+        self._losses.add(
+            f"a cell or row of a table is said to be there {requested} times; it is once"
+        )
         return 1
 
 

@@ -39,31 +39,31 @@ def short_name(name: str) -> str:
     return prefix + local if prefix else ""
 
 
-def value_of(attributes: Mapping[str, str], wanted: str = "val") -> str | None:
+def value_of(attributes: Mapping[str, str], local_name: str = "val") -> str | None:
     """Return an attribute by its local name in any namespace; None if it is absent."""
     for name, value in attributes.items():
-        if name.rpartition(" ")[2] == wanted:
+        if name.rpartition(" ")[2] == local_name:
             return value
     return None
 
 
-def level_of(attributes: Mapping[str, str], wanted: str = "val") -> int | None:
+def level_of(attributes: Mapping[str, str], local_name: str = "val") -> int | None:
     """Return a level from 0 to 9; None if the attribute is invalid."""
-    written = value_of(attributes, wanted) or ""
+    written = value_of(attributes, local_name) or ""
     return int(written) if written.isdecimal() and len(written) == 1 else None
 
 
-def number_of(attributes: Mapping[str, str], wanted: str, *, default: int = 0) -> int:
+def number_of(attributes: Mapping[str, str], local_name: str, *, default: int = 0) -> int:
     """Return an attribute that is an integer; the default if it is invalid."""
-    written = attributes.get(wanted, "")
+    written = attributes.get(local_name, "")
     digits = written.removeprefix("-")
     return int(written) if digits.isdecimal() and len(digits) < 16 else default
 
 
-def relation_of(attributes: Mapping[str, str], wanted: str = "id") -> str | None:
+def relation_of(attributes: Mapping[str, str], local_name: str = "id") -> str | None:
     """Return the id of the relation (`r:id`) of an element; None if it has none."""
     for namespace in _RELATIONS:
-        found = attributes.get(f"{namespace} {wanted}")
+        found = attributes.get(f"{namespace} {local_name}")
         if found is not None:
             return found
     return None

@@ -329,9 +329,13 @@ class _PptxReader:
         """Set the position of a placeholder from its layout, or the master of the layout."""
         candidates = self._layout_shapes(layout)
         found = next(
-            (one for one in candidates if one.is_placed and one.index == shape.index), None
+            (other for other in candidates if other.is_placed and other.index == shape.index), None
         ) or next(
-            (one for one in candidates if one.is_placed and one.placeholder == shape.placeholder),
+            (
+                other
+                for other in candidates
+                if other.is_placed and other.placeholder == shape.placeholder
+            ),
             None,
         )
         if found is not None:

@@ -198,8 +198,10 @@ class Tesseract:
             self._command, input=image, capture_output=True, check=False
         )
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            raise OSError(f"tesseract ended with status {done.returncode}: {said[:_ERROR_CHARS]}")
+            message = done.stderr.decode("utf-8", "replace").strip()
+            raise OSError(
+                f"tesseract ended with status {done.returncode}: {message[:_ERROR_CHARS]}"
+            )
         return _read_table(done.stdout.decode("utf-8", "replace"))
 
 

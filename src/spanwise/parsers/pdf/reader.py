@@ -143,14 +143,14 @@ def _read_scans(
     started: float,
 ) -> Sequence[int]:
     """Read scanned pages if there is an engine, and return the pages that still need OCR."""
-    wanted = sorted(read.scans + read.garbled)
-    engine = open_engine(source.ocr) if wanted else None
+    numbers = sorted(read.scans + read.garbled)
+    engine = open_engine(source.ocr) if numbers else None
     if engine is None:
-        return wanted
+        return numbers
     from spanwise.parsers.pdf.ocr_pages import read_by_ocr
 
     done = read_by_ocr(
-        document, read, numbers=wanted, engine=engine, source=source, started=started
+        document, read, numbers=numbers, engine=engine, source=source, started=started
     )
     if done.found:
         warnings.append(

@@ -188,14 +188,14 @@ def compose(
         outline: Bookmarks of the file.
     """
     running = find_running(pages, heights)
-    kept = [_keep(lines, gone) for lines, gone in zip(pages, running, strict=True)]
-    body = find_body(kept, fonts)
-    ordered = [_notes_last(lines, body) for lines in kept]
-    kept = [lines for lines, _ in ordered]
+    body_lines = [_keep(lines, gone) for lines, gone in zip(pages, running, strict=True)]
+    body = find_body(body_lines, fonts)
+    ordered = [_notes_last(lines, body) for lines in body_lines]
+    body_lines = [lines for lines, _ in ordered]
     entries: dict[int, dict[int, tuple[int, OutlineEntry]]] = {}
-    for (page, line), found in find_entries(outline, kept).items():
+    for (page, line), found in find_entries(outline, body_lines).items():
         entries.setdefault(page, {})[line] = found
-    composer = _Composer(Mender(_words(kept)))
+    composer = _Composer(Mender(_words(body_lines)))
     sheets = [
         PageFlow(lines, notes=notes, body=body, fonts=fonts, named=entries.get(page, {}))
         for page, (lines, notes) in enumerate(ordered)
