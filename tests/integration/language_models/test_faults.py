@@ -392,7 +392,7 @@ def test_an_interrupt_ends_a_call_at_once(call: str, tmp_path: Path) -> None:
         f"""
         import sys
         from spanwise.options import ModelOptions
-        from spanwise.ports import ModelRequest
+        from spanwise.models.ports import ModelRequest
         from spanwise.models.registry import make_language_model
 
         model = make_language_model(sys.argv[1], options=ModelOptions())
