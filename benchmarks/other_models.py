@@ -42,7 +42,7 @@ from spanwise.models.ports import Embedder, Reranker
 from spanwise.models.providers.local_model import LocalEmbedder
 from spanwise.models.providers.wordllama import WordLlama
 from spanwise.models.registry import make_embedder, make_reranker
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
 from spanwise.search.rerank import Reranking
 from spanwise.testing.models import ScriptedReranker

@@ -17,7 +17,7 @@ from tests.attacks import MARK, WAYS_OUT, attack, honest, obedient, outside_fenc
 
 from spanwise import AnswerOptions, ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.models.ports import ModelRequest
-from spanwise.models.prompts.relevance_grades import ModelReranker
+from spanwise.models.rerankers.model_reranker import ModelReranker
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Answer
 

@@ -17,7 +17,7 @@ from tests.servers.scripted import Reply, ScriptedServer
 
 from spanwise.errors import FetchError, ModelAnswerError
 from spanwise.ingest.fetch import Fetcher
-from spanwise.models.providers.http_reranker import make_http_reranker
+from spanwise.models.rerankers.http_reranker import make_http_reranker
 from spanwise.options import FetchOptions, ModelOptions
 
 LOCAL = FetchOptions(allow_private=True, robots=False, timeout_seconds=20)

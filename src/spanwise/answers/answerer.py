@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spanwise.filters import Filter
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.options import AnswerOptions, QueryOptions
     from spanwise.search.scoring import Scope
@@ -69,7 +69,7 @@ class _StepTimer:
 class Answerer:
     """Answers a question from the documents in scope."""
 
-    caller: Caller
+    caller: ModelCaller
     store: Store
     search: Search
     scope: Scope
@@ -257,7 +257,7 @@ class Answerer:
 
 
 def _read_excerpts(
-    question: Question, sources: Sequence[Source], *, caller: Caller
+    question: Question, sources: Sequence[Source], *, caller: ModelCaller
 ) -> tuple[list[SourcedConclusion], tuple[str, ...]]:
     """Return the conclusions that a model draws from each excerpt in parallel, and warnings.
 

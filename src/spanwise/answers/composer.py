@@ -29,7 +29,7 @@ from spanwise.types import AnswerCitation
 if TYPE_CHECKING:
     from spanwise.answers.answer_sources import Source, Span
     from spanwise.core.answers.drafts import GivenQuote, Statement
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.stores.port import Store
     from spanwise.types import Citation, WholeDocument
@@ -170,7 +170,7 @@ class Composer:
 
 
 def compose(
-    task: AnswerTask, *, caller: Caller, composer: Composer, streams: bool
+    task: AnswerTask, *, caller: ModelCaller, composer: Composer, streams: bool
 ) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
     """Yield the text of an answer in pieces with checked quotes; return its draft and warnings.
 
@@ -223,7 +223,7 @@ class _Streaming:
     draft: Draft = field(default_factory=lambda: Draft(answered=False))
     """Complete answer, once it has been read."""
 
-    def pieces(self, caller: Caller) -> Generator[str, None, None]:
+    def pieces(self, caller: ModelCaller) -> Generator[str, None, None]:
         """Yield each complete statement, once the model has written that there is an answer."""
         text, read = "", 0
         for piece in caller.stream(self.task.request, read=self._read):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.text.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
-from spanwise.models.prompts.queries import TASK, Asked, write
+from spanwise.models.prompts.queries import TASK, QueryTask, request_queries
 from spanwise.search.question_limits import check_question
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import QueryOptions
     from spanwise.search.scoring import Scope
     from spanwise.stores.port import Store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def write_queries(
     question: str,
     *,
-    caller: Caller,
+    caller: ModelCaller,
     store: Store,
     options: QueryOptions,
     scope: Scope,
@@ -49,7 +49,7 @@ def write_queries(
     """
     if not words(check_question(question)):
         raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
-    request = Asked(
+    request = QueryTask(
         question=question,
         options=options,
         records=records_in_scope(store, scope),
@@ -59,7 +59,7 @@ def write_queries(
     queries: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     try:
-        written = write(request, caller=caller) if request.records else None
+        written = request_queries(request, caller=caller) if request.records else None
     except ModelKeyError:
         raise  # all other calls would fail too
     except ModelError as error:

@@ -10,7 +10,7 @@ from spanwise.errors import ModelAnswerError, ModelError
 from spanwise.models.threads import map_bounded
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.ports import ModelRequest
 
 FAILURES_IN_A_ROW = 5
@@ -47,14 +47,14 @@ class CircuitBreaker:
 
 
 def call_with_breaker(
-    caller: Caller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
+    caller: ModelCaller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
 ) -> list[_Read | ModelError]:
     """Return the results of requests in their order, an error in place of a failed one.
 
     Args:
         caller: Caller of the model.
         requests: The requests.
-        read: Reads and checks an answer, as for `Caller.call_all`.
+        read: Reads and checks an answer, as for `ModelCaller.call_all`.
 
     Raises:
         CostLimitError: If a call may cost more than is left.

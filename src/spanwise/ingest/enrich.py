@@ -27,7 +27,7 @@ from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from spanwise.ingest.prepare import Outline
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.ledger import Ledger
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.parsers.parsed import PagesToRead
@@ -44,7 +44,7 @@ _NOT_FOUND = 404  # there is no such model
 class Enricher:
     """Makes what is asked for of the documents of one ingest. Safe for use by several threads."""
 
-    caller: Caller
+    caller: ModelCaller
     options: ContextOptions
     stopped: threading.Event
     """Set when nobody wants the rest any more; the caller's model makes no call then."""
@@ -197,7 +197,7 @@ class Enrichment:
             return chunks
         if not self._asks("chunk contexts"):
             return chunks
-        made = make_chunk_contexts(chunks, sections=sections, title=title, making=self.making)
+        made = make_chunk_contexts(chunks, sections=sections, title=title, context=self.making)
         self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
         return tuple(
             chunk if isinstance(context, ModelError) else replace(chunk, context=context)
@@ -215,10 +215,10 @@ class Enrichment:
             )
 
     def _title(self) -> str:
-        return make_title(self.document, making=self.making)
+        return make_title(self.document, context=self.making)
 
     def _summary(self, title: str) -> str:
-        return make_summary(self.document, title=title, making=self.making)
+        return make_summary(self.document, title=title, context=self.making)
 
     def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
         if not self._asks("sections"):
@@ -245,7 +245,7 @@ class Enrichment:
         if not wanted or not self._asks("section summaries"):
             return sections
         made = make_section_summaries(
-            self.document, [sections[at] for at in wanted], title=title, making=self.making
+            self.document, [sections[at] for at in wanted], title=title, context=self.making
         )
         self._note_some("section summaries", made, "{lost} of {all} sections have no summary")
         found = dict(zip(wanted, made, strict=True))

@@ -184,7 +184,7 @@ class Preparer:
         texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
         caller = replace(self.embedder, ledger=ledger)
         for batch in _batches([text for text in texts if text not in known]):
-            caller.foresee(batch)
+            caller.dry_run(batch)
 
     def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
         """Return what the vectors of chunks are made of: text, under its header where it counts.

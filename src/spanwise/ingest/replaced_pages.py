@@ -26,7 +26,7 @@ from spanwise.models.prompts.pages import read_page
 from spanwise.models.threads import map_bounded
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Document, DocumentStatus
 
@@ -51,7 +51,7 @@ class PageReading:
 
 
 def read_pages(
-    document: Document, pages: PagesToRead, *, draw: Callable[[int], bytes], caller: Caller
+    document: Document, pages: PagesToRead, *, draw: Callable[[int], bytes], caller: ModelCaller
 ) -> PageReading:
     """Return a document with what a model reads on some of its pages in their place.
 
@@ -122,7 +122,7 @@ class _Asking:
     document: Document
     pages: PagesToRead
     draw: Callable[[int], bytes]
-    caller: Caller
+    caller: ModelCaller
     is_reached: bool = True
     _read: int = 0
     _failed: list[ModelError] = field(default_factory=list)

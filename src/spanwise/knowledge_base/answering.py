@@ -150,7 +150,7 @@ class Answering(Searching):
             ModelKeyError: If there is no key for the model.
         """
         from spanwise.answers.answerer import Answerer
-        from spanwise.models.prompts.answers import checked_answer_type
+        from spanwise.models.prompts.answers import check_answer_type
         from spanwise.search.scoring import Scope
 
         llm = arguments.get("llm")
@@ -211,7 +211,7 @@ class Answering(Searching):
             scope=scope,
             options=options,
             query_options=(arguments.get("query_options") or QueryOptions()) if writes else None,
-            answer_type=None if answer_type is None else checked_answer_type(answer_type),
+            answer_type=None if answer_type is None else check_answer_type(answer_type),
             conversation=self._conversation(arguments.get("thread"), options, scope),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.ledger import Ledger
     from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ModelOptions
@@ -17,7 +17,7 @@ def make_caller(
     cache: OutputCache,
     models: ModelOptions,
     ledger: Ledger,
-) -> Caller:
+) -> ModelCaller:
     """Return what calls a language model for one operation.
 
     Args:
@@ -30,10 +30,10 @@ def make_caller(
         OptionError: If no installed package offers the model.
         ModelKeyError: If there is no key for it.
     """
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.models.registry import make_language_model
 
-    return Caller(
+    return ModelCaller(
         model=make_language_model(llm, options=models) if isinstance(llm, str) else llm,
         cache=cache,
         answer_retries=models.answer_retries,

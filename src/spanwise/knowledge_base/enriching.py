@@ -120,10 +120,11 @@ def called_model(
             there is a limit.
     """
     from spanwise.models.ports import ModelRequest
-    from spanwise.models.registry import make_batch_model
 
     if models.batch:
-        model = make_batch_model(model, kept=kept)
+        from spanwise.models.providers.batches import make_batch_model
+
+        model = make_batch_model(model, cache=kept)
     request = ModelRequest(task="price", instructions="", prompt="")
     ledger.check_price(model.name, lambda: model.estimate(request))
     return model

@@ -11,7 +11,7 @@ from spanwise.knowledge_base.asking import asked, within
 from spanwise.knowledge_base.opening import open_embedder
 from spanwise.models.ledger import Ledger
 from spanwise.models.registry import make_reranker
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ExcerptOptions, PublishedOptions, RerankOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.pipeline import Searcher

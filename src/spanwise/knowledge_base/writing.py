@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.knowledge_base.information import folder_bytes
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.models.embed_caller import one_side
+from spanwise.models.embed_caller import make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import BackupReport
@@ -59,7 +59,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
                 made.append(
                     Preparer(
                         tokenizer=make_tokenizer(settings.tokenizer),
-                        embedder=one_side(
+                        embedder=make_embed_caller(
                             embedder(),
                             "document",
                             cache=store,

@@ -1,20 +1,12 @@
-"""Under which key an output of a model is kept: a hash of all that it depends on.
-
-One after the other, for each key: who comes with the same key waits for its turn.
-
-Outputs of models that are kept in memory.
-
-What is wrong with an answer, in words for the model that gave it and for people.
-
-Call one language model for one operation: from what is kept, within limits, counted.
+"""Calls of a language model: cache, retries of unusable answers, cost limit and usage.
 
 Rules:
-    Equal requests are made once: the others wait for the first, and get what it was answered. A
-    stream alone waits for nobody, and nobody for its reader.
-    Only answers that can be read are kept, so that others are asked for again.
-    An answer that cannot be read is asked for once more, with what is wrong with it; a refusal is
-    not. Both are counted.
-    No call begins that may cost more than is allowed, together with those that run.
+    Identical requests are sent once: the others wait for the first and get its answer from the
+    cache (single flight). Streams are excepted: a stream may wait for its reader forever.
+    Only usable answers are cached. An unusable answer is requested again, with a description of
+    its fault. A refusal is not requested again. Both count as usage.
+    No call starts that could exceed the cost limit together with the calls in flight.
+    Every fault of a model object becomes a `ModelError` that names the model.
 """
 
 from __future__ import annotations
@@ -31,18 +23,31 @@ from typing import TypeVar
 
 from spanwise.core.text.fences import fenced
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
+from spanwise.models.guards import (
+    check_model,
+    check_type,
+    model_version,
+    translated_errors,
+    unusable_answer,
+)
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
 from spanwise.models.threads import map_bounded
 from spanwise.types import Usage
 
+_Answer = TypeVar("_Answer")
+_FAULT_CHARS = 500
+_FAULTS = 5  # a list with a hundred wrong items is wrong in one way
+_CHARS_PER_TOKEN = 4  # estimate for a stream that ended before its usage was reported
 
-def request_key(model: str, request: ModelRequest) -> str:
-    """Return the key of the answer to a request, 64 hex digits; `task` and `typical` do not count.
+
+def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
+    """Return the cache key of a request, 64 hex digits; `task` and `typical` are not part of it.
 
     Args:
         model: Vendor and model.
         request: The request.
+        version: Version of the model; empty if it has none.
     """
     parts = [
         model,
@@ -53,80 +58,78 @@ def request_key(model: str, request: ModelRequest) -> str:
         [hashlib.sha256(image).hexdigest() for image in request.images],
         request.max_output_tokens,
     ]
+    if version:
+        parts.append(version)
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(slots=True)
-class _Turn:
+class _CountedLock:
     lock: Lock = field(default_factory=Lock)
     users: int = 0
 
 
 @dataclass(slots=True)
 class KeyedLock:
-    """Lets one thread at a time in, for each key. Safe for use by several threads."""
+    """A lock per key, created on demand and dropped with its last user. Thread-safe."""
 
-    _turns: dict[str, _Turn] = field(default_factory=dict)
+    _locks: dict[str, _CountedLock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     @contextmanager
-    def of(self, key: str) -> Iterator[None]:
-        """Wait until nobody else is in with this key, and be in until the end of the block."""
+    def hold(self, key: str) -> Iterator[None]:
+        """Hold the lock of a key for the block."""
         with self._lock:
-            turn = self._turns.setdefault(key, _Turn())
-            turn.users += 1
+            counted = self._locks.setdefault(key, _CountedLock())
+            counted.users += 1
         try:
-            with turn.lock:
+            with counted.lock:
                 yield
         finally:
             with self._lock:
-                turn.users -= 1
-                if not turn.users:
-                    del self._turns[key]
+                counted.users -= 1
+                if not counted.users:
+                    del self._locks[key]
 
 
 @dataclass(slots=True, kw_only=True)
 class MemoryOutputs:
-    """An `OutputCache` that lasts as long as itself."""
+    """An `OutputCache` in memory."""
 
-    beneath: OutputCache | None = None
-    """Read where nothing is found here; never written."""
+    fallback: OutputCache | None = None
+    """Second cache, read on a miss and never written."""
     _outputs: dict[str, str] = field(default_factory=dict)
 
     def get_output(self, key: str) -> str | None:
-        """Return what was kept under a key, or None."""
+        """Return the cached output of a key, or None."""
         output = self._outputs.get(key)
-        if output is None and self.beneath is not None:
-            return self.beneath.get_output(key)
+        if output is None and self.fallback is not None:
+            return self.fallback.get_output(key)
         return output
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Keep an output; the first one under a key stays."""
-        del task, model  # kept for people who look into a store
+        """Cache an output; the first output of a key is final."""
+        del task, model  # recorded by stores only
         self._outputs.setdefault(key, output)
 
 
-_FAULT_CHARS = 500
-_FAULTS = 5  # a form with a hundred wrong items is wrong in one way
-
-
-def fault_words(error: ValueError, reply: ModelReply) -> str:
-    """Return what is wrong with an answer, short.
+def describe_fault(error: ValueError, reply: ModelReply) -> str:
+    """Return a short description of why an answer is unusable.
 
     Args:
-        error: What was raised when it was read.
+        error: The error that was raised when the answer was read.
         reply: The answer.
     """
     cut = "it ended because it was too long; " * reply.is_cut
-    return cut + " ".join(_said(error).split())[:_FAULT_CHARS]
+    return cut + " ".join(_error_text(error).split())[:_FAULT_CHARS]
 
 
-def complaint(request: ModelRequest, fault: str) -> str:
-    """Return what is said of an answer; the words of the fault may be those of a document.
+def validation_feedback(request: ModelRequest, fault: str) -> str:
+    """Return the text that asks a model to correct its answer.
 
     Args:
-        request: What was asked.
-        fault: What is wrong with the answer.
+        request: The request.
+        fault: Description of the fault, fenced because it may quote a document.
     """
     data = fenced(fault, name="fault", beside=[request.shared, request.prompt])
     return (
@@ -135,93 +138,95 @@ def complaint(request: ModelRequest, fault: str) -> str:
     )
 
 
-def _said(error: ValueError) -> str:
-    """Return what an error says; of a form, where it is wrong, without the links of pydantic."""
+def _error_text(error: ValueError) -> str:
+    """Return the message of an error; for pydantic, location and message of the first faults."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    details = error.errors(include_url=False, include_context=False, include_input=False)
     faults = [
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
-        for one in found[:_FAULTS]
+        ": ".join(filter(None, (".".join(map(str, detail["loc"])), detail["msg"])))
+        for detail in details[:_FAULTS]
     ]
-    more = [f"and {len(found) - _FAULTS} more"] * (len(found) > _FAULTS)
+    more = [f"and {len(details) - _FAULTS} more"] * (len(details) > _FAULTS)
     return "; ".join(faults + more)
 
 
-_Read = TypeVar("_Read")
-_CHARS_A_TOKEN = 4  # about, where a stream ended before its provider said how many there were
-
-
 @dataclass(slots=True, kw_only=True)
-class Caller:
-    """Calls a language model. Safe for use by several threads."""
+class ModelCaller:
+    """Calls a language model for one operation. Thread-safe."""
 
     model: LanguageModel
+    """The language model; a user's own object is checked here."""
     cache: OutputCache = field(default_factory=MemoryOutputs)
-    """Keeps what was answered."""
+    """Cache of usable answers."""
     answer_retries: int = 1
-    """Further calls for an answer that cannot be read."""
+    """Maximum number of repeated requests for an unusable answer."""
     ledger: Ledger = field(default_factory=Ledger)
     """Ledger that counts the calls and holds the cost limit."""
     answered_by: dict[str, None] = field(init=False, default_factory=dict)
-    """Models whose answers were used, in order: a fallback too; none for what was kept."""
-    _turns: KeyedLock = field(init=False, default_factory=KeyedLock)
+    """Names of the models whose answers were used, in order, fallbacks included; cached answers
+    add none."""
+    _locks: KeyedLock = field(init=False, default_factory=KeyedLock)
+
+    def __post_init__(self) -> None:
+        methods = ("estimate", "generate")
+        check_model(self.model, methods, kind="language model", has_concurrency=True)
 
     @property
     def usage(self) -> Usage:
-        """What all calls took so far."""
+        """Usage of all calls so far."""
         return self.ledger.usage
 
     @property
     def usage_by_task(self) -> dict[str, Usage]:
-        """What the calls of each task took so far."""
+        """Usage so far by task."""
         return self.ledger.usage_by_task
 
-    def call(self, request: ModelRequest, *, read: Callable[[str], _Read]) -> _Read:
-        """Return what is read from the answer to a request.
+    def call(self, request: ModelRequest, *, read: Callable[[str], _Answer]) -> _Answer:
+        """Return the parsed answer to a request.
 
         Args:
             request: The request.
-            read: Reads and checks an answer; raises ValueError, with what is wrong in words for the
-                model, if it is not usable.
+            read: Parses and checks an answer. Raises ValueError for an unusable one; the message
+                is sent to the model.
 
         Raises:
-            ModelAnswerError: If no answer could be read, or the model refuses.
-            CostLimitError: If the call may cost more than is left.
+            ModelAnswerError: If no answer was usable, or the model refuses.
+            CostLimitError: If the call could exceed the cost limit.
             ModelError: If the model fails.
         """
-        key = request_key(self.model.name, request)
-        with self._turns.of(key):
-            kept = self.cache.get_output(key)
-            if kept is not None:
+        key = self._key(request)
+        with self._locks.hold(key):
+            cached = self.cache.get_output(key)
+            if cached is not None:
                 try:
-                    answer = read(kept)
+                    answer = read(cached)
                 except ValueError:
-                    pass  # kept by another version of this program, which read it otherwise
+                    pass  # cached by another version of Spanwise, with other checks
                 else:
                     self.ledger.count(request.task, Usage(cached_calls=1))
                     return answer
-            answer, reply = self._ask(request, read)
-            self._keep(key, request, reply)
+            answer, reply = self._request(request, read)
+            self._put(key, request, reply)
             return answer
 
     def call_all(
-        self, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
-    ) -> list[_Read | ModelError]:
-        """Return what is read from the answers to requests, several at once; an error in its place.
+        self, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Answer]
+    ) -> list[_Answer | ModelError]:
+        """Return the parsed answers to concurrent requests, in order, with an error for a failure.
 
         Args:
             requests: The requests.
-            read: As `call`, with the position of the request before the answer.
+            read: As for `call`, with the position of the request as first argument.
 
         Raises:
-            CostLimitError: If one may cost more than is left.
-            ModelKeyError: If the provider refuses the key: it would refuse it for all.
+            CostLimitError: If a call could exceed the cost limit.
+            ModelKeyError: If the provider refuses the key: it would refuse every request.
         """
 
-        def one(position: int) -> _Read | ModelError:
+        def answer(position: int) -> _Answer | ModelError:
             try:
                 return self.call(requests[position], read=lambda text: read(position, text))
             except (CostLimitError, ModelKeyError):
@@ -229,97 +234,118 @@ class Caller:
             except ModelError as error:
                 return error
 
-        return map_bounded(one, range(len(requests)), limit=self.model.concurrency)
+        return map_bounded(answer, range(len(requests)), limit=self.model.concurrency)
 
     def stream(self, request: ModelRequest, *, read: Callable[[str], object]) -> Generator[str]:
-        """Yield the pieces of an answer as they come; one that was kept is a single piece.
+        """Yield the parts of an answer as they arrive; a cached answer is one part.
 
-        Where the reader stops early, about what had come is counted, and nothing is kept.
+        If the reader stops early, the usage so far is estimated and nothing is cached.
 
         Args:
             request: The request.
-            read: As `call`; the whole answer is kept if it can be read.
+            read: As for `call`; the complete answer is cached if it is usable.
 
         Raises:
-            ModelAnswerError: After the last piece, if the answer cannot be read or is a refusal.
-            CostLimitError: If the call may cost more than is left.
-            ModelError: If the model fails, before the first piece or after some.
+            ModelAnswerError: After the last part, if the answer is unusable or a refusal.
+            CostLimitError: If the call could exceed the cost limit.
+            ModelError: If the model fails, before the first part or later.
         """
-        key = request_key(self.model.name, request)
-        kept = self.cache.get_output(key)
-        if kept is not None and _is_readable(read, kept):
+        key = self._key(request)
+        cached = self.cache.get_output(key)
+        if cached is not None and _is_usable(read, cached):
             self.ledger.count(request.task, Usage(cached_calls=1))
-            yield kept
+            yield cached
             return
-        with self.ledger.reserved(
-            self.model.name, partial(self.model.estimate, request), ends=False
+        with self.ledger.reserve(
+            self.model.name, partial(self._estimate, request), ends=False
         ) as at_most:
-            reply = yield from self._pieces(request, at_most=at_most)
-        _check_given(reply)
+            reply = yield from self._parts(request, at_most=at_most)
+        _check_refusal(reply)
         try:
             read(reply.text)
         except ValueError as error:
-            raise self._unusable(request, fault_words(error, reply), calls=1) from error
-        self._keep(key, request, reply)
+            raise self._unusable(request, describe_fault(error, reply), calls=1) from error
+        self._put(key, request, reply)
 
-    def _keep(self, key: str, request: ModelRequest, reply: ModelReply) -> None:
+    def _key(self, request: ModelRequest) -> str:
+        return request_key(self.model.name, request, version=model_version(self.model))
+
+    def _put(self, key: str, request: ModelRequest, reply: ModelReply) -> None:
         self.answered_by[reply.model] = None
         self.cache.put_output(key, reply.text, task=request.task, model=reply.model)
 
-    def _ask(self, request: ModelRequest, read: Callable[[str], _Read]) -> tuple[_Read, ModelReply]:
-        asked, fault = request, ""
+    def _request(
+        self, request: ModelRequest, read: Callable[[str], _Answer]
+    ) -> tuple[_Answer, ModelReply]:
+        """Return the first usable answer, parsed and as it is."""
+        attempt, fault = request, ""
         for _ in range(self.answer_retries + 1):
-            reply = self._generate(asked)
-            _check_given(reply)
+            reply = self._generate(attempt)
+            _check_refusal(reply)
             try:
                 return read(reply.text), reply
             except ValueError as error:
-                fault = fault_words(error, reply)
-                asked = replace(request, prompt=f"{request.prompt}\n\n{complaint(request, fault)}")
+                fault = describe_fault(error, reply)
+                feedback = validation_feedback(request, fault)
+                attempt = replace(request, prompt=f"{request.prompt}\n\n{feedback}")
         raise self._unusable(request, fault, calls=self.answer_retries + 1)
 
     def _generate(self, request: ModelRequest) -> ModelReply:
-        estimate = partial(self.model.estimate, request)
-        with self.ledger.reserved(self.model.name, estimate) as at_most:
+        with self.ledger.reserve(self.model.name, partial(self._estimate, request)) as at_most:
             started = time.perf_counter()
-            reply = self.model.generate(request)
+            with translated_errors(self.model.name):
+                reply = self._checked(self.model.generate(request))
             usage = replace(reply.usage, seconds=time.perf_counter() - started)
             self.ledger.count(request.task, usage, at_most=at_most)
         return reply
 
-    def _pieces(self, request: ModelRequest, *, at_most: float) -> Generator[str, None, ModelReply]:
-        """Yield the pieces of an answer, and return the whole reply; it is counted in any case."""
+    def _estimate(self, request: ModelRequest) -> Usage:
+        with translated_errors(self.model.name):
+            usage = self.model.estimate(request)
+        return check_type(self.model.name, usage, Usage, what="estimate")
+
+    def _checked(self, reply: object) -> ModelReply:
+        """Return the reply of a model, if its fields have the types of the port."""
+        name = self.model.name
+        reply = check_type(name, reply, ModelReply, what="reply")
+        check_type(name, reply.text, str, what="text of the reply")
+        check_type(name, reply.usage, Usage, what="usage of the reply")
+        return reply
+
+    def _parts(self, request: ModelRequest, *, at_most: float) -> Generator[str, None, ModelReply]:
+        """Yield the parts of an answer and return the reply; usage is counted in every case."""
         seconds, chars, usage = 0.0, 0, None
-        pieces = self.model.stream(request)
+        with translated_errors(self.model.name):
+            parts = iter(self.model.stream(request))
         try:
             while True:
                 started = time.perf_counter()
-                piece = next(pieces)
+                with translated_errors(self.model.name):
+                    part = next(parts, None)
                 seconds += time.perf_counter() - started
-                if isinstance(piece, ModelReply):
-                    usage = piece.usage
-                    return piece
-                chars += len(piece)
-                yield piece
+                if not isinstance(part, str):
+                    reply = self._checked(part)
+                    usage = reply.usage
+                    return reply
+                chars += len(part)
+                yield part
         finally:
             if usage is None and chars:
-                came = replace(request, max_output_tokens=-(-chars // _CHARS_A_TOKEN))
-                usage = self.model.estimate(came)
+                received = replace(request, max_output_tokens=-(-chars // _CHARS_PER_TOKEN))
+                usage = self._estimate(received)
             if usage is not None:
                 usage = replace(usage, seconds=seconds)
                 self.ledger.count(request.task, usage, at_most=at_most)
 
     def _unusable(self, request: ModelRequest, fault: str, *, calls: int) -> ModelAnswerError:
-        provider, _, model = self.model.name.partition(":")
-        return ModelAnswerError(
-            f"{self.model.name} gave no usable answer for {request.task!r} in {calls} "
+        return unusable_answer(
+            self.model.name,
+            f"gave no usable answer for {request.task!r} in {calls} "
             f"{'calls' if calls > 1 else 'call'}: {fault}; try another model",
-            provider=provider,
-            model=model,
         )
 
 
-def _is_readable(read: Callable[[str], object], text: str) -> bool:
+def _is_usable(read: Callable[[str], object], text: str) -> bool:
     try:
         read(text)
     except ValueError:
@@ -327,13 +353,10 @@ def _is_readable(read: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def _check_given(reply: ModelReply) -> None:
+def _check_refusal(reply: ModelReply) -> None:
     """Raise if a reply is a refusal."""
     if reply.refusal:
-        provider, _, model = reply.model.partition(":")
-        raise ModelAnswerError(
-            f"{reply.model} refuses to answer: {reply.refusal}; try another model, or leave out "
-            "this text",
-            provider=provider,
-            model=model,
+        raise unusable_answer(
+            reply.model,
+            f"refuses to answer: {reply.refusal}; try another model, or leave out this text",
         )

@@ -1,7 +1,4 @@
-"""A model through which another one is asked.
-
-What an operation would take: the same operation, with a model that is never called.
-"""
+"""Dry runs: an operation is carried out with typical answers, and no model is called."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
+from spanwise.models.guards import model_version
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
 from spanwise.types.listener import Listener
@@ -20,38 +18,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedModel:
-    """Stands for another model: it has its name, its limits and its estimates."""
+    """Base of language models that wrap another one and share its name, limits and estimates."""
 
     model: LanguageModel
 
     @property
     def name(self) -> str:
-        """Return the name of the other model, so that its kept answers are found."""
+        """Return the name of the wrapped model, so that both share cached answers."""
         return self.model.name
 
     @property
+    def version(self) -> str:
+        """Return the version of the wrapped model; empty if it has none."""
+        return model_version(self.model)
+
+    @property
     def concurrency(self) -> int:
-        """Return how many calls at once the other model takes."""
+        """Return the maximum number of concurrent calls of the wrapped model."""
         return self.model.concurrency
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return what the other model says."""
+        """Return the estimate of the wrapped model."""
         return self.model.estimate(request)
 
 
 def dry_run_caller(
     model: LanguageModel, *, cache: OutputCache, listener: Listener | None = None
-) -> Caller:
-    """Return a caller that foresees: what is kept is taken, what is missing is only counted.
+) -> ModelCaller:
+    """Return a caller that uses cached answers and estimates the calls that are missing.
 
     Args:
-        model: Which would be called.
-        cache: What was answered before; nothing is written to it.
-        listener: Hears each call.
+        model: The model whose calls are estimated.
+        cache: Cache of earlier answers; it is not written.
+        listener: Listener that is notified of each call.
     """
-    return Caller(
+    return ModelCaller(
         model=DryRunModel(model=model),
-        cache=MemoryOutputs(beneath=cache),
+        cache=MemoryOutputs(fallback=cache),
         answer_retries=0,
         ledger=Ledger(listener=listener),
     )
@@ -59,9 +62,9 @@ def dry_run_caller(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunModel(WrappedModel):
-    """Answers each request as is typical, and says what another model would have taken for it.
+    """Returns the typical answer of each request, with the estimated usage of the wrapped model.
 
-    Input is as that model counts it. Output is as much as a request allows: an upper bound.
+    Input tokens are counted; output tokens are the maximum that the request allows (upper bound).
     """
 
     def generate(self, request: ModelRequest) -> ModelReply:
@@ -70,6 +73,6 @@ class DryRunModel(WrappedModel):
         return ModelReply(text=request.typical, usage=usage, model=self.name)
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the typical answer, whole."""
+        """Yield the typical answer in one part, then the reply."""
         yield request.typical
         yield self.generate(request)

@@ -1,8 +1,8 @@
-"""One event loop on a thread of its own, on which the clients of vendors run.
+"""One event loop on a background thread, which runs the asynchronous clients of vendors.
 
-It works wherever the caller runs: on several threads, in a notebook, inside another loop. The
-clients keep their connections open from call to call, until the process ends. A forked process
-gets a loop of its own: threads are not copied into it.
+It works from every thread, in a notebook and inside another running loop. Clients keep their
+connections open between calls, until the process ends. A forked process starts a new loop, because
+threads are not copied into it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
-_END_SECONDS = 1.0  # for what still runs when the process ends: nobody waits for its answer
+_END_SECONDS = 1.0  # limit for tasks that still run at exit: their results are not used
 _starting = threading.Lock()
 
 
 def run(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Return what a coroutine returns; an interrupt of the waiting thread cancels it.
+    """Return the result of a coroutine; an interrupt of the calling thread cancels it.
 
     Raises:
         CancelledError: If the process ends first.
     """
-    future = _running().submit(work)
+    future = _background_loop().submit(work)
     try:
         return future.result()
     except BaseException:
@@ -42,25 +42,26 @@ def run(work: Coroutine[Any, Any, _Result]) -> _Result:
 def iterate(
     produce: Callable[[Callable[[_Item], None]], Coroutine[Any, Any, None]],
 ) -> Iterator[_Item]:
-    """Yield what a coroutine hands out, as it comes.
+    """Yield the items that a coroutine emits, as they arrive.
 
-    Whoever stops early, or is interrupted, cancels the coroutine.
+    A caller that stops early, or is interrupted, cancels the coroutine.
 
     Args:
-        produce: Is given what hands an item out; its error is raised after the items.
+        produce: Makes the coroutine from a function that emits an item. Its error is raised after
+            the items.
 
     Raises:
         CancelledError: If the process ends first.
     """
-    come: queue.SimpleQueue[tuple[_Item] | None] = queue.SimpleQueue()
+    items: queue.SimpleQueue[tuple[_Item] | None] = queue.SimpleQueue()
 
     async def work() -> None:
-        await produce(lambda item: come.put((item,)))
+        await produce(lambda item: items.put((item,)))
 
-    future = _running().submit(work())
-    future.add_done_callback(lambda _: come.put(None))
+    future = _background_loop().submit(work())
+    future.add_done_callback(lambda _: items.put(None))
     try:
-        while (item := come.get()) is not None:
+        while (item := items.get()) is not None:
             yield item[0]
         future.result()
     finally:
@@ -68,24 +69,20 @@ def iterate(
 
 
 def close_at_exit(close: Callable[[], Awaitable[object]]) -> None:
-    """Have something that lives on the loop closed before the process ends.
-
-    Args:
-        close: Closes it; called on the loop.
-    """
-    _running().closers.append(close)
+    """Register a function that is called on the loop before the process ends."""
+    _background_loop().closers.append(close)
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
-    """A loop, its thread, and what is closed before both end."""
+class _BackgroundLoop:
+    """An event loop, its thread, and the functions to call before both end."""
 
     loop: asyncio.AbstractEventLoop
     thread: threading.Thread
     closers: list[Callable[[], Awaitable[object]]] = field(default_factory=list)
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Return what waits for a coroutine.
+        """Return the future of a coroutine.
 
         Raises:
             CancelledError: If the loop has ended.
@@ -97,10 +94,10 @@ class _Running:
             raise CancelledError("the process ends") from error
 
     def end(self) -> None:
-        """Cancel what still runs, close what lives on the loop, and end it."""
-        if not self.thread.is_alive():  # in a forked process, where both belong to another one
+        """Cancel the running tasks, call the closers and stop the loop."""
+        if not self.thread.is_alive():  # in a forked process: both belong to its parent
             return
-        with contextlib.suppress(TimeoutError):  # what hangs is left as it is
+        with contextlib.suppress(TimeoutError):  # tasks that hang are abandoned
             self.submit(self._close()).result(_END_SECONDS)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(_END_SECONDS)
@@ -116,18 +113,18 @@ class _Running:
         await self.loop.shutdown_asyncgens()
 
 
-def _running() -> _Running:
+def _background_loop() -> _BackgroundLoop:
     with _starting:
         return _start(os.getpid())
 
 
 @cache
-def _start(process: int) -> _Running:
+def _start(process: int) -> _BackgroundLoop:
     """Return the loop of a process."""
-    del process  # the key alone
+    del process  # the cache key
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="spanwise-models", daemon=True)
-    running = _Running(loop, thread)
+    background = _BackgroundLoop(loop, thread)
     thread.start()
-    atexit.register(running.end)
-    return running
+    atexit.register(background.end)
+    return background

@@ -60,7 +60,7 @@ class Ledger:
         return any(ledger.max_cost is not None for ledger in self._chain())
 
     @contextmanager
-    def reserved(
+    def reserve(
         self, model: str, estimate: Callable[[], Usage], *, ends: bool = True
     ) -> Iterator[float]:
         """Reserve the most that a call may cost until the end of the block, and yield the amount.

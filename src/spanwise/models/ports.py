@@ -1,4 +1,4 @@
-"""What Spanwise asks of models: embedders, tokenizers, rerankers and language models."""
+"""Interfaces of models: embedders, tokenizers, rerankers, language models and the output cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors."""
+    """Static embedder: turns texts into vectors without a cost."""
 
     @property
     def name(self) -> str:
@@ -24,54 +24,54 @@ class Embedder(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes when the same text would give another vector."""
+        """Version of the model; a change means that the same text has another vector."""
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector a text, (n, dimension), of any length; zeros for an empty text."""
+        """Return the vectors of texts, (n, dimension), of any norm; zeros for an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbedReply:
-    """What a model made of some texts."""
+    """Reply of a contextual embedder to one call."""
 
     vectors: NDArray[np.float32]
-    """One a text, in their order, of any length, (n, dimension)."""
+    """Vectors of the texts, in their order, of any norm, (n, dimension)."""
     usage: Usage
 
 
 class ContextualEmbedder(Embedder, Protocol):
-    """Embeds texts by a model that reads them as a whole: a chunk under its header, once.
+    """Embedder that reads a text as a whole: a chunk is embedded once, under its header.
 
-    Safe for use by several threads, also inside a running event loop.
+    Thread-safe, also inside a running event loop.
     """
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs in this process: its vectors cost time alone, and are not kept."""
+        """Whether the model runs in this process; its vectors are free and not cached."""
 
     @property
     def batch_texts(self) -> int:
-        """Most texts of one call."""
+        """Maximum number of texts of one call."""
 
     @property
     def concurrency(self) -> int:
-        """How many calls at once it takes."""
+        """Maximum number of concurrent calls, at least 1."""
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """Return about what a call takes, at most, without calling."""
+        """Return an estimate of the usage of a call, an upper bound, without calling."""
 
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        """Return one vector for each of some texts that are not blank, at most `batch_texts`.
+        """Return the vectors of at most `batch_texts` texts.
 
         Args:
-            texts: The texts.
-            kind: Whether they are searched, or searched for.
+            texts: The texts; none of them is blank.
+            kind: Whether they are parts of documents or queries.
 
         Raises:
             ModelError: If the provider fails, refuses or cannot be reached, after all retries.
@@ -79,11 +79,11 @@ class ContextualEmbedder(Embedder, Protocol):
 
 
 class Tokenizer(Protocol):
-    """Counts the tokens of a reader."""
+    """Counts the tokens of texts for a reader, such as a language model."""
 
     @property
     def name(self) -> str:
-        """Name under which it is recorded, such as "o200k_base" or "chars:4"."""
+        """Name in the settings of a knowledge base, such as "o200k_base" or "chars:4"."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, at least 1 for a text that is not empty."""
@@ -91,26 +91,26 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One call to a language model. Text of documents stands in fences, in `shared` and `prompt`.
+    """One call to a language model. Text of documents is fenced, in `shared` and `prompt`.
 
-    Two requests that are equal in all but `task` and `typical` have the same answer: it is kept.
+    Requests that differ in `task` and `typical` only share one cached answer.
     """
 
     task: str
-    """What it is for, such as "sections": for the usage of each task and for listeners."""
+    """Task of the call, such as "sections", for usage by task and for listeners."""
     instructions: str
-    """The system prompt; never text of a document."""
+    """System prompt; never text of a document."""
     prompt: str
-    """What is asked by this call."""
+    """User prompt."""
     shared: str = ""
-    """Stands before the prompt, the same in many calls: providers that can keep it, keep it."""
+    """Text before the prompt that many calls have in common; providers may cache it."""
     answer: type[BaseModel] | None = None
-    """Form of the answer, which is JSON then; None for text."""
+    """Pydantic model of a JSON answer; None for a text."""
     images: tuple[bytes, ...] = ()
-    """PNG files, which stand after the prompt."""
+    """PNG files, placed after the prompt."""
     max_output_tokens: int = 2_000
     typical: str = ""
-    """An answer such as is expected, made without a model: `--dry-run` goes on with it."""
+    """A plausible answer that is made without a model; dry runs continue with it."""
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -120,22 +120,25 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """What a language model answered to one call."""
+    """Reply of a language model to one call."""
 
     text: str
-    """The answer; where a form was asked for, what should be JSON of this form."""
+    """Text of the answer; JSON, not yet validated, where the request has an `answer` model."""
     usage: Usage
     model: str
-    """Which answered: the fallback, where the first one failed."""
+    """Vendor and model that answered: the fallback, if the first model failed."""
     is_cut: bool = False
-    """Whether it ended because it was too long."""
+    """Whether the answer ended because it was too long."""
     refusal: str = ""
-    """What the model, or a filter of its provider, says where it refuses: there is no answer then,
-    and it was paid like one. Empty where it does not refuse."""
+    """Reason of a refusal by the model or by a filter of its provider; a refusal has no answer and
+    is paid like one. Empty if the model did not refuse."""
 
 
 class LanguageModel(Protocol):
-    """Answers requests. Safe for use by several threads, also inside a running event loop."""
+    """Answers requests. Thread-safe, also inside a running event loop.
+
+    A model may have a `version: str`, which is part of the keys of its cached answers.
+    """
 
     @property
     def name(self) -> str:
@@ -143,37 +146,40 @@ class LanguageModel(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """How many calls at once it takes; more of them wait."""
+        """Maximum number of concurrent calls, at least 1; further calls wait."""
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return about what a call takes, without calling: input as counted, output at most."""
+        """Return an estimate of the usage of a call: counted input tokens, maximum output."""
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer to a request, or a reply that says that it is refused.
+        """Return the answer to a request, or a reply with a refusal.
 
         Raises:
             ModelError: If the provider fails or cannot be reached, after all retries.
         """
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the pieces of the answer as they come, and last the whole reply.
+        """Yield the parts of the answer as they arrive, and last the complete reply.
 
         Raises:
-            ModelError: As `generate`, before the first piece or after some.
+            ModelError: As for `generate`, before the first part or later.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankReply:
-    """What a reranker said of some texts."""
+    """Reply of a reranker to one call."""
 
     scores: tuple[float, ...]
-    """One a text, in their order; higher is better, on a scale of its own."""
+    """Score of each text, in their order; higher is better, on any scale."""
     usage: Usage
 
 
 class Reranker(Protocol):
-    """Says how well texts answer a query. Safe for use by several threads."""
+    """Scores how well texts answer a query. Thread-safe.
+
+    A reranker may have a `version: str`, which is part of the keys of its cached scores.
+    """
 
     @property
     def name(self) -> str:
@@ -187,36 +193,36 @@ class Reranker(Protocol):
         """
 
 
-@lru_cache(maxsize=64)  # a program has few forms, and each is asked for in many calls
-def _schema(form: type[BaseModel]) -> dict[str, Any]:
-    return form.model_json_schema()
+@lru_cache(maxsize=64)  # a program has few answer models, each used by many calls
+def _schema(answer: type[BaseModel]) -> dict[str, Any]:
+    return answer.model_json_schema()
 
 
 @runtime_checkable
 class GroupReranker(Reranker, Protocol):
-    """A reranker that reads several texts at once, so that one may sway what it says of another."""
+    """Reranker that reads several texts in one call, so that one may influence another's score."""
 
     def rerank_groups(self, query: str, groups: Sequence[Sequence[str]]) -> RerankReply:
         """Return how well each text of each group answers the query, in their order.
 
-        Texts of different groups are never read together.
+        Texts of different groups are never read in one call.
 
         Raises:
-            ModelError: As `rerank`.
+            ModelError: As for `rerank`.
         """
 
 
 class OutputCache(Protocol):
-    """Keeps what models answered, by a hash of all that was asked. Safe for several threads."""
+    """Cache of model outputs by a hash of the whole request. Thread-safe."""
 
     def get_output(self, key: str) -> str | None:
-        """Return what was kept under a key, or None."""
+        """Return the cached output of a key, or None."""
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Keep an output, safe on disk when this returns; the first one under a key stays.
+        """Cache an output, durable when this returns; the first output of a key is final.
 
-        Where nothing may be written at all, it keeps nothing and logs a warning.
+        A cache that cannot be written at all drops the output and logs a warning.
 
         Raises:
-            StoreError: If it cannot be written.
+            StoreError: If the output cannot be written.
         """

@@ -1,10 +1,8 @@
-"""A language model that is asked where another one fails.
+"""Registry of models by name ("wordllama", "vendor:model"), and the fallback language model.
 
-From a name to an object: "wordllama" or "vendor:model" to a model, loaded when asked for.
-
-Installed packages register functions from such a name and `ModelOptions` to a model, under the name
-of a vendor, in the groups of entry points `spanwise.embedders`, `spanwise.language_models` and
-`spanwise.rerankers`; those that come with Spanwise use the same door.
+Packages register functions `(name, ModelOptions) -> model` under the name of a vendor, as entry
+points of the groups `spanwise.embedders`, `spanwise.language_models` and `spanwise.rerankers`. The
+models of Spanwise are registered in the same way.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import ModelError, ModelKeyError, OptionError
+from spanwise.models.guards import model_version, translated_errors
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
@@ -22,18 +21,18 @@ from spanwise.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.models.ports import Embedder, OutputCache, Reranker
+    from spanwise.models.ports import Embedder, Reranker
 
 _log = logging.getLogger("spanwise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackModel:
-    """Asks a second model where the first one fails after all its further calls, or refuses.
+    """Language model that calls a second one if the first one fails after all retries, or refuses.
 
-    A key that is refused is no such failure: it would send everything to another vendor, unseen.
-    A refusal of the first was paid: what both took is counted, and may be more than was estimated.
-    What is kept is kept as an answer of the first one, so that a repeated run asks neither.
+    A refused key is no reason to fall back: all text would silently go to another vendor.
+    A refusal is paid: the usage of both models counts, and may exceed the estimate. Answers are
+    cached under the name of the first model, so that a repeated run calls neither.
     """
 
     first: LanguageModel
@@ -46,65 +45,71 @@ class FallbackModel:
 
     @property
     def concurrency(self) -> int:
-        """Return how many calls at once the first model takes."""
+        """Return the maximum number of concurrent calls of the first model."""
         return self.first.concurrency
 
+    @property
+    def version(self) -> str:
+        """Return the version of the first model; empty if it has none."""
+        return model_version(self.first)
+
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return about what a call of the first model takes, at the higher price of both."""
+        """Return the estimate of the first model, at the higher price of both."""
         usage = self.first.estimate(request)
         other = self.second.estimate(request).cost
         known = usage.cost is not None and other is not None
         return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer to a request; the reply says which model gave it.
+        """Return the answer to a request; `ModelReply.model` names the model that gave it.
 
         Raises:
             ModelError: If both fail.
         """
         paid = Usage()
         try:
-            reply = self.first.generate(request)
+            with translated_errors(self.first.name):
+                reply = self.first.generate(request)
         except ModelKeyError:
             raise
         except ModelError as error:
-            self._note(str(error))
+            self._warn(str(error))
         else:
             if not reply.refusal:
                 return reply
-            self._note(f"it refuses to answer: {reply.refusal}")
+            self._warn(f"it refuses to answer: {reply.refusal}")
             paid = reply.usage
         reply = self.second.generate(request)
         return replace(reply, usage=paid + reply.usage)
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the pieces of the answer as they come, and last the whole reply.
+        """Yield the parts of the answer as they arrive, and last the complete reply.
 
         Raises:
-            ModelError: If both fail, or the first one after its first piece.
+            ModelError: If both fail, or the first one after its first part.
         """
-        begun, paid = False, Usage()
+        started, paid = False, Usage()
         try:
-            for piece in self.first.stream(request):
-                if not begun and isinstance(piece, ModelReply) and piece.refusal:
-                    self._note(f"it refuses to answer: {piece.refusal}")
-                    paid = piece.usage
+            for part in self.first.stream(request):
+                if not started and isinstance(part, ModelReply) and part.refusal:
+                    self._warn(f"it refuses to answer: {part.refusal}")
+                    paid = part.usage
                     break
-                begun = True
-                yield piece
+                started = True
+                yield part
             else:
                 return
         except ModelError as error:
-            if begun or isinstance(error, ModelKeyError):
+            if started or isinstance(error, ModelKeyError):
                 raise
-            self._note(str(error))
-        for piece in self.second.stream(request):
-            if isinstance(piece, ModelReply):
-                yield replace(piece, usage=paid + piece.usage)
+            self._warn(str(error))
+        for part in self.second.stream(request):
+            if isinstance(part, ModelReply):
+                yield replace(part, usage=paid + part.usage)
             else:
-                yield piece
+                yield part
 
-    def _note(self, fault: str) -> None:
+    def _warn(self, fault: str) -> None:
         _log.warning("%s failed, %s is asked: %s", self.first.name, self.second.name, fault)
 
 
@@ -112,22 +117,22 @@ _DEFAULT = "wordllama"
 
 
 def default_embedder_name() -> str | None:
-    """Return the embedder that needs no key and no download, or None where it is not installed."""
+    """Return the name of the default embedder, which needs no key; None if it is not installed."""
     from spanwise.models.providers.wordllama import find_wordllama
 
     return _DEFAULT if find_wordllama() is not None else None
 
 
 def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder:
-    """Return the embedder of that name: "vendor" for its default, or "vendor:model".
+    """Return an embedder by name; nothing is sent.
 
     Args:
-        name: Its name.
-        options: How it is called; None for the default.
+        name: "vendor:model", or "vendor" for its default model.
+        options: Options of the calls; None for the default.
 
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
-            the model cannot be meant.
+            the name is not usable.
         ModelKeyError: If there is no key for it.
     """
     make = _find(name, group="spanwise.embedders", kind="embedder")
@@ -135,78 +140,54 @@ def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder
 
 
 def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
-    """Return the language model of that name, such as "openai:gpt-5-mini"; nothing is sent.
+    """Return a language model by name, such as "openai:gpt-5-mini"; nothing is sent.
 
     Args:
-        name: "vendor:model". A server of one's own, with OpenAI's chat interface, is
+        name: "vendor:model". A self-hosted server with OpenAI's chat interface is
             "compatible:MODEL@http://host:8000/v1".
-        options: How it is called; its fallback is made too.
+        options: Options of the calls, and the name of the fallback.
 
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
-            the model cannot be meant.
+            the name is not usable.
         ModelKeyError: If there is no key for it.
     """
-    first, *others = [
-        cast(
-            "LanguageModel",
-            _find(one, group="spanwise.language_models", kind="language model")(one, options),
-        )
-        for one in ((name, options.fallback) if options.fallback else (name,))
-    ]
-    if not others:
-        return first
-
-    return FallbackModel(first=first, second=others[0])
-
-
-def make_batch_model(model: LanguageModel, *, kept: OutputCache) -> LanguageModel:
-    """Return what asks a language model by the batch interface of its vendor.
-
-    Args:
-        model: The language model.
-        kept: Where the batches that were sent are noted, so that a repeated run waits for them.
-
-    Raises:
-        OptionError: If its vendor has no batch interface, or it has a fallback.
-    """
-    from spanwise.models.providers.batches import in_batches
-
-    return in_batches(model, kept=kept)
+    make = _find(name, group="spanwise.language_models", kind="language model")
+    model = cast("LanguageModel", make(name, options))
+    if not options.fallback:
+        return model
+    make = _find(options.fallback, group="spanwise.language_models", kind="language model")
+    fallback = cast("LanguageModel", make(options.fallback, options))
+    return FallbackModel(first=model, second=fallback)
 
 
 def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
-    """Return the reranker of that name, such as "cohere:rerank-v3.5".
+    """Return a reranker by name, such as "cohere:rerank-v3.5"; nothing is sent.
 
     Args:
-        name: "vendor:model", or "llm:" and a language model, which then rates what it reads.
-        options: How it is called.
+        name: "vendor:model", or "llm:" and a language model, which then rates the texts.
+        options: Options of the calls.
 
     Raises:
-        OptionError: If no installed package registers the vendor, or the model cannot be meant.
+        OptionError: If no installed package registers the vendor, or the name is not usable.
         ModelKeyError: If there is no key for it.
     """
-    vendor, _, model = name.partition(":")
-    if vendor == "llm":
-        from spanwise.models.prompts.relevance_grades import ModelReranker
-
-        return ModelReranker(make_language_model(model, options=options), options=options)
     make = _find(name, group="spanwise.rerankers", kind="reranker")
     return cast("Reranker", make(name, options))
 
 
 def _find(name: str, *, group: str, kind: str) -> Callable[..., object]:
-    """Return what is registered for the vendor of a name.
+    """Return the function that is registered for the vendor of a name.
 
     Raises:
         OptionError: If there is none.
     """
     from importlib.metadata import entry_points
 
-    found = entry_points(group=group, name=name.partition(":")[0])
-    if not found:
+    registered = entry_points(group=group, name=name.partition(":")[0])
+    if not registered:
         known = ", ".join(sorted(entry.name for entry in entry_points(group=group)))
-        # Those of Spanwise itself are always registered: none at all is a broken installation.
+        # Spanwise registers models itself: none at all is a broken installation.
         hint = f"known: {known}" if known else "none is registered: install spanwise again"
         raise OptionError(f"{kind} is {name!r}; no installed package offers it ({hint})")
-    return cast("Callable[..., object]", next(iter(found)).load())
+    return cast("Callable[..., object]", next(iter(registered)).load())

@@ -1,10 +1,11 @@
-"""Do something for many items at once, on a bounded number of threads.
+"""Concurrent calls of a function on a bounded number of threads.
 
 Rules:
-    Results stand in the order of their items.
-    The first error stops all: nothing more begins, here and in what runs within, and it is raised.
-    An interrupt (Ctrl-C) stops all too, and waits for nothing: what a provider still answers is
-    dropped. The threads are therefore ones that nobody joins at the end of the process.
+    Results have the order of their items.
+    The first error stops all work: nothing more starts, here and in nested calls, and the error
+    is raised.
+    An interrupt (Ctrl-C) stops all work too, without waiting: answers still in flight are dropped.
+    The threads are therefore daemon threads, which are not joined at exit.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from typing import Generic, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_LOOK_SECONDS = 0.1  # waiting without end cannot be interrupted everywhere
+_JOIN_SECONDS = 0.1  # an unlimited join cannot be interrupted on every platform
 
 
 def map_bounded(
     function: Callable[[_Item], _Result], items: Sequence[_Item], *, limit: int
 ) -> list[_Result]:
-    """Return what a function makes of each item, in their order.
+    """Return the results of a function for items, in their order.
 
     Args:
         function: Called on several threads, with the context variables of the caller.
-        items: What it is called with.
-        limit: Most calls at once, at least 1.
+        items: Arguments of the calls.
+        limit: Maximum number of concurrent calls, at least 1.
 
     Raises:
-        BaseException: The first error that the function raises, when those that run have ended.
-        CancelledError: If what this runs within was stopped before all was done.
+        BaseException: The first error of the function, after the calls in flight have ended.
+        CancelledError: If the surrounding work was stopped before all calls were made.
     """
-    work = _Work(function=function, items=items, stop=_Stop(within=_STOP.get()))
+    work = _Work(function=function, items=items, stop=_Stop(parent=_STOP.get()))
     count = min(limit, len(items))
     if count == 1:
         copy_context().run(work.run)
@@ -49,7 +50,7 @@ def map_bounded(
             thread.start()
         for thread in threads:
             while thread.is_alive():
-                thread.join(_LOOK_SECONDS)
+                thread.join(_JOIN_SECONDS)
     except BaseException:
         work.stop.is_set = True
         raise
@@ -58,39 +59,39 @@ def map_bounded(
 
 @dataclass(slots=True, kw_only=True)
 class _Stop:
-    """Says that no more of some work is to begin, nor of what runs within it."""
+    """Stop signal of some work and of all work nested in it."""
 
-    within: _Stop | None
+    parent: _Stop | None
     is_set: bool = False
 
-    def reaches(self) -> bool:
-        """Return whether this is set, or one that it is within."""
-        return self.is_set or (self.within is not None and self.within.reaches())
+    def applies(self) -> bool:
+        """Return whether this signal or one of its parents is set."""
+        return self.is_set or (self.parent is not None and self.parent.applies())
 
 
 _STOP: ContextVar[_Stop | None] = ContextVar("spanwise_stop", default=None)
-"""Of the work that the thread is part of."""
+"""Stop signal of the work that the current thread is part of."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Work(Generic[_Item, _Result]):
-    """What several threads do together."""
+    """Calls that several threads share."""
 
     function: Callable[[_Item], _Result]
     items: Sequence[_Item]
     stop: _Stop
-    _begun: int = 0
+    _started: int = 0
     _error: BaseException | None = None
     _results: dict[int, _Result] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def run(self) -> None:
-        """Do one item after the other, until none is left or all is stopped."""
+        """Make one call after the other until none is left or the work is stopped."""
         _STOP.set(self.stop)
         while (position := self._next()) is not None:
             try:
                 self._results[position] = self.function(self.items[position])
-            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
                 with self._lock:
                     self.stop.is_set = True
                     self._error = self._error or error
@@ -105,7 +106,7 @@ class _Work(Generic[_Item, _Result]):
 
     def _next(self) -> int | None:
         with self._lock:
-            if self.stop.reaches() or self._begun == len(self.items):
+            if self.stop.applies() or self._started == len(self.items):
                 return None
-            self._begun += 1
-            return self._begun - 1
+            self._started += 1
+            return self._started - 1

@@ -1,12 +1,12 @@
-"""Archives: the members of ZIP and tar files, and the one of a file that is only compressed.
+"""Archives: members of ZIP and tar files, and the one member of a file that is only compressed.
 
 Rules
-    1. Everything is read as a stream, from the file itself: an archive may be larger than memory.
-    2. Links, devices and the like are left out: what they lead to is a member itself, or outside.
-    3. A name that is marked as no UTF-8 is taken for UTF-8 where it is that: most programs leave
-       the mark out. Otherwise it is code page 437, as the format says.
-    4. What is decompressed and is no tar file is one member, named as the archive without its last
-       extension.
+    1. The file is read as a stream, because an archive may be larger than memory.
+    2. Links, devices and other special files are skipped: their target is a member or outside.
+    3. A name without the UTF-8 flag is read as UTF-8 if it is valid, because most programs omit
+       the flag. Otherwise it is code page 437, as the format requires.
+    4. A decompressed file that is not a tar file is one member, named like the archive without
+       its last extension.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from spanwise.parsers.containers import MemberFolder
 _PIECE_BYTES = 1 << 18
 _UTF8_FLAG = 0x800
 _ENCRYPTED_FLAG = 0x1
-_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # a name of gigabytes is damage, too
+_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # MemoryError: a name of gigabytes
 _OPENERS: Mapping[bytes, Callable[[Path], BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZ": bz2.BZ2File,
     b"\xfd7": lzma.LZMAFile,
 }
-"""What reads a compressed file, by its first two bytes."""
+"""Function that opens a compressed file, by its first two bytes."""
 _INNER_NAMES = {".tgz": ".tar", ".tbz": ".tar", ".tbz2": ".tar", ".txz": ".tar"}
 _LINKS = "links, devices and the like were left out"
 
 
 def unpack_archive(folder: MemberFolder) -> None:
-    """Take the members of an archive.
+    """Extract the members of an archive.
 
     Raises:
-        ParseError: "corrupt" where it cannot be read, or not further.
+        ParseError: "corrupt" if it cannot be read, or not to its end.
     """
     start = folder.source.data[:2]
     if start == b"PK":
@@ -68,7 +68,7 @@ def _pieces(folder: MemberFolder, read: Callable[[int], bytes]) -> Iterator[byte
     """Yield the bytes of a member.
 
     Raises:
-        ParseError: "corrupt" where they are damaged.
+        ParseError: "corrupt" if they are damaged.
     """
     try:
         while piece := read(_PIECE_BYTES):
@@ -108,7 +108,7 @@ def _zip_pieces(
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:
-    """Return whether a Unix program packed what is no regular file."""
+    """Return whether a member is marked as another kind than a regular file (by Unix programs)."""
     mode = info.external_attr >> 16
     return stat.S_IFMT(mode) not in (0, stat.S_IFREG)
 
@@ -124,7 +124,7 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 
 def _is_tar(stream: BufferedIOBase) -> bool:
-    """Return whether a stream begins with the head of a tar member, or its end; rewind it."""
+    """Return whether a stream begins with a tar header or end marker; the stream is rewound."""
     head = stream.read(tarfile.BLOCKSIZE)
     stream.seek(0)
     try:

@@ -1,11 +1,11 @@
-"""Source code: the text is the source itself; classes and functions are its sections.
+"""Source code: the text is the unchanged source; classes and functions are its headings.
 
 Rules
-    1. Tree-sitter finds the definitions, in code that has errors too. What is defined inside a
-       function is part of it.
-    2. A definition begins with the comments and decorators right above it; its heading goes to the
-       end of its signature, and its title is its qualified name: `Stack.push`.
-    3. Without the grammars (`pip install 'spanwise[code]'`) it is plain text, with a warning.
+    1. Tree-sitter finds the definitions, also in code with errors. Definitions inside a function
+       are part of the function.
+    2. A definition begins with the comments and decorators directly above it. Its heading ends
+       with its signature, and its title is its qualified name: `Stack.push`.
+    3. Without the grammars (`pip install 'spanwise[code]'`) the file is plain text, with a warning.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 _MAX_CHARS = 20_000_000
-"""Longer code was written by no one, and its tree would take gigabytes."""
+"""Maximum length of code; the tree of longer, generated code would take gigabytes."""
 _MAX_SECONDS = 10
-"""Prose that is called code makes a grammar try a thousand ways; code takes a second a megabyte."""
+"""Time limit: prose that is named like code causes endless backtracking; code needs 1 s per MB."""
 _MAX_NODES = 5_000_000
 _READ_BYTES = 1 << 16
 _MAX_NAME_CHARS = 200
@@ -38,14 +38,14 @@ _MAX_DEPTH = 7
 _MAX_LEAD_LINES = 200
 _SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+(?:-S\s+)?)?([a-z]+)")
 _LEAD = re.compile(r"\s*(?:#|//|/\*|\*|@|--|\[\w)")
-"""How a line begins that belongs to what is defined below it."""
+"""Beginning of a comment or decorator that belongs to the definition below it."""
 
 
 def parse_code(source: Source) -> Parsed:
-    """Return the source as it stands, with its classes and functions as headings.
+    """Return the unchanged source, with its classes and functions as headings.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     language = _language(source.name, decoded.text)
@@ -90,10 +90,10 @@ def _language(name: str, text: str) -> str | None:
 
 
 class _Definition(NamedTuple):
-    """A class, function or the like; places are bytes."""
+    """Class, function or similar; offsets are in bytes."""
 
     start: int
-    """Of its decorators, where it has any."""
+    """Start offset, decorators included."""
     signature_end: int
     end: int
     name: str
@@ -101,16 +101,16 @@ class _Definition(NamedTuple):
 
 
 def _find_definitions(data: bytes, language: str) -> list[_Definition]:
-    """Return the definitions of a source in UTF-8, in order of start, outer ones first.
+    """Return the definitions of a UTF-8 source by start offset, outer ones first.
 
     Raises:
         ImportError: If the grammars are not installed.
-        ValueError: If the time is up, or there are too many nodes.
+        ValueError: If the time limit is reached, or there are too many nodes.
     """
     from tree_sitter_language_pack import get_parser
 
     end = monotonic() + _MAX_SECONDS
-    # The names of languages are a Literal of hundreds; that ours are some of them, a test checks.
+    # The library types language names as a Literal of hundreds; a test checks ours.
     tree = get_parser(cast("SupportedLanguage", language)).parse(
         lambda offset, _: data[offset : offset + _READ_BYTES],
         progress_callback=lambda *_: monotonic() > end,
@@ -138,9 +138,9 @@ def _find_definitions(data: bytes, language: str) -> list[_Definition]:
 
 
 def _walk(root: Node) -> Iterator[Node]:
-    """Yield the nodes that may define something, in order, but for those inside functions.
+    """Yield the nodes that may be definitions, in order, except those inside functions.
 
-    A walk by hand: patterns of tree-sitter take quadratic time on brackets that are never closed.
+    The tree is walked directly, because tree-sitter queries are quadratic for unclosed brackets.
 
     Raises:
         ValueError: If there are too many nodes.
@@ -171,7 +171,7 @@ def _is_function(node: Node) -> bool:
 
 
 def _name(node: Node, outer: Node | None, data: bytes) -> str:
-    """Return the name of a definition; empty where it is none."""
+    """Return the name of a definition; empty if the node is not a definition."""
     if node.type in BODIED and node.child_by_field_name("body") is None:
         return ""
     found = node.child_by_field_name("name")
@@ -197,7 +197,7 @@ def _text(node: Node | None, data: bytes) -> str:
 
 
 def _signature_end(node: Node) -> int:
-    """Return the byte before the body of a definition; its end where it has none."""
+    """Return the offset of the body of a definition; its end if it has no body."""
     holder: Node | None = node
     if node.child_by_field_name("body") is None:
         holder = node.child_by_field_name("value")
@@ -210,7 +210,7 @@ def _signature_end(node: Node) -> int:
 
 
 def _in_chars(definitions: Sequence[_Definition], data: bytes) -> list[_Definition]:
-    """Return definitions with characters for places."""
+    """Return definitions with offsets in characters."""
     if data.isascii():
         return list(definitions)
     places = {place for found in definitions for place in found[:3]}
@@ -253,12 +253,12 @@ def _headings(text: str, definitions: Iterable[_Definition]) -> Iterator[Heading
 
 
 def _lead_start(text: str, start: int, stop: int) -> int:
-    """Return where the comments and decorators right above a definition begin.
+    """Return the offset of the comments and decorators directly above a definition.
 
     Args:
         text: The source.
-        start: Where the definition begins.
-        stop: Where the heading before it ends.
+        start: Start offset of the definition.
+        stop: End offset of the heading before it.
     """
     found = start
     line_start = text.rfind("\n", stop, start) + 1

@@ -1,6 +1,6 @@
-"""Programming languages by the extension of a file, and what defines something in them.
+"""Programming languages by file extension, and the syntax nodes of definitions.
 
-Languages are named as tree-sitter does.
+Names of languages are those of tree-sitter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ INTERPRETERS: Mapping[str, str] = {
     "node": "javascript",
     "ruby": "ruby",
 }
-"""What the first line of a script names (`#!/usr/bin/env python3`), without a version."""
+"""Interpreters in the first line of a script (`#!/usr/bin/env python3`), without a version."""
 
 TYPES = frozenset(
     "class_declaration class_definition class_specifier abstract_class_declaration class module "
@@ -57,23 +57,23 @@ TYPES = frozenset(
     "struct_specifier union_item union_specifier impl_item object_declaration object_definition "
     "namespace_declaration namespace_definition mod_item".split()
 )
-"""Nodes of the syntax trees that hold definitions, in any of the languages."""
+"""Syntax nodes that contain definitions, in any of the languages."""
 
 FUNCTIONS = frozenset(
     "function_declaration function_definition function_item function_signature_item "
     "generator_function_declaration method_declaration method_definition method singleton_method "
     "constructor_declaration macro_definition variable_declarator".split()
 )
-"""Nodes whose content is their own; a variable is one where its value is a function."""
+"""Syntax nodes of functions; a variable is one if its value is a function."""
 
 BODIED = frozenset(
     "class_specifier enum_specifier struct_specifier union_specifier mod_item "
     "namespace_definition".split()
 )
-"""Nodes that define nothing without a body: `struct point p;`, `mod tests;`."""
+"""Syntax nodes that are no definition without a body: `struct point p;`, `mod tests;`."""
 
 OUTER = frozenset(
     "decorated_definition export_statement template_declaration lexical_declaration "
     "type_declaration type_definition".split()
 )
-"""Nodes that begin with what belongs to the definition in them, such as decorators."""
+"""Syntax nodes that wrap a definition with its prefix, such as decorators."""

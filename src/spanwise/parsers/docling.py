@@ -1,7 +1,7 @@
-"""Docling, for those who have it: its document, in the form it is stored in, to ours.
+"""Adapter to Docling: converts its exported document to `Parsed`.
 
-Models that it needs (for PDFs and pictures) are never downloaded here: fetch them before, by
-`docling-tools models download`, and give the process memory for them (`max_memory_bytes`).
+Its models (for PDFs and images) are never downloaded here: download them with
+`docling-tools models download`, and raise the memory limit (`max_memory_bytes`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from spanwise.parsers.titles_and_dates import file_title
 from spanwise.parsers.writer import PagedWriter, table_line
 
 _Item = Mapping[str, Any]
-"""An object of the stored form."""
+"""Object of the exported document."""
 _LEFT_OUT = frozenset(("page_header", "page_footer"))
 
 
 def parse_docling(source: Source) -> Parsed:
-    """Return what Docling reads in a source.
+    """Return a source parsed by Docling.
 
     Raises:
-        ParseError: "corrupt" where it says that it cannot be read.
+        ParseError: "corrupt" if Docling reports that it cannot be read.
     """
     from docling.datamodel.base_models import DocumentStream
 
@@ -39,19 +39,19 @@ def parse_docling(source: Source) -> Parsed:
 
 @cache
 def _converter() -> Any:
-    """Return the converter of this process: its models are loaded once."""
+    """Return the converter of this process, which loads its models once."""
     from docling.document_converter import DocumentConverter
 
     return DocumentConverter()
 
 
 def read_docling(stored: _Item, *, is_whole: bool = True, warnings: tuple[str, ...] = ()) -> Parsed:
-    """Return a stored Docling document as ours.
+    """Return an exported Docling document as `Parsed`.
 
     Args:
-        stored: What `DoclingDocument.export_to_dict` gives.
-        is_whole: Whether all of the source was read.
-        warnings: What Docling says of it.
+        stored: Result of `DoclingDocument.export_to_dict`.
+        is_whole: Whether the complete source was read.
+        warnings: Warnings of Docling.
     """
     reader = _Reader(stored)
     reader.run()
@@ -68,7 +68,7 @@ def read_docling(stored: _Item, *, is_whole: bool = True, warnings: tuple[str, .
 
 
 class _Reader:
-    """Walks the body of a stored document, writing what it shows."""
+    """Walks the body of an exported document and writes its text."""
 
     def __init__(self, stored: _Item) -> None:
         self.writer = PagedWriter()
@@ -76,7 +76,7 @@ class _Reader:
         self._seen: set[str] = set()
 
     def run(self) -> None:
-        """Walk all of it, without recursion: depth cannot exhaust the stack."""
+        """Walk the whole document, without recursion, so that depth cannot exhaust the stack."""
         pending = [iter(self._references(self._stored["body"], "children"))]
         while pending:
             reference = next(pending[-1], None)
@@ -96,7 +96,7 @@ class _Reader:
         return [child["$ref"] for child in item.get(name) or ()]
 
     def _take(self, reference: str) -> _Item | None:
-        """Return the item that a reference names; None where it was written already."""
+        """Return the item of a reference; None if it was written already."""
         if reference in self._seen:
             return None
         self._seen.add(reference)
@@ -138,13 +138,13 @@ class _Reader:
                 self.writer.separate(1)
 
     def _write_inline(self, item: _Item) -> None:
-        """Write the parts of one paragraph on one line."""
+        """Write the parts of a paragraph on one line."""
         parts = [self._take(reference) for reference in self._references(item, "children")]
         self._write_text(item, " ".join(str(part.get("text") or "") for part in parts if part))
 
 
 def _rows(data: _Item) -> Iterator[str]:
-    """Yield a line a row; a cell that covers several places is written in its first one."""
+    """Yield a line per row; a merged cell is written at its first place."""
     for number, row in enumerate(data.get("grid") or ()):
         line = table_line(
             [

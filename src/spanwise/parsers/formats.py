@@ -1,4 +1,4 @@
-"""The formats that are read: which function parses each, and which a name alone can tell."""
+"""Table of formats: the parser of each, and the formats known by extension or media type only."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ PARSERS: Mapping[FormatName, str] = {
     "code": "spanwise.parsers.code:parse_code",
     "email": "spanwise.parsers.mail.email_message:parse_email",
 }
-"""Where the parser of each format stands; it is imported when it is first needed."""
+"""Parser function of each format, as "module:function"; imported at first use."""
 
 UNPACKERS: Mapping[FormatName, str] = {
     "email": "spanwise.parsers.mail.email_message:unpack_email",
     "mailbox": "spanwise.parsers.mail.mailbox:unpack_mailbox",
     "archive": "spanwise.parsers.archive_members:unpack_archive",
 }
-"""What takes the members out of each container; an e-mail is a document as well."""
+"""Function that unpacks each container format; an e-mail is a document as well."""
 
 EXTENSIONS: Mapping[str, FormatName] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown"),
@@ -67,8 +67,8 @@ EXTENSIONS: Mapping[str, FormatName] = {
     **dict.fromkeys((".eml", ".mht", ".mhtml"), "email"),
     **dict.fromkeys((".mbox", ".mbx"), "mailbox"),
 }
-"""Formats of text that their content cannot tell from plain text, by extension; source code apart
-(`code_languages`)."""
+"""Text formats by extension that content does not distinguish from plain text; source code is in
+`code_grammars`."""
 
 MEDIA_TYPES: Mapping[str, FormatName] = {
     "text/markdown": "markdown",
@@ -83,9 +83,9 @@ MEDIA_TYPES: Mapping[str, FormatName] = {
     "message/rfc822": "email",
     "application/mbox": "mailbox",
 }
-"""The same, by the media type that a server declares."""
+"""The same formats by declared media type."""
 
 CONTAINER_EXTENSIONS = frozenset(
     ".zip .tar .tgz .tbz .tbz2 .txz .gz .bz2 .xz .eml .mbox .mbx".split()
 )
-"""Files that are opened for their members where patterns leave out the files themselves."""
+"""Extensions of files whose members are read although patterns exclude the files themselves."""

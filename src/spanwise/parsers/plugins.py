@@ -1,7 +1,7 @@
-"""Parsers of other packages, by name: those that Spanwise adapts, and a user's own.
+"""Parsers of other packages by name: the adapters of Spanwise, and a user's own.
 
-A package registers a function from `Source` to `Parsed` under the entry point group
-`spanwise.parsers`. It runs in the parsing process, under the same limits as ours.
+A package registers a function from `Source` to `Parsed` as an entry point of the group
+`spanwise.parsers`. It runs in the parsing process, under the same limits as built-in parsers.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from spanwise.errors import DocumentError, OptionError
 from spanwise.parsers.parsed import Parsed, Source
 
 OWN_PARSERS = "spanwise"
-"""Name that stands for the parsers of Spanwise, each for its format."""
+"""Name of the built-in parsers."""
 _GROUP = "spanwise.parsers"
 _EXTRAS = ("docling", "unstructured")
-"""Parsers that are registered by Spanwise, and need a package of the same name."""
+"""Adapters that need an installed package of the same name."""
 
 
 def check_parser(name: str) -> None:
-    """Refuse a name that no installed package registers.
+    """Raise if no installed package registers a parser of this name.
 
     Raises:
         OptionError: If there is no such parser, or its package is not installed.
@@ -29,7 +29,9 @@ def check_parser(name: str) -> None:
     if name == OWN_PARSERS:
         return
     if not entry_points(group=_GROUP, name=name):
-        known = ", ".join(sorted({OWN_PARSERS} | {one.name for one in entry_points(group=_GROUP)}))
+        known = ", ".join(
+            sorted({OWN_PARSERS} | {entry.name for entry in entry_points(group=_GROUP)})
+        )
         raise OptionError(f"parser is {name!r}; no installed package offers it (known: {known})")
     if name in _EXTRAS and find_spec(name) is None:
         raise OptionError(
@@ -38,18 +40,18 @@ def check_parser(name: str) -> None:
 
 
 def parse_with(name: str, source: Source) -> Parsed:
-    """Return what a registered parser makes of a source, checked.
+    """Return the checked result of a registered parser.
 
     Raises:
-        ParseError: "no_text" where it finds none; "crashed" where it fails, or gives what is no
-            document; its own, if it raises one.
+        ParseError: "no_text" if it finds none; "crashed" if it fails or returns another type;
+            or the error that the parser raises itself.
     """
     try:
         parse: Callable[[Source], object] = next(iter(entry_points(group=_GROUP, name=name))).load()
         parsed = parse(source)
     except (DocumentError, MemoryError):
         raise
-    except Exception as exc:  # code of others may raise anything
+    except Exception as exc:  # third-party code may raise anything
         cause = f"{type(exc).__name__}: {exc}"
         raise source.error("crashed", f"the parser {name!r} failed: {cause}") from exc
     if not isinstance(parsed, Parsed):

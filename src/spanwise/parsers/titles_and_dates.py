@@ -1,7 +1,4 @@
-"""Whether the title property of a file is a title.
-
-Dates as files write them, to ISO 8601.
-"""
+"""Titles, authors and dates from the properties of a file, cleaned and normalised."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ _NO_AUTHOR = re.compile(
 
 
 def read_title(written: str) -> str:
-    """Return the title property of a file where it looks like a title; empty otherwise.
+    """Return the title property of a file if it looks like a title; empty otherwise.
 
-    Programs fill it with file names ("Microsoft Word - x.doc"), numbers and "untitled".
+    Programs write file names ("Microsoft Word - x.doc"), numbers and "untitled" there.
     """
     title = " ".join(written.split())
     plain = title.lower()
@@ -36,16 +33,16 @@ def read_title(written: str) -> str:
 
 
 def read_author(written: str) -> str:
-    """Return the author property of a file where it names somebody; empty otherwise.
+    """Return the author property of a file if it looks like a name; empty otherwise.
 
-    Programs fill it with account numbers, and filing agents with their own names.
+    Programs write account numbers there, and filing agents their own names.
     """
     author = " ".join(written.split())
     return "" if _NO_AUTHOR.fullmatch(author.lower()) else author
 
 
 def file_title(name: str) -> str:
-    """Return the last part of a path or URL, for files whose first heading titles a part of it."""
+    """Return the last part of a path or URL, the title of a file whose headings name its parts."""
     path = unquote(urlsplit(name).path) if "://" in name else name
     return PurePosixPath(path.rstrip("/")).name
 
@@ -55,14 +52,14 @@ _YEAR_ALONE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
 
 def iso_date(text: str) -> str | None:
-    """Return the day that a date names, `YYYY-MM-DD`, so that dates compare in time order.
+    """Return a date as `YYYY-MM-DD`, so that dates compare in order of time.
 
     Args:
-        text: ISO 8601, with or without a time of day; PDF (`D:20180212...`); RFC 5322; or a
-            year or year and month alone, which are returned as they stand.
+        text: ISO 8601, with or without a time of day; PDF (`D:20180212...`); RFC 5322; or only a
+            year, or year and month, which are returned unchanged.
 
     Returns:
-        None where nothing of this is recognised.
+        The date; None if no format matches.
     """
     text = text.strip().removeprefix("D:")
     if _YEAR_ALONE.fullmatch(text):

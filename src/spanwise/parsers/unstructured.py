@@ -1,8 +1,7 @@
-"""Unstructured, for those who have it: its elements, in the form they are stored in, to ours.
+"""Adapter to Unstructured: converts its exported elements to `Parsed`.
 
-It fetches a model of its own when it first reads prose; install that before
-(`python -m spacy download en_core_web_sm`) where nothing may be fetched. What it counts on the way
-is turned off in the parsing process.
+It downloads a model at its first use; without a network, install the model before
+(`python -m spacy download en_core_web_sm`). Its telemetry is disabled in the parsing process.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LEFT_OUT = frozenset(("Header", "Footer", "PageBreak", "PageNumber"))
 
 
 def parse_unstructured(source: Source) -> Parsed:
-    """Return what Unstructured reads in a source."""
+    """Return a source parsed by Unstructured."""
     from unstructured.partition.auto import partition
 
     elements = partition(
@@ -31,10 +30,10 @@ def parse_unstructured(source: Source) -> Parsed:
 
 
 def read_elements(elements: Sequence[Mapping[str, Any]]) -> Parsed:
-    """Return stored elements as a document.
+    """Return exported elements as a document.
 
     Args:
-        elements: What `Element.to_dict` gives, in order.
+        elements: Results of `Element.to_dict`, in order.
     """
     writer = PagedWriter()
     media_type = "text/plain"
@@ -68,7 +67,7 @@ def read_elements(elements: Sequence[Mapping[str, Any]]) -> Parsed:
 
 
 def _table(markup: str, text: str) -> str:
-    """Return the lines of a table that is given as HTML; its words where that shows none."""
+    """Return the lines of a table in HTML; its plain text if the HTML has none."""
     try:
         return parse_html(Source(data=markup.encode("utf-8"), name="table.html")).text
     except ParseError:

@@ -23,7 +23,7 @@ from spanwise.core.ranking.abstention import (
     is_assessable,
 )
 from spanwise.errors import ModelError, ModelKeyError
-from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SegmentOptions
@@ -410,7 +410,7 @@ class Searcher:
     ) -> _QueryOutcome:
         """Return the evidence of all queries: searched, scored, reranked and merged."""
         warnings: list[str] = []
-        embedder = one_side(
+        embedder = make_embed_caller(
             self.embedder,
             "query",
             cache=self.store,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.models.ports import RerankReply
-    from spanwise.models.rerank_caller import RerankCaller
+    from spanwise.models.rerankers.rerank_caller import RerankCaller
     from spanwise.options import RerankOptions
     from spanwise.search.scoring import QueryHits
     from spanwise.stores.port import Snapshot

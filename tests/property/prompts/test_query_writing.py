@@ -13,8 +13,8 @@ from spanwise.core.ranking.question_fields import folded_words, question_fields
 from spanwise.errors import ModelAnswerError
 from spanwise.filters import Comparison, Filter, Membership, matches, parse_filter
 from spanwise.filters.tree import children
-from spanwise.models.caller import Caller
-from spanwise.models.prompts.queries import Asked, write
+from spanwise.models.caller import ModelCaller
+from spanwise.models.prompts.queries import QueryTask, request_queries
 from spanwise.options import QueryOptions
 from spanwise.testing.models import ScriptedModel
 
@@ -70,9 +70,9 @@ def test_what_is_used_is_bounded_checked_and_leaves_a_document(
         replace(make_record(str(number), root="/in"), metadata=fields)
         for number, fields in enumerate(metadata)
     ]
-    asked = Asked(question=question, options=QueryOptions(queries=most), records=records)
+    asked = QueryTask(question=question, options=QueryOptions(queries=most), records=records)
     try:
-        found = write(asked, caller=Caller(model=ScriptedModel(lambda _: answer)))
+        found = request_queries(asked, caller=ModelCaller(model=ScriptedModel(lambda _: answer)))
     except ModelAnswerError:
         return
     folded = [query.casefold() for query in found.queries]
@@ -111,9 +111,9 @@ def test_fields_are_of_half_of_the_documents_and_their_values_are_said(
 
 @given(answer=_JSON.map(json.dumps) | st.text(max_size=50))
 def test_no_answer_does_more_than_fail(answer: str) -> None:
-    asked = Asked(question="What did 3M spend?", options=QueryOptions(), records=())
+    asked = QueryTask(question="What did 3M spend?", options=QueryOptions(), records=())
     try:
-        found = write(asked, caller=Caller(model=ScriptedModel(lambda _: answer)))
+        found = request_queries(asked, caller=ModelCaller(model=ScriptedModel(lambda _: answer)))
     except ModelAnswerError:
         return
     assert found.queries or found.warnings == ()

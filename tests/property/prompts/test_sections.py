@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.texts import DOCUMENTS
 
 from spanwise.errors import ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import make_sections
 from spanwise.options import ContextOptions, SectionOptions
@@ -64,7 +64,7 @@ def test_whatever_a_model_answers_the_sections_partition_the_text(
     fallback = split_sections(document, options=limits)
     made = make_sections(
         document,
-        caller=Caller(model=ScriptedModel(answer, concurrency=1)),
+        caller=ModelCaller(model=ScriptedModel(answer, concurrency=1)),
         options=ContextOptions(window_tokens=200),
         limits=limits,
         count_tokens=count,

@@ -6,7 +6,7 @@ import pytest
 
 from spanwise.errors import ModelAnswerError, ModelError
 from spanwise.evaluation.circuit_breaker import FAILURES_IN_A_ROW, CircuitBreaker, call_with_breaker
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 
@@ -30,13 +30,13 @@ def model(*down: int) -> ScriptedModel:
 def test_a_model_that_is_lost_is_not_asked_on(begin: int) -> None:
     lost = model(*range(begin, 40))
     with pytest.raises(ModelError, match="no connection"):
-        call_with_breaker(Caller(model=lost), REQUESTS, read=lambda _, text: text)
+        call_with_breaker(ModelCaller(model=lost), REQUESTS, read=lambda _, text: text)
     assert len(lost.requests) == begin + FAILURES_IN_A_ROW
 
 
 def test_errors_stand_in_the_place_of_answers() -> None:
     said = call_with_breaker(
-        Caller(model=model(*range(0, 40, 2))), REQUESTS, read=lambda at, text: (at, text)
+        ModelCaller(model=model(*range(0, 40, 2))), REQUESTS, read=lambda at, text: (at, text)
     )
     assert said == [DOWN if at % 2 == 0 else (at, str(at)) for at in range(40)]
 

@@ -16,7 +16,7 @@ from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, evaluate
 from spanwise.evaluation.run_models import CallCounter, make_model
 from spanwise.evaluation.tuning import TuneOptions, tune
 from spanwise.evaluation.tuning.tuner import copy_with_chunks, tuned_reranking
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import EmbedReply, ModelRequest, RerankReply
 from spanwise.options import ModelOptions
@@ -94,7 +94,7 @@ def test_an_embedder_that_is_used_anew_and_a_model_share_a_budget(tmp_path: Path
             copy_with_chunks(base, tmp_path / "b.kb", CHUNKS, budget=budget)
         assert len(embedder.calls) == 3
         with pytest.raises(CostLimitError):
-            Caller(model=model(), ledger=Ledger(parent=budget)).call(REQUEST, read=str)
+            ModelCaller(model=model(), ledger=Ledger(parent=budget)).call(REQUEST, read=str)
 
 
 @pytest.mark.parametrize("price", [None, 0.1])

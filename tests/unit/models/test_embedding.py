@@ -10,7 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise.errors import ModelAnswerError
-from spanwise.models.embed_caller import EmbedCaller, embedding_usage, is_contextual, one_side
+from spanwise.models.embed_caller import (
+    EmbedCaller,
+    embedding_usage,
+    is_contextual,
+    make_embed_caller,
+)
 from spanwise.models.ports import Embedder, EmbedReply
 from spanwise.stores.memory import MemoryStore
 from spanwise.types import Usage
@@ -122,7 +127,7 @@ def test_vectors_that_do_not_fit_are_refused(vectors: NDArray[np.float32], said:
     assert embedding_usage(caller).calls == 1  # it was paid
 
 
-def test_a_static_embedder_stays_what_it_is() -> None:
+def test_a_static_embedder_is_called_without_a_cache() -> None:
     class Static:
         name = "static:one"
         version = "1"
@@ -133,13 +138,17 @@ def test_a_static_embedder_stays_what_it_is() -> None:
 
     static: Embedder = Static()
     assert not is_contextual(static)
-    assert one_side(static, "query", cache=MemoryStore()) is static
-    assert one_side(None, "query", cache=MemoryStore()) is None
-    assert embedding_usage(static) == Usage()
+    caller = make_embed_caller(static, "query", cache=MemoryStore())
+    assert caller is not None
+    assert (caller.name, caller.version, caller.dimension) == ("static:one", "1", 1)
+    assert caller.embed(["a", "b"]).tolist() == [[1.0], [1.0]]
+    assert caller.embed([]).shape == (0, 1)
+    assert make_embed_caller(None, "query", cache=MemoryStore()) is None
+    assert embedding_usage(caller) == Usage()
 
 
 def test_what_is_taken_is_counted() -> None:
-    embedder = one_side(Paid(), "query", cache=MemoryStore())
+    embedder = make_embed_caller(Paid(), "query", cache=MemoryStore())
     assert embedder is not None
     assert embedder.dimension == 3
     embedder.embed(["why"])

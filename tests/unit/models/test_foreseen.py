@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise.errors import ModelAnswerError
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
@@ -35,13 +35,13 @@ def test_it_goes_on_with_the_typical_answer_and_counts_without_a_call() -> None:
 def test_what_is_kept_costs_nothing_and_nothing_is_kept_of_what_is_foreseen() -> None:
     outputs = MemoryOutputs()
     model = ScriptedModel(lambda _: "8")
-    Caller(model=model, cache=outputs).call(ask("kept"), read=int)
+    ModelCaller(model=model, cache=outputs).call(ask("kept"), read=int)
     caller = dry_run_caller(model, cache=outputs)
     assert caller.call(ask("kept"), read=int) == 8
     assert caller.call(ask("missing"), read=int) == 7
     assert caller.call(ask("missing"), read=int) == 7
     assert (caller.usage.calls, caller.usage.cached_calls) == (1, 2)
-    assert Caller(model=model, cache=outputs).call(ask("missing"), read=int) == 8
+    assert ModelCaller(model=model, cache=outputs).call(ask("missing"), read=int) == 8
 
 
 def test_a_typical_answer_that_is_not_usable_is_counted_once() -> None:

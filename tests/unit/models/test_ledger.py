@@ -8,7 +8,7 @@ import time
 import pytest
 
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
@@ -31,7 +31,7 @@ def model(answer: str = "ok", *, concurrency: int = 4) -> ScriptedModel:
 
 
 def test_calls_go_on_as_long_as_the_next_one_surely_fits() -> None:
-    caller = Caller(model=model(), ledger=Ledger(max_cost=MOST + 2 * SHORT))
+    caller = ModelCaller(model=model(), ledger=Ledger(max_cost=MOST + 2 * SHORT))
     for number in range(3):
         caller.call(ask(number), read=str)
     with pytest.raises(CostLimitError, match=r"15\.0000 US dollars are spent") as caught:
@@ -43,14 +43,14 @@ def test_calls_go_on_as_long_as_the_next_one_surely_fits() -> None:
 def test_a_limit_needs_a_price() -> None:
     unpriced = ScriptedModel(lambda _: "ok", dollars_a_token=None)
     with pytest.raises(CostLimitError, match="the price of scripted:model is not known"):
-        Caller(model=unpriced, ledger=Ledger(max_cost=1.0)).call(ask(), read=str)
-    assert Caller(model=unpriced).call(ask(), read=str) == "ok"
+        ModelCaller(model=unpriced, ledger=Ledger(max_cost=1.0)).call(ask(), read=str)
+    assert ModelCaller(model=unpriced).call(ask(), read=str) == "ok"
     assert unpriced.estimate(ask()).cost is None
 
 
 def test_a_model_that_costs_nothing_is_called_with_nothing_to_spend() -> None:
     free = ScriptedModel(lambda _: "ok")
-    assert Caller(model=free, ledger=Ledger(max_cost=0.0)).call(ask(), read=str) == "ok"
+    assert ModelCaller(model=free, ledger=Ledger(max_cost=0.0)).call(ask(), read=str) == "ok"
 
 
 def test_a_call_waits_for_those_that_hold_back_what_it_needs() -> None:
@@ -61,7 +61,7 @@ def test_a_call_waits_for_those_that_hold_back_what_it_needs() -> None:
         return "ok"
 
     slow = ScriptedModel(slowly, dollars_a_token=1.0, concurrency=10)
-    caller = Caller(model=slow, ledger=Ledger(max_cost=MOST + 10 * SHORT))
+    caller = ModelCaller(model=slow, ledger=Ledger(max_cost=MOST + 10 * SHORT))
     answers = caller.call_all([ask(number) for number in range(10)], read=lambda _, text: text)
     assert answers == ["ok"] * 10
     assert caller.usage.cost == 10 * SHORT
@@ -73,7 +73,9 @@ def test_a_call_that_fails_gives_back_what_it_held() -> None:
             raise ModelError("down", provider="scripted", model="model")
         return "ok"
 
-    caller = Caller(model=ScriptedModel(answer, dollars_a_token=1.0), ledger=Ledger(max_cost=MOST))
+    caller = ModelCaller(
+        model=ScriptedModel(answer, dollars_a_token=1.0), ledger=Ledger(max_cost=MOST)
+    )
     with pytest.raises(ModelError, match="down"):
         caller.call(ask(0), read=str)
     assert caller.call(ask(1), read=str) == "ok"
@@ -84,7 +86,7 @@ def test_where_the_price_of_an_answer_is_not_known_the_most_it_may_cost_is_spent
         def generate(self, request: ModelRequest) -> ModelReply:
             return ModelReply(text="ok", usage=Usage(calls=1, cost=None), model="fallback")
 
-    caller = Caller(model=Unpriced(str, dollars_a_token=1.0), ledger=Ledger(max_cost=2 * MOST))
+    caller = ModelCaller(model=Unpriced(str, dollars_a_token=1.0), ledger=Ledger(max_cost=2 * MOST))
     caller.call(ask(0), read=str)
     caller.call(ask(1), read=str)
     with pytest.raises(CostLimitError, match=r"28\.0000 US dollars are spent"):
@@ -93,7 +95,7 @@ def test_where_the_price_of_an_answer_is_not_known_the_most_it_may_cost_is_spent
 
 
 def test_a_stream_that_nobody_reads_lets_no_call_wait_for_it() -> None:
-    caller = Caller(model=model("one two"), ledger=Ledger(max_cost=MOST + 1))
+    caller = ModelCaller(model=model("one two"), ledger=Ledger(max_cost=MOST + 1))
     pieces = caller.stream(ask(0), read=str)
     next(pieces)
     with pytest.raises(CostLimitError):
@@ -110,7 +112,7 @@ def test_calls_that_do_not_fit_are_refused_on_every_thread() -> None:
         released.wait(10)
         return "x" * 40
 
-    caller = Caller(
+    caller = ModelCaller(
         model=ScriptedModel(answer, dollars_a_token=1.0, concurrency=8),
         ledger=Ledger(max_cost=2 * MOST + 1),
     )
@@ -136,7 +138,7 @@ def test_calls_that_do_not_fit_are_refused_on_every_thread() -> None:
 
 def test_a_shared_budget_bounds_several_callers() -> None:
     budget = Ledger(max_cost=MOST + SHORT)
-    first, second = (Caller(model=model(), ledger=Ledger(parent=budget)) for _ in range(2))
+    first, second = (ModelCaller(model=model(), ledger=Ledger(parent=budget)) for _ in range(2))
     first.call(ask(0), read=str)
     second.call(ask(1), read=str)
     with pytest.raises(CostLimitError, match=r"10\.0000 US dollars are spent"):
@@ -146,11 +148,11 @@ def test_a_shared_budget_bounds_several_callers() -> None:
 
 def test_the_limit_of_an_operation_holds_inside_a_greater_budget() -> None:
     budget = Ledger(max_cost=1_000.0)
-    caller = Caller(model=model(), ledger=Ledger(max_cost=MOST, parent=budget))
+    caller = ModelCaller(model=model(), ledger=Ledger(max_cost=MOST, parent=budget))
     caller.call(ask(0), read=str)
     with pytest.raises(CostLimitError, match=f"max_cost of {MOST}"):
         caller.call(ask(1), read=str)
-    assert Caller(model=model(), ledger=Ledger(parent=budget)).call(ask(2), read=str) == "ok"
+    assert ModelCaller(model=model(), ledger=Ledger(parent=budget)).call(ask(2), read=str) == "ok"
 
 
 def test_calls_of_several_operations_wait_for_each_other_in_a_shared_budget() -> None:
@@ -163,7 +165,7 @@ def test_calls_of_several_operations_wait_for_each_other_in_a_shared_budget() ->
     slow = ScriptedModel(slowly, dollars_a_token=1.0, concurrency=5)
     budget = Ledger(max_cost=MOST + 10 * SHORT)
     callers = [
-        Caller(model=slow, ledger=Ledger(max_cost=MOST + 5 * SHORT, parent=budget))
+        ModelCaller(model=slow, ledger=Ledger(max_cost=MOST + 5 * SHORT, parent=budget))
         for _ in range(2)
     ]
     found: list[list[str | ModelError]] = [[], []]
@@ -184,6 +186,9 @@ def test_calls_of_several_operations_wait_for_each_other_in_a_shared_budget() ->
 def test_a_free_call_begins_where_more_than_the_limit_is_spent() -> None:
     ledger = Ledger(max_cost=1.0)
     ledger.count("checkpoint", Usage(cost=2.0))
-    assert Caller(model=ScriptedModel(lambda _: "ok"), ledger=ledger).call(ask(), read=str) == "ok"
+    assert (
+        ModelCaller(model=ScriptedModel(lambda _: "ok"), ledger=ledger).call(ask(), read=str)
+        == "ok"
+    )
     with pytest.raises(CostLimitError):
-        Caller(model=model(), ledger=ledger).call(ask(), read=str)
+        ModelCaller(model=model(), ledger=ledger).call(ask(), read=str)

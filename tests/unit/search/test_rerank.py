@@ -9,7 +9,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.errors import ModelAnswerError, ModelError, ModelKeyError
 from spanwise.models.ports import RerankReply
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import RerankOptions
 from spanwise.search.rerank import DEFAULT_WEIGHT
 from spanwise.testing.models import ScriptedReranker

@@ -29,7 +29,7 @@ from spanwise.evaluation.plan import read_retrievers
 from spanwise.evaluation.retrievers import EvaluationContext
 from spanwise.evaluation.run_models import CallCounter, make_model, run_ledger
 from spanwise.knowledge_base.internals import answerer_of, store_of
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
@@ -152,7 +152,7 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
             [ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)]
         )
     progress.begin(total=len(given) * options.repeats)
-    caller = Caller(
+    caller = ModelCaller(
         model=judging,
         cache=store_of(base),
         answer_retries=options.models.answer_retries,
@@ -308,7 +308,7 @@ def estimate_answers(
         if options.contexts:
             reading = ContextReading(
                 llm=DryRunModel(model=llm),
-                cache=MemoryOutputs(beneath=store_of(base)),
+                cache=MemoryOutputs(fallback=store_of(base)),
                 texts=texts(base, dataset=dataset),
                 count=context.count,
                 options=options.answers,

@@ -24,7 +24,7 @@ from spanwise.evaluation.retrievers import Placer
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import answerer_of
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, OutputCache
 from spanwise.models.prompts.answers import Question, answer_task
@@ -131,7 +131,7 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
             context=_context(_in_reading_order(shown)),
             first=shown[0].text,
         )
-        caller = Caller(
+        caller = ModelCaller(
             model=reading.llm,
             cache=reading.cache,
             answer_retries=reading.answer_retries,

@@ -26,7 +26,7 @@ from spanwise.core.text.terms import content_words
 from spanwise.errors import ModelError
 from spanwise.evaluation.answers.graded import Grade, Graded, Verdict, is_unanswerable, right_answer
 from spanwise.evaluation.circuit_breaker import call_with_breaker
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.answer_grades import Gradable, grading_request, read_mark
 
 _BEGIN = re.compile(r"\W*(?:yes|no|ja|nein|oui|non|sí|si)\b", re.IGNORECASE)
@@ -78,8 +78,8 @@ def _words(text: str) -> frozenset[str]:
 class Grading:
     """Settings of the grading."""
 
-    caller: Caller
-    """Caller of the judge."""
+    caller: ModelCaller
+    """ModelCaller of the judge."""
     repeats: int
     """Number of readings of each answer."""
     controls: bool
@@ -139,7 +139,7 @@ def _gradable(row: Graded) -> Gradable:
     )
 
 
-def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: Caller) -> list[Grade]:
+def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: ModelCaller) -> list[Grade]:
     """Return the grades of one reading of each answer."""
     requests = [grading_request(gradable, reading=reading) for gradable, reading in asked]
 

@@ -36,12 +36,12 @@ from spanwise.evaluation.questions.question_file import (
 from spanwise.evaluation.questions.question_places import Place, pick_places
 from spanwise.evaluation.run_models import CallCounter, make_model
 from spanwise.knowledge_base.internals import answerer_of, store_of
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
-    AskedPlace,
+    QuestionPassage,
     question_request,
     read_question,
     read_unanswerable,
@@ -102,7 +102,7 @@ class _Run:
         self.ledger = Ledger(max_cost=options.models.max_cost)
         cache = store_of(base)
         self.model = make_model(llm, models=options.models, cache=cache, ledger=self.ledger)
-        self.caller = Caller(
+        self.caller = ModelCaller(
             model=self.model,
             cache=cache,
             answer_retries=options.models.answer_retries,
@@ -169,7 +169,7 @@ class _Run:
     def _given(
         self,
         places: Sequence[Place],
-        request: Callable[[AskedPlace], ModelRequest],
+        request: Callable[[QuestionPassage], ModelRequest],
         read: Callable[[str], _Read],
     ) -> Iterator[tuple[Place, _Read]]:
         """Yield the usable outputs of the model with their places."""
@@ -274,7 +274,7 @@ def estimate_questions(
     return caller.usage_by_task
 
 
-def _try(base: KnowledgeBase, words: str, *, caller: Caller) -> None:
+def _try(base: KnowledgeBase, words: str, *, caller: ModelCaller) -> None:
     """Count a call that tries to answer a question from the results of a search."""
     found = base.search(words, budget_tokens=TRIED.budget_tokens)
     task = answer_task(Question(text=words, options=TRIED), context=found.context, first=words)

@@ -24,7 +24,7 @@ from spanwise.evaluation.dataset import Evidence
 
 if TYPE_CHECKING:
     from spanwise.evaluation.questions.question_places import Place
-    from spanwise.models.prompts.questions import GivenQuestion
+    from spanwise.models.prompts.questions import DraftQuestion
 
 
 Reason = Literal[
@@ -75,7 +75,7 @@ class CheckedQuestion:
 
 
 def check_question(
-    given: GivenQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
+    given: DraftQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
 ) -> CheckedQuestion | Reason:
     """Return a question with its evidence, or the reason why it is refused.
 

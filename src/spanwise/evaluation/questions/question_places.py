@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
-from spanwise.models.prompts.questions import AskedPlace
+from spanwise.models.prompts.questions import QuestionPassage
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -39,9 +39,9 @@ class Place:
     text: str
 
     @property
-    def asked(self) -> AskedPlace:
+    def asked(self) -> QuestionPassage:
         """Return the place as a prompt shows it."""
-        return AskedPlace(title=self.title, section=" > ".join(self.path), text=self.text)
+        return QuestionPassage(title=self.title, section=" > ".join(self.path), text=self.text)
 
 
 def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:

@@ -36,7 +36,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.evaluation.retrievers.context import Headers
-from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.types import Usage
 
@@ -208,7 +208,7 @@ class TextVectors:
         return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
 
     def _side(self, kind: Literal["document", "query"]) -> Embedder:
-        side = one_side(
+        side = make_embed_caller(
             self._searcher.embedder,
             kind,
             cache=self._searcher.store,

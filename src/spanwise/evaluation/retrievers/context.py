@@ -18,7 +18,7 @@ from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import make_reranker
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking

@@ -15,7 +15,7 @@ import numpy as np
 
 from spanwise.errors import OptionError, QueryError
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
-from spanwise.models.embed_caller import embedding_usage, one_side
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.question_limits import read_questions
@@ -175,7 +175,7 @@ class BestChunks:
     ) -> Retrieval:
         """Return the best chunks of a question until the budget is full."""
         searcher = self.searcher
-        embedder = one_side(
+        embedder = make_embed_caller(
             searcher.embedder,
             "query",
             cache=searcher.store,

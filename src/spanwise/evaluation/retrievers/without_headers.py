@@ -25,7 +25,7 @@ from spanwise.evaluation.fingerprint import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
-from spanwise.models.embed_caller import is_contextual, one_side
+from spanwise.models.embed_caller import is_contextual, make_embed_caller
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.stores.port import DocumentEntry
@@ -79,7 +79,7 @@ def copy_without_headers(
             source=searcher.store,
             target=store,
             packs=settings.get("packs", ""),
-            embedder=one_side(searcher.embedder, "document", cache=store, ledger=ledger),
+            embedder=make_embed_caller(searcher.embedder, "document", cache=store, ledger=ledger),
             embeds_headers=is_contextual_one,
         ).bring_up_to_date(copy)
     except BaseException:

@@ -12,7 +12,7 @@ import numpy as np
 from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
 from spanwise.knowledge_base.internals import searcher_of
-from spanwise.models.embed_caller import one_side
+from spanwise.models.embed_caller import make_embed_caller
 from spanwise.packs.intents import lifted_scores
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
@@ -123,7 +123,7 @@ class _Collector:
     def collect(self, questions: Iterable[LabelledQuestion]) -> Iterator[Example]:
         """Yield the examples, in the order of the questions."""
         searcher = self.searcher
-        embedder = one_side(
+        embedder = make_embed_caller(
             searcher.embedder,
             "query",
             cache=searcher.store,

@@ -41,7 +41,7 @@ from spanwise.knowledge_base.internals import (
     use_budget,
 )
 from spanwise.models.ledger import Ledger
-from spanwise.models.rerank_caller import RerankCaller
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking

@@ -1,11 +1,11 @@
-"""How good an answer is, by a language model that knows the right one: the judge.
+"""Prompts of a judge: a language model that grades answers.
 
 Rules:
-    Pass or fail where the right answer is known; 0 to 10 where a rubric says what counts.
-    Question, right answer, rubric and answer stand in fences: they are data. A judge that obeys
-    what stands in a fence all the same is not stopped here, but found out by `evaluation.judging`.
-    Each reading of an answer is another request, so that none is answered from what is kept of
-    another one: what stands first changes from one to the next.
+    With a right answer, the grade is a verdict; with a rubric, it is a score from 0 to 10.
+    Question, right answer, rubric and answer are fenced: they are data. A judge that follows
+    instructions inside a fence is detected by the controls of `evaluation.answers`.
+    Repeated gradings of an answer are different requests, so that none is answered from the cache:
+    the order of the parts changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spanwise.core.text.model_lines import without_controls
 from spanwise.models.ports import ModelRequest
 
 Verdict = Literal["correct", "incorrect", "refused"]
-"""Whether an answer says what the right one says, something else, or gives no answer."""
+"""Verdict on an answer: it agrees with the right answer, differs from it, or refuses to answer."""
 
 HIGHEST_SCORE = 10.0
 _REASON_CHARS = 2_000
@@ -74,37 +74,37 @@ class _ScoreForm(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradable:
-    """An answer, and by what it is graded."""
+    """Answer to be graded, with the right answer or a rubric."""
 
     question: str
     answer: str
     gold: str = ""
-    """The right answer; may be empty where there is a rubric."""
+    """Right answer; may be empty if there is a rubric."""
     rubric: str = ""
-    """What counts; empty for a verdict."""
+    """Grading rubric; if empty, the answer gets a verdict."""
 
     @property
     def by_rubric(self) -> bool:
-        """Return whether it gets a score, not a verdict."""
+        """Return whether the answer gets a score instead of a verdict."""
         return bool(self.rubric.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a judge says of an answer: a verdict, or a score."""
+    """Grade of an answer: a verdict or a score, with the reason."""
 
     verdict: Verdict | None = None
     score: float | None = None
-    """In [0, 10]."""
+    """Score in [0, 10]; None for a verdict."""
     reason: str = ""
 
 
 def grading_request(graded: Gradable, *, reading: int = 0) -> ModelRequest:
-    """Return how a judge is asked for one reading of an answer.
+    """Return the request for one grading of an answer.
 
     Args:
         graded: The answer; its right answer or its rubric is not empty.
-        reading: Number of the reading, from 0; with odd ones the answer stands first.
+        reading: Number of the grading, from 0; odd ones put the answer before the right answer.
     """
     known = {"gold": graded.gold.strip(), "rubric": graded.rubric.strip()}
     data = [graded.question, graded.answer, *known.values()]
@@ -142,14 +142,14 @@ def _typical(*, by_rubric: bool) -> str:
 
 
 def read_mark(answer: str, *, by_rubric: bool) -> Mark:
-    """Return what a judge says.
+    """Return the grade in the answer of a judge.
 
     Args:
-        answer: Its JSON.
-        by_rubric: Whether it is a score.
+        answer: JSON of the judge.
+        by_rubric: Whether the grade is a score.
 
     Raises:
-        ValueError: If it is not usable.
+        ValueError: If the answer is not usable.
     """
     if by_rubric:
         scored = _ScoreForm.model_validate_json(answer)

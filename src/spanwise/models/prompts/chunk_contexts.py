@@ -1,9 +1,9 @@
-"""What places each chunk in its document, in 50 to 100 tokens of a language model.
+"""Prompts for the context of each chunk: 50 to 100 tokens that situate it in its document.
 
 Rules:
-    The document stands before what is asked, the same in many calls, so that a provider that can
-    keep it reads it once. One that is too long is read in windows of consecutive chunks.
-    Some chunks of one section are asked for in one call.
+    The document precedes the question and is the same in many calls, so that a provider may cache
+    it. A document that is too long is sent in windows of consecutive chunks.
+    One call asks for the contexts of several chunks of one section.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _WINDOW_CHARS = 40_000  # about 10,000 tokens
-_CHUNKS_A_CALL = 8
+_CHUNKS_PER_CALL = 8
 _CONTEXT_CHARS = 900
 _TOKENS_A_CONTEXT = 200
 _INSTRUCTIONS = """\
@@ -55,42 +55,42 @@ class _Form(BaseModel):
 
 
 class _Group(NamedTuple):
-    """Chunks that are asked for in one call."""
+    """Chunks of one call."""
 
     chunks: Sequence[Chunk]
     window: str
-    """Text of the document around them."""
+    """Text of the document around the chunks."""
     is_whole: bool
-    """Whether that is all of it."""
+    """Whether the window is the whole document."""
 
 
 def make_chunk_contexts(
-    chunks: Sequence[Chunk], *, sections: Sequence[Section], title: str, making: PromptContext
+    chunks: Sequence[Chunk], *, sections: Sequence[Section], title: str, context: PromptContext
 ) -> list[str | ModelError]:
-    """Return what places each chunk in its document, or why it cannot be said, in their order.
+    """Return the contexts of chunks, in their order, with an error for each failure.
 
     Args:
         chunks: All chunks of the document.
-        sections: Its sections.
-        title: Its title.
-        making: How the model is asked.
+        sections: Sections of the document.
+        title: Title of the document.
+        context: Caller, options and language.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call could exceed the cost limit.
         ModelKeyError: If the provider refuses the key.
     """
     groups = list(_groups(chunks))
-    instructions = making.instructions(_INSTRUCTIONS)
+    instructions = context.instructions(_INSTRUCTIONS)
     requests = [
         _request(group, instructions, title, sections[group.chunks[0].section]) for group in groups
     ]
-    answers = making.caller.call_all(
+    answers = context.caller.call_all(
         requests, read=lambda at, answer: _read(answer, count=len(groups[at].chunks))
     )
-    found: list[str | ModelError] = []
+    contexts: list[str | ModelError] = []
     for group, answer in zip(groups, answers, strict=True):
-        found += [answer] * len(group.chunks) if isinstance(answer, ModelError) else answer
-    return found
+        contexts += [answer] * len(group.chunks) if isinstance(answer, ModelError) else answer
+    return contexts
 
 
 def _groups(chunks: Sequence[Chunk]) -> Iterator[_Group]:
@@ -98,18 +98,15 @@ def _groups(chunks: Sequence[Chunk]) -> Iterator[_Group]:
     windows = _windows(chunks)
     for window in windows:
         text = "".join(chunk.text for chunk in window)
-        for _, of_section in groupby(window, key=_section_of):
-            found = list(of_section)
-            for start in range(0, len(found), _CHUNKS_A_CALL):
-                yield _Group(found[start : start + _CHUNKS_A_CALL], text, len(windows) == 1)
-
-
-def _section_of(chunk: Chunk) -> int:
-    return chunk.section
+        for _, group in groupby(window, key=lambda chunk: chunk.section):
+            section_chunks = list(group)
+            for start in range(0, len(section_chunks), _CHUNKS_PER_CALL):
+                batch = section_chunks[start : start + _CHUNKS_PER_CALL]
+                yield _Group(batch, text, len(windows) == 1)
 
 
 def _windows(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Return runs of chunks about as long as each other, none much longer than a window."""
+    """Return runs of chunks of about equal length, none much longer than a window."""
     chars = sum(len(chunk.text) for chunk in chunks)
     limit = chars / max(1, -(-chars // _WINDOW_CHARS))
     windows: list[list[Chunk]] = []
@@ -147,14 +144,16 @@ def _request(group: _Group, instructions: str, title: str, section: Section) -> 
 
 
 def _read(answer: str, *, count: int) -> list[str]:
-    """Return the contexts of so many chunks.
+    """Return the contexts of `count` chunks.
 
     Raises:
-        ValueError: If one is missing or not usable.
+        ValueError: If a context is missing or not usable.
     """
     contexts = _Form.model_validate_json(answer).contexts
-    found = {one.chunk: one.context for one in reversed(contexts)}
-    missing = [number for number in range(1, count + 1) if number not in found]
+    by_number = {item.chunk: item.context for item in reversed(contexts)}
+    missing = [number for number in range(1, count + 1) if number not in by_number]
     if missing:
         raise ValueError(f"the chunks {', '.join(map(str, missing))} have no context")
-    return [model_line(found[number], max_chars=_CONTEXT_CHARS) for number in range(1, count + 1)]
+    return [
+        model_line(by_number[number], max_chars=_CONTEXT_CHARS) for number in range(1, count + 1)
+    ]

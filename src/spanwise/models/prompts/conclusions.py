@@ -1,7 +1,4 @@
-"""What one excerpt says to a question: conclusions with quotes, or that it says nothing.
-
-One answer from what several readers concluded, each from another excerpt.
-"""
+"""Prompts of answers in two steps: conclusions from each excerpt, then one combined answer."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ Answer in JSON: {"relevant": true, "conclusions": [{"text": "...", "quotes": [".
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What an excerpt says to a question."""
+    """Statement of an excerpt that helps to answer a question, with its quotes."""
 
     text: str
     quotes: tuple[str, ...]
@@ -50,12 +47,12 @@ class _Form(BaseModel):
 
 
 def conclusions_request(question: Question, *, context: str, first: str) -> ModelRequest:
-    """Return how a model is asked what an excerpt says.
+    """Return the request for the conclusions of an excerpt.
 
     Args:
         question: The question.
-        context: The excerpt in its fence.
-        first: Text of the excerpt, for the answer that is expected.
+        context: The fenced excerpt.
+        first: Text of the excerpt, for the typical answer.
     """
     typical = _Form(
         relevant=True, conclusions=[_Conclusion(text=first[:200], quotes=[first[:200]])]
@@ -71,7 +68,7 @@ def conclusions_request(question: Question, *, context: str, first: str) -> Mode
 
 
 def read_conclusions(answer: str) -> tuple[Conclusion, ...]:
-    """Return the conclusions of an answer, none where the excerpt says nothing.
+    """Return the conclusions of an answer; none if the excerpt is not relevant.
 
     Raises:
         ValueError: If it is not usable.
@@ -79,11 +76,11 @@ def read_conclusions(answer: str) -> tuple[Conclusion, ...]:
     form = _Form.model_validate_json(answer)
     conclusions = tuple(
         Conclusion(
-            text=one.text.strip(),
-            quotes=tuple(quote.strip() for quote in one.quotes if quote.strip()),
+            text=item.text.strip(),
+            quotes=tuple(quote.strip() for quote in item.quotes if quote.strip()),
         )
-        for one in form.conclusions
-        if one.text.strip()
+        for item in form.conclusions
+        if item.text.strip()
     )
     if form.relevant and not conclusions:
         raise ValueError('"relevant" is true, and there is no conclusion; give one, or say false')
@@ -117,13 +114,13 @@ Answer in JSON: {"answered": true, "statements": [{"text": "...", "conclusions":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedConclusion:
-    """A conclusion, and where it is from."""
+    """Conclusion with its source."""
 
     conclusion: Conclusion
     source: int
-    """Position of the excerpt."""
+    """Position of the excerpt among the excerpts."""
     document: str
-    """Title of its document."""
+    """Title of the document of the excerpt."""
 
 
 class _Statement(BaseModel):
@@ -139,7 +136,7 @@ class _CombiningForm(BaseModel):
 
 
 def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusion]) -> AnswerTask:
-    """Return how a model is asked for an answer from conclusions, at least one."""
+    """Return the task of answering from conclusions, at least one."""
     typical = _CombiningForm(
         answered=True,
         statements=[_Statement(text=conclusions[0].conclusion.text, conclusions=[1])],
@@ -160,7 +157,7 @@ def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusio
     def read(answer: str) -> Draft:
         form = _CombiningForm.model_validate_json(answer)
         statements = tuple(
-            _statement(one, conclusions) for one in form.statements if one.text.strip()
+            _statement(item, conclusions) for item in form.statements if item.text.strip()
         )
         if form.answered and not statements:
             raise ValueError(
@@ -170,7 +167,7 @@ def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusio
             answered=form.answered,
             statements=statements,
             conflicts=tuple(
-                _statement(one, conclusions) for one in form.conflicts if one.text.strip()
+                _statement(item, conclusions) for item in form.conflicts if item.text.strip()
             ),
             missing=form.missing.strip(),
         )
@@ -182,8 +179,8 @@ def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusio
 
 
 def _rendered(conclusions: Sequence[SourcedConclusion]) -> str:
-    """Return conclusions, numbered, each in a fence: what was made of documents is data too."""
-    parts = [f"Document: {one.document}\n{one.conclusion.text}" for one in conclusions]
+    """Return conclusions, numbered and fenced, because they derive from untrusted documents."""
+    parts = [f"Document: {item.document}\n{item.conclusion.text}" for item in conclusions]
     tag = fence_tag(parts, name="conclusion")
     return "\n\n".join(
         f'<{tag} number="{number}">\n{part}\n</{tag}>' for number, part in enumerate(parts, start=1)
@@ -191,7 +188,7 @@ def _rendered(conclusions: Sequence[SourcedConclusion]) -> str:
 
 
 def _statement(form: _Statement, conclusions: Sequence[SourcedConclusion]) -> Statement:
-    """Return a statement with the quotes of its conclusions; numbers of none are left out."""
+    """Return a statement with the quotes of its conclusions; unknown numbers are dropped."""
     numbers = dict.fromkeys(n - 1 for n in form.conclusions if 1 <= n <= len(conclusions))
     quotes = [
         GivenQuote(quote=quote, source=conclusions[number].source)

@@ -1,10 +1,10 @@
-"""What stands on a page, by a language model that sees a picture of it.
+"""Text of a page, read by a language model from an image (OCR).
 
 Rules:
-    The model copies; it does not tell what it sees. A page on which there is nothing to read is
-    said to be blank.
-    Where the file itself has the words of the page, and only their order is in question, a reading
-    must have every number and nearly every word of it, and hardly any other number.
+    The model copies the text and does not describe the page. A page without text is reported as
+    blank.
+    If the file has the words of the page, and only their order is uncertain, the answer must
+    contain every number and nearly every word of them, and hardly any other number.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from spanwise.core.text.model_lines import is_refusal, without_controls
 from spanwise.models.ports import ModelRequest
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
 
 
 _PAGE_CHARS = 20_000  # the densest pages have about 10,000
-_REFUSAL_CHARS = 300  # a letter may be longer, and begin with "I am sorry"
+_REFUSAL_CHARS = 300  # a longer text may be a letter that begins with "I am sorry"
 _OUTPUT_TOKENS = 6_000
 _WORDS_KEPT = 0.9
 _OTHER_NUMBERS = 4  # the number of the page, and dates in its running head
@@ -52,17 +52,17 @@ class _Form(BaseModel):
 _TYPICAL = "Revenue of the company rose in the year 2020, as the board had expected. " * 30
 
 
-def read_page(image: bytes, *, caller: Caller, known: str = "") -> PageText | None:
-    """Return what stands on a page; None where there is nothing to read.
+def read_page(image: bytes, *, caller: ModelCaller, known: str = "") -> PageText | None:
+    """Return the text of a page; None if the page is blank.
 
     Args:
         image: The page as a PNG file.
-        caller: Calls the model.
-        known: The words of the page, as its file has them; empty where it has none, or not these.
+        caller: Caller of the model.
+        known: Words of the page in its file; empty if there are none or they are not reliable.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
-        ModelError: If the model fails, or gives no usable reading.
+        CostLimitError: If the call could exceed the cost limit.
+        ModelError: If the model fails, or gives no usable answer.
     """
     request = ModelRequest(
         task="pages",
@@ -93,12 +93,12 @@ def _read(answer: str, known: str) -> PageText | None:
 
 
 def _compare(text: str, known: str) -> None:
-    """Raise if a reading has other words or numbers than the file has for the page."""
-    numbers, found = set(_NUMBER.findall(known)), set(_NUMBER.findall(text))
-    if numbers - found:
-        raise ValueError(f"these numbers of the page are missing: {_some(numbers - found)}")
-    if len(found - numbers) > _OTHER_NUMBERS:
-        raise ValueError(f"these numbers do not stand on the page: {_some(found - numbers)}")
+    """Raise if an answer has other words or numbers than the file has for the page."""
+    expected, numbers = set(_NUMBER.findall(known)), set(_NUMBER.findall(text))
+    if expected - numbers:
+        raise ValueError(f"these numbers of the page are missing: {_some(expected - numbers)}")
+    if len(numbers - expected) > _OTHER_NUMBERS:
+        raise ValueError(f"these numbers do not stand on the page: {_some(numbers - expected)}")
     words = set(_WORD.findall(known.lower()))
     missing = words - set(_WORD.findall(text.lower()))
     if len(missing) > (1 - _WORDS_KEPT) * len(words):

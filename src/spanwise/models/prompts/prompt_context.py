@@ -1,4 +1,4 @@
-"""What all tasks share that make something of one document."""
+"""Common parts of the prompts about one document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import ContextOptions
 
 
@@ -19,28 +19,28 @@ _FENCED_DATA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptContext:
-    """How a language model is asked about one document."""
+    """Caller, options and language for the prompts about one document."""
 
-    caller: Caller
+    caller: ModelCaller
     options: ContextOptions
     language: str
-    """Of the document (ISO 639-1); empty where it is not known."""
+    """Language of the document (ISO 639-1); empty if unknown."""
     count_tokens: Callable[[Sequence[str]], list[int]]
-    """Counts the tokens of each text."""
+    """Function that returns the number of tokens of each text."""
 
     def instructions(self, task: str, *, guidance: str = "") -> str:
         """Return the system prompt of a task.
 
         Args:
-            task: What is to be done.
-            guidance: What the user asks for beyond it; empty for nothing.
+            task: Instructions of the task.
+            guidance: Additional instructions of the user; empty for none.
         """
-        asked = f"The owner of the documents also asks for this: {guidance.strip()}"
-        parts = (task, _FENCED_DATA, self._language_line(), asked if guidance.strip() else "")
+        added = f"The owner of the documents also asks for this: {guidance.strip()}"
+        parts = (task, _FENCED_DATA, self._language_line(), added if guidance.strip() else "")
         return "\n\n".join(part for part in parts if part)
 
     def _language_line(self) -> str:
         if self.options.language:
             return f"Write in this language: {self.options.language}."
-        found = f" ({self.language})" if self.language else ""
-        return f"Write in the language of the document{found}."
+        language = f" ({self.language})" if self.language else ""
+        return f"Write in the language of the document{language}."

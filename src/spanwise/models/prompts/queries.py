@@ -1,7 +1,7 @@
-"""Queries and a filter for a question, and the question of a conversation as it reads alone.
+"""Prompt for queries, a filter and the standalone form of a question, in one call.
 
-One call does all of it. What cannot be used of the answer is left out and said; where nothing can
-be used, the model is asked once more.
+Unusable parts of the answer are dropped with a warning. An answer without a usable query is
+requested again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from spanwise.models.ports import ModelRequest
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import QueryOptions
     from spanwise.types import DocumentRecord, Turn
 
 
 TASK = "queries"
-"""Under which the calls are counted."""
+"""Task of the calls in the usage."""
 
 _MAX_QUERY_CHARS, _MAX_STANDALONE_CHARS, _MAX_VALUE_CHARS = 300, 1_000, 100
-_MOST_LISTED = 6  # in a list of the form: a small model would go on without an end
+_MOST_LISTED = 6  # items of a list in the answer; small models would continue without end
 _TITLES, _TITLE_CHARS = 24, 120
 _ANSWER_CHARS = 600
 _INSTRUCTIONS = """\
@@ -70,7 +70,7 @@ Answer in JSON: {"standalone": "...", "queries": ["..."], "conditions": [{"field
 
 
 def _limited(**limits: int) -> Any:
-    """Return what tells a model a limit in the form; an answer beyond it is read all the same."""
+    """Return a field with limits in its JSON schema; answers beyond them are still accepted."""
     return Field(json_schema_extra={**limits})
 
 
@@ -95,30 +95,30 @@ class _Form(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What a model wrote for a question, as far as it can be used."""
+class ParsedQueries:
+    """Usable parts of an answer."""
 
     standalone: str
-    """The question as it reads alone; as it was asked without a conversation."""
+    """Question that is complete without the conversation; the question itself if there is none."""
     queries: tuple[str, ...]
     where: Filter | None
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A question, and what the model is told beside it."""
+class QueryTask:
+    """Question for which queries are written, with its documents and conversation."""
 
     question: str
     options: QueryOptions
     records: Sequence[DocumentRecord]
-    """The documents that are searched."""
+    """Records of the searched documents."""
     history: Sequence[Turn] = ()
-    """The conversation before it, in order."""
+    """Earlier turns of the conversation, in order."""
 
     @cached_property
     def fields(self) -> tuple[QuestionField, ...]:
-        """The fields that a filter may be about, none where filters are not wanted."""
+        """Fields for conditions of a filter; none if filters are switched off."""
         if not self.options.filters:
             return ()
         return question_fields(
@@ -129,38 +129,38 @@ class Asked:
         )
 
 
-def write(asked: Asked, *, caller: Caller) -> Written:
+def request_queries(task: QueryTask, *, caller: ModelCaller) -> ParsedQueries:
     """Return the queries and the filter that a model writes for a question.
 
     Args:
-        asked: The question, with at least one word.
-        caller: Calls the model.
+        task: The question, with at least one word.
+        caller: Caller of the model.
 
     Raises:
-        ModelError: If the model fails, or writes nothing that can be used.
+        ModelError: If the model fails, or gives no usable answer.
     """
     typical = _Form(
-        standalone=asked.question if asked.history else "", queries=[asked.question], conditions=[]
+        standalone=task.question if task.history else "", queries=[task.question], conditions=[]
     )
     request = ModelRequest(
         task=TASK,
         instructions=_INSTRUCTIONS,
-        prompt=_prompt(asked),
+        prompt=_prompt(task),
         answer=_Form,
         typical=typical.model_dump_json(),
     )
-    return caller.call(request, read=lambda answer: _read(answer, asked))
+    return caller.call(request, read=lambda answer: _read(answer, task))
 
 
-def _prompt(asked: Asked) -> str:
+def _prompt(task: QueryTask) -> str:
     data = {
-        "titles": _titles(asked),
-        "fields": "\n".join(_field_line(about) for about in asked.fields),
+        "titles": _titles(task),
+        "fields": "\n".join(_field_line(about) for about in task.fields),
         "conversation": "\n\n".join(
             f"Question: {turn.question}\nAnswer: {_cut(turn.answer.text, _ANSWER_CHARS)}"
-            for turn in asked.history
+            for turn in task.history
         ),
-        "question": asked.question,
+        "question": task.question,
     }
     heads = {
         "titles": "Titles of some of the documents:",
@@ -168,91 +168,93 @@ def _prompt(asked: Asked) -> str:
         "conversation": "The conversation before the question:",
         "question": "The question:",
     }
-    guidance = asked.options.guidance.strip()
+    guidance = task.options.guidance.strip()
     parts = [f"The owner of the documents also says: {guidance}"] if guidance else []
     parts += [
         f"{heads[name]}\n{fenced(text, name=name, beside=list(data.values()))}"
         for name, text in data.items()
         if text
     ]
-    count = asked.options.queries
+    count = task.options.queries
     parts.append(f"Write at most {count} {'query' if count == 1 else 'queries'}.")
     return "\n\n".join(parts)
 
 
-def _titles(asked: Asked) -> str:
-    """Return the titles that share most words with the question and the conversation, a line each.
+def _titles(task: QueryTask) -> str:
+    """Return the titles with the most words of the question and the conversation, a line each.
 
-    A title that shares none is not told: it would be of any document, and be read for nothing.
+    Titles without a common word are left out: they are arbitrary and cost input tokens.
     """
-    said = {
+    question_words = {
         word
-        for text in (asked.question, *(turn.standalone for turn in asked.history))
+        for text in (task.question, *(turn.standalone for turn in task.history))
         for word in _key(" ".join(content_words(text)))
     }
-    shared = {record.id: len(said.intersection(_key(record.title))) for record in asked.records}
-    best = sorted(asked.records, key=lambda record: (-shared[record.id], record.title, record.id))
+    shared = {
+        record.id: len(question_words.intersection(_key(record.title))) for record in task.records
+    }
+    best = sorted(task.records, key=lambda record: (-shared[record.id], record.title, record.id))
     titles = [_cut(record.title, _TITLE_CHARS) for record in best if shared[record.id]]
     return "\n".join(list(dict.fromkeys(titles))[:_TITLES])
 
 
 def _field_line(about: QuestionField) -> str:
-    """Return a field as the model is told of it, its name and values in quotes."""
-    said = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.said)
+    """Return the line of the prompt for a field, with its name and values in quotes."""
+    values = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.said)
     between = "" if about.between is None else f" from {about.between[0]} to {about.between[1]}"
     kind = "day, by its year" if about.kind == "day" else about.kind
-    return f"{json.dumps(about.name, ensure_ascii=False)} ({kind}{between}): {said}"
+    return f"{json.dumps(about.name, ensure_ascii=False)} ({kind}{between}): {values}"
 
 
-def _read(answer: str, asked: Asked) -> Written:
-    """Return what an answer holds that can be used.
+def _read(answer: str, task: QueryTask) -> ParsedQueries:
+    """Return the usable parts of an answer.
 
     Raises:
-        ValueError: If it is not of the form, or holds nothing that can be used.
+        ValueError: If it does not match the schema, or has no usable query.
     """
     form = _Form.model_validate_json(answer)
-    standalone = _standalone(form.standalone, asked)
-    queries, warnings = _queries(form.queries, asked, standalone)
+    standalone = _standalone(form.standalone, task)
+    queries, warnings = _queries(form.queries, task, standalone)
     where, left_out = filter_of_conditions(
         [
-            Condition(field=one.field, operator=one.operator, values=tuple(one.values))
-            for one in form.conditions
+            Condition(field=item.field, operator=item.operator, values=tuple(item.values))
+            for item in form.conditions
         ],
-        fields=asked.fields,
-        documents=[record.metadata for record in asked.records],
+        fields=task.fields,
+        documents=[record.metadata for record in task.records],
     )
-    return Written(
+    return ParsedQueries(
         standalone=standalone, queries=queries, where=where, warnings=(*warnings, *left_out)
     )
 
 
-def _standalone(text: str, asked: Asked) -> str:
-    """Return the question as it reads alone.
+def _standalone(text: str, task: QueryTask) -> str:
+    """Return the standalone form of the question.
 
     Raises:
         ValueError: If it is not usable, or is another question.
     """
-    if not asked.history or not text.strip():
-        return asked.question
+    if not task.history or not text.strip():
+        return task.question
     line = model_line(text, max_chars=_MAX_STANDALONE_CHARS)
-    numbers = {match.group() for match in NUMBER.finditer(asked.question)}
-    kept = {match.group() for match in NUMBER.finditer(line)}
-    telling = {
+    numbers = {match.group() for match in NUMBER.finditer(task.question)}
+    line_numbers = {match.group() for match in NUMBER.finditer(line)}
+    significant = {
         word
-        for text in (asked.question, *(turn.question for turn in asked.history))
+        for text in (task.question, *(turn.question for turn in task.history))
         for word in _key(" ".join(content_words(text)))
         if not word.isdigit()
     }
-    is_other = bool(telling) and telling.isdisjoint(_key(line))
-    if is_other or not numbers <= kept:
+    is_other = bool(significant) and significant.isdisjoint(_key(line))
+    if is_other or not numbers <= line_numbers:
         raise ValueError("standalone is another question: keep its words and all of its numbers")
     return line
 
 
 def _queries(
-    texts: Sequence[str], asked: Asked, standalone: str
+    texts: Sequence[str], task: QueryTask, standalone: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the queries that can be searched by, each once, and what was left out, for people.
+    """Return the distinct usable queries, and warnings about the ones that were dropped.
 
     Raises:
         ValueError: If none is usable.
@@ -268,12 +270,12 @@ def _queries(
         raise ValueError(
             f"queries holds none that can be searched by: {faults[:1] or 'it is empty'}"
         )
-    own = {_key(asked.question), _key(standalone)}
+    own = {_key(task.question), _key(standalone)}
     distinct: dict[tuple[str, ...], str] = {}
     for line in lines:
         if _key(line) not in own:
             distinct.setdefault(_key(line), line)
-    most = asked.options.queries
+    most = task.options.queries
     warnings = []
     if faults:
         warnings.append(f"{len(faults)} of {len(texts)} written queries cannot be searched by")
@@ -283,7 +285,7 @@ def _queries(
 
 
 def _query(text: str) -> str:
-    """Return a query in one line.
+    """Return a query as one line.
 
     Raises:
         ValueError: If it is not usable.
@@ -295,11 +297,11 @@ def _query(text: str) -> str:
 
 
 def _key(text: str) -> tuple[str, ...]:
-    """Return the words of a text, whatever their case and what stands between them."""
+    """Return the words of a text, without case and punctuation."""
     return tuple(word.casefold() for word in words(unicodedata.normalize("NFC", text)))
 
 
 def _cut(text: str, chars: int) -> str:
-    """Return a text in one line, cut where it is longer."""
+    """Return a text as one line of at most `chars` characters."""
     line = " ".join(text.split())
     return line if len(line) <= chars else line[: chars - 1] + "…"

@@ -1,7 +1,6 @@
-"""A question that a place of a document answers, with the answer and the words that prove it.
+"""Prompts for a question that a passage answers, with quotes, and for one that it does not answer.
 
-And its counterpart: a question of the same kind that the place does not answer. What a model
-writes is not trusted here: `evaluation.questions` checks it against the text.
+Answers are only parsed here: `evaluation.questions` checks them against the text.
 """
 
 from __future__ import annotations
@@ -66,26 +65,26 @@ class _UnanswerableForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedPlace:
-    """A part of a document, and what stands above it."""
+class QuestionPassage:
+    """Passage of a document, with its title and section."""
 
     title: str
     section: str
-    """Titles of the sections it stands in, outermost first."""
+    """Titles of the enclosing sections, outermost first."""
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenQuestion:
-    """A question as a model gives it."""
+class DraftQuestion:
+    """Question that a model wrote, not yet checked."""
 
     question: str
     answer: str
     quotes: tuple[str, ...]
 
 
-def question_request(place: AskedPlace) -> ModelRequest:
-    """Return how a model is asked for a question that a place answers."""
+def question_request(place: QuestionPassage) -> ModelRequest:
+    """Return the request for a question that a passage answers."""
     first = place.text.strip()[:200]
     typical = _Form(question="What was the margin in 2020?", answer=first, quotes=[first])
     return ModelRequest(
@@ -98,8 +97,8 @@ def question_request(place: AskedPlace) -> ModelRequest:
     )
 
 
-def unanswerable_request(place: AskedPlace) -> ModelRequest:
-    """Return how a model is asked for a question that a place does not answer."""
+def unanswerable_request(place: QuestionPassage) -> ModelRequest:
+    """Return the request for a question that a passage does not answer."""
     return ModelRequest(
         task="unanswerable questions",
         instructions=_UNANSWERABLE,
@@ -110,7 +109,7 @@ def unanswerable_request(place: AskedPlace) -> ModelRequest:
     )
 
 
-def _place(place: AskedPlace) -> str:
+def _place(place: QuestionPassage) -> str:
     data = [place.title, place.section, place.text]
     parts = [f"The title of the document:\n{fenced(place.title, name='title', beside=data)}"]
     if place.section:
@@ -119,8 +118,8 @@ def _place(place: AskedPlace) -> str:
     return "\n".join(parts)
 
 
-def read_question(answer: str) -> GivenQuestion | None:
-    """Return the question of an answer; None where the model finds nothing to ask for.
+def read_question(answer: str) -> DraftQuestion | None:
+    """Return the question in an answer; None if the model found no question.
 
     Raises:
         ValueError: If it is not usable.
@@ -131,7 +130,7 @@ def read_question(answer: str) -> GivenQuestion | None:
     quotes = tuple(quote.strip() for quote in form.quotes if quote.strip())[:_MOST_QUOTES]
     if not quotes:
         raise ValueError("it has no quote; copy what proves the answer")
-    return GivenQuestion(
+    return DraftQuestion(
         question=model_line(form.question, max_chars=_MAX_QUESTION_CHARS),
         answer=_answer_line(form.answer),
         quotes=quotes,
@@ -139,14 +138,14 @@ def read_question(answer: str) -> GivenQuestion | None:
 
 
 def _answer_line(answer: str) -> str:
-    """Return an answer as one line; "None" and "Unknown" may be right ones, unlike titles."""
+    """Return an answer as one line; unlike for titles, "None" and "Unknown" are valid."""
     if answer.strip().lower().rstrip(".") in ("none", "unknown"):
         return answer.strip()
     return model_line(answer, max_chars=_MAX_ANSWER_CHARS)
 
 
 def read_unanswerable(answer: str) -> str:
-    """Return the question of an answer.
+    """Return the question in an answer.
 
     Raises:
         ValueError: If it is not usable.

@@ -1,11 +1,11 @@
-"""The sections of a document, by a language model that reads its numbered lines.
+"""Sections of a document, found by a language model that reads its numbered lines.
 
 Rules:
-    Windows of lines are read several at once; then each seam between two of them is decided by one
-    further call over the last section of the one and the first of the other, all seams at once.
-    A window without a usable answer has the sections that were made without a model; a seam
-    without one stays where the windows meet. Both are told in warnings.
-    Text, headings and title of the document stand in fences.
+    Windows of lines are sent concurrently. Then one call per seam between two windows decides over
+    the last section of the first and the first section of the second, concurrently too.
+    A window without a usable answer gets the sections that were found without a model; a seam
+    without one stays where the windows meet. Both cause a warning.
+    Text, headings and title of the document are fenced.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from spanwise.packs.known_kinds import document_headings, document_title
 from spanwise.types import Citation
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import Caller
+    from spanwise.models.caller import ModelCaller
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.types import Document, Section
 
 
-_ALONE_CHARS = 200  # a shorter section joins its neighbour
-_OUTPUT_TOKENS = 200  # beside the sections
+_ALONE_CHARS = 200  # a shorter section is merged with its neighbour
+_OUTPUT_TOKENS = 200  # without the sections
 _SECTION_OUTPUT_TOKENS = 40
-_MORE_SECTIONS = 5  # in an answer, than can stand alone
+_MORE_SECTIONS = 5  # allowance in an answer for sections that will be merged
 _NO_TITLE = "Further text"
-_NAMED = 5  # ranges that a warning names
+_NAMED = 5  # maximum number of ranges in a warning
 _CAUSE_CHARS = 300
 
 _FORM = """\
@@ -91,14 +91,14 @@ class _Form(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeSections:
-    """What a model made of a document."""
+    """Sections of a document by a model."""
 
     sections: tuple[Section, ...]
-    """In order; they partition the text."""
+    """Sections in order; they partition the text."""
     warnings: tuple[str, ...]
-    """Where the model gave no usable answer, and why; for people. They do not name the document."""
+    """Ranges without a usable answer, with the cause; they do not name the document."""
     errors: tuple[ModelError, ...]
-    """All that the warnings tell of."""
+    """Errors behind the warnings."""
     is_answered: bool
     """Whether the model gave any usable answer."""
 
@@ -106,7 +106,7 @@ class MadeSections:
 def make_sections(
     document: Document,
     *,
-    caller: Caller,
+    caller: ModelCaller,
     options: ContextOptions,
     limits: SectionOptions,
     count_tokens: Callable[[Sequence[str]], list[int]],
@@ -116,14 +116,14 @@ def make_sections(
 
     Args:
         document: The document.
-        caller: Calls the model.
+        caller: Caller of the model.
         options: Length of a window, guidance and language.
         limits: Lengths of sections.
-        count_tokens: Counts the tokens of each text.
-        fallback: Sections that were made without a model, for what the model cannot do.
+        count_tokens: Returns the number of tokens of each text.
+        fallback: Sections that were found without a model, for windows without a usable answer.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call could exceed the cost limit.
         ModelKeyError: If the provider refuses the key.
         OptionError: If the headings of the document are not in order or not inside the text.
     """
@@ -137,7 +137,7 @@ def make_sections(
         lines=number_lines(document, headings=headings, min_chars=limits.min_chars),
         outline=make_outline(document.text, headings),
         limits=limits,
-        making=PromptContext(
+        context=PromptContext(
             caller=caller, options=options, language=language, count_tokens=count_tokens
         ),
         fallback=fallback,
@@ -147,21 +147,21 @@ def make_sections(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sectioning:
-    """How one document is divided."""
+    """Division of one document into sections."""
 
     document: Document
     title: str
     lines: NumberedLines
     outline: Outline
     limits: SectionOptions
-    making: PromptContext
+    context: PromptContext
     fallback: Sequence[Section]
 
     def make(self) -> MadeSections:
-        """Ask about the windows, then about the seams, and join what was answered."""
-        lines, making = self.lines, self.making
-        tokens = making.count_tokens(lines.shown)
-        windows = split_windows(tokens, parts=lines.parts, limit=making.options.window_tokens)
+        """Send the windows, then the seams, and join the answers."""
+        lines, context = self.lines, self.context
+        tokens = context.count_tokens(lines.shown)
+        windows = split_windows(tokens, parts=lines.parts, limit=context.options.window_tokens)
         answers = self._ask([self._window_request(window) for window in windows], windows)
         found = [None if isinstance(answer, ModelError) else answer for answer in answers]
         starts = {line: title for answer in found if answer for line, title in answer.items()}
@@ -185,15 +185,15 @@ class _Sectioning:
                     "keep a boundary where two windows of the model meet",
                 ),
             ),
-            errors=tuple(one for one in (*answers, *decided) if isinstance(one, ModelError)),
+            errors=tuple(item for item in (*answers, *decided) if isinstance(item, ModelError)),
             is_answered=bool(starts),
         )
 
     def _ask(
         self, requests: Sequence[ModelRequest], windows: Sequence[range]
     ) -> list[dict[int, str] | ModelError]:
-        """Return the title of each section by its first line, for each range of lines."""
-        return self.making.caller.call_all(
+        """Return the titles of sections by their first line, for each range of lines."""
+        return self.context.caller.call_all(
             requests, read=lambda at, answer: _read(answer, lines=self.lines, window=windows[at])
         )
 
@@ -236,10 +236,10 @@ class _Sectioning:
         place = " > ".join(dict.fromkeys([self.title, *self.outline.path(start, start)]))
         chars = self.lines.chars(window.start, window.stop)
         most_sections = min(len(window), _MORE_SECTIONS + chars // _ALONE_CHARS)
-        options = self.making.options
+        options = self.context.options
         return ModelRequest(
             task=task,
-            instructions=self.making.instructions(instructions, guidance=options.section_guidance),
+            instructions=self.context.instructions(instructions, guidance=options.section_guidance),
             prompt=f"{fenced(place, name='place', beside=[text])}\n"
             f"{fenced(text, name='lines', beside=[place])}\n{self._usual_length()}{question}",
             answer=_Form,
@@ -248,7 +248,7 @@ class _Sectioning:
         )
 
     def _usual_length(self) -> str:
-        """Return how many lines a section should have."""
+        """Return the sentence of the prompt about the usual length of a section, in lines."""
         line_chars = len(self.document.text) / len(self.lines.shown)
         least = max(1, round(self.limits.min_chars / line_chars))
         most = max(least + 1, round(self.limits.max_chars / 2 / line_chars))
@@ -289,7 +289,7 @@ class _Sectioning:
     def _warnings(
         self, windows: Sequence[range], answers: Sequence[object], what: str
     ) -> list[str]:
-        """Return one warning for each cause for which some ranges of lines have no answer."""
+        """Return one warning per cause, with the ranges of lines that have no answer."""
         failed: dict[str, list[str]] = {}
         for window, answer in zip(windows, answers, strict=True):
             if isinstance(answer, ModelError):
@@ -302,7 +302,7 @@ class _Sectioning:
         return warnings
 
     def _place(self, window: range) -> str:
-        """Return where some lines stand, for people: pages and characters."""
+        """Return the location of lines for a warning: pages and characters."""
         start, end = self.lines.bounds[window.start], self.lines.bounds[window.stop]
         document = self.document
         pages = page_numbers(document.pages, start, end)
@@ -310,7 +310,7 @@ class _Sectioning:
 
 
 def _form(starts: Mapping[int, str], *, lines: NumberedLines, window: range) -> str:
-    """Return an answer that names some sections."""
+    """Return the JSON of an answer with these sections."""
     named = {window.start: "", **starts}
     return _Form(
         sections=[
@@ -324,10 +324,10 @@ def _form(starts: Mapping[int, str], *, lines: NumberedLines, window: range) -> 
 
 
 def _read(answer: str, *, lines: NumberedLines, window: range) -> dict[int, str]:
-    """Return the title of each section of an answer by its first line.
+    """Return the titles of the sections of an answer by their first line.
 
     Raises:
-        ValueError: If it has another form, or names no line of the window.
+        ValueError: If it does not match the schema, or names no line of the window.
     """
     named = [
         (section.first_line, section.title)
@@ -342,7 +342,7 @@ def _read(answer: str, *, lines: NumberedLines, window: range) -> dict[int, str]
 
 
 def _clipped(sections: Sequence[Section], start: int, end: int) -> list[Section]:
-    """Return the parts of sections that stand in a range."""
+    """Return the parts of sections inside a range."""
     return [
         replace(section, start=max(section.start, start), end=min(section.end, end))
         for section in sections

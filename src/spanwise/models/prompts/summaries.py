@@ -1,7 +1,4 @@
-"""The title of a document, by a language model that reads its beginning.
-
-What a document and its sections are about, in a sentence each, by a language model.
-"""
+"""Prompts for the title of a document, and for one-sentence summaries of it and its sections."""
 
 from __future__ import annotations
 
@@ -39,24 +36,24 @@ class _Form(BaseModel):
 _TYPICAL = _Form(title="Annual report of the company for the year 2020")
 
 
-def make_title(document: Document, *, making: PromptContext) -> str:
+def make_title(document: Document, *, context: PromptContext) -> str:
     """Return the title of a document.
 
     Args:
         document: The document, with a text that is not empty.
-        making: How the model is asked.
+        context: Caller, options and language.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call could exceed the cost limit.
         ModelError: If the model fails, or gives no usable title.
     """
     text = truncate(
-        document.text, max_tokens=making.options.title_tokens, count_tokens=making.count_tokens
+        document.text, max_tokens=context.options.title_tokens, count_tokens=context.count_tokens
     )
     note = "This is the beginning of the document; the rest is left out.\n"
     request = ModelRequest(
         task="title",
-        instructions=making.instructions(_INSTRUCTIONS, guidance=making.options.title_guidance),
+        instructions=context.instructions(_INSTRUCTIONS, guidance=context.options.title_guidance),
         prompt=f"{fenced(document.id, name='name', beside=[text])}\n"
         f"{fenced(text, name='document', beside=[document.id])}\n"
         f"{note if len(text) < len(document.text) else ''}What is the title of this document?",
@@ -64,7 +61,7 @@ def make_title(document: Document, *, making: PromptContext) -> str:
         max_output_tokens=_OUTPUT_TOKENS,
         typical=_TYPICAL.model_dump_json(),
     )
-    return making.caller.call(request, read=_read)
+    return context.caller.call(request, read=_read)
 
 
 def _read(answer: str) -> str:
@@ -72,7 +69,7 @@ def _read(answer: str) -> str:
 
 
 _SUMMARY_CHARS = 400
-_SECTION_TOKENS = 4_000  # of a section; it says by then what it is about
+_SECTION_TOKENS = 4_000  # the beginning of a section is enough to summarise it
 _SUMMARIES_OUTPUT_TOKENS = 400
 _SENTENCE = """\
 Write one sentence of at most 30 words that begins with "This {what} is about: ", in the language \
@@ -100,27 +97,27 @@ _SUMMARIES_TYPICAL = _SummariesForm(
 )
 
 
-def make_summary(document: Document, *, title: str, making: PromptContext) -> str:
-    """Return what a document is about.
+def make_summary(document: Document, *, title: str, context: PromptContext) -> str:
+    """Return a one-sentence summary of a document.
 
     Args:
         document: The document, with a text that is not empty.
         title: Its title.
-        making: How the model is asked.
+        context: Caller, options and language.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call could exceed the cost limit.
         ModelError: If the model fails, or gives no usable sentence.
     """
     text = truncate(
-        document.text, max_tokens=making.options.summary_tokens, count_tokens=making.count_tokens
+        document.text, max_tokens=context.options.summary_tokens, count_tokens=context.count_tokens
     )
     share = 100 * len(text) // len(document.text)
     note = f"This is the beginning of the document, about {max(share, 1)} % of it.\n"
     request = ModelRequest(
         task="summary",
-        instructions=making.instructions(
-            _DOCUMENT_INSTRUCTIONS, guidance=making.options.summary_guidance
+        instructions=context.instructions(
+            _DOCUMENT_INSTRUCTIONS, guidance=context.options.summary_guidance
         ),
         prompt=f"{fenced(title, name='title', beside=[text])}\n"
         f"{fenced(text, name='document', beside=[title])}\n"
@@ -129,31 +126,31 @@ def make_summary(document: Document, *, title: str, making: PromptContext) -> st
         max_output_tokens=_SUMMARIES_OUTPUT_TOKENS,
         typical=_SUMMARIES_TYPICAL.model_dump_json(),
     )
-    return making.caller.call(request, read=_summaries_read)
+    return context.caller.call(request, read=_read_summary)
 
 
 def make_section_summaries(
-    document: Document, sections: Sequence[Section], *, title: str, making: PromptContext
+    document: Document, sections: Sequence[Section], *, title: str, context: PromptContext
 ) -> list[str | ModelError]:
-    """Return what some sections of a document are about, or why it cannot be said, in their order.
+    """Return one-sentence summaries of sections, in their order, with an error for each failure.
 
     Args:
         document: The document.
-        sections: Some of its sections.
+        sections: Sections of the document.
         title: Title of the document.
-        making: How the model is asked.
+        context: Caller, options and language.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
+        CostLimitError: If a call could exceed the cost limit.
         ModelKeyError: If the provider refuses the key.
     """
-    instructions = making.instructions(
-        _SECTION_INSTRUCTIONS, guidance=making.options.section_summary_guidance
+    instructions = context.instructions(
+        _SECTION_INSTRUCTIONS, guidance=context.options.section_summary_guidance
     )
     requests = []
     for section in sections:
         whole = document.text[section.start : section.end]
-        text = truncate(whole, max_tokens=_SECTION_TOKENS, count_tokens=making.count_tokens)
+        text = truncate(whole, max_tokens=_SECTION_TOKENS, count_tokens=context.count_tokens)
         note = "This is the beginning of the section; the rest is left out.\n"
         place = " > ".join(section.path)
         requests.append(
@@ -169,8 +166,8 @@ def make_section_summaries(
                 typical=_SUMMARIES_TYPICAL.model_dump_json(),
             )
         )
-    return making.caller.call_all(requests, read=lambda _, answer: _summaries_read(answer))
+    return context.caller.call_all(requests, read=lambda _, answer: _read_summary(answer))
 
 
-def _summaries_read(answer: str) -> str:
+def _read_summary(answer: str) -> str:
     return model_line(_SummariesForm.model_validate_json(answer).summary, max_chars=_SUMMARY_CHARS)

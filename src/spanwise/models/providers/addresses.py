@@ -1,4 +1,4 @@
-"""Where models are reached, which keys may go there, and what is a server of one's own.
+"""Addresses of models: base URLs, the API keys that may be sent to them, and private networks.
 
 Rules
     1. A key goes to its vendor's own address, and to the address that the environment names beside
@@ -29,13 +29,13 @@ _MAX_DECISIONS = 256
 
 
 def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
-    """Return where a model is reached, and the key that goes there, if there is one.
+    """Return the base URL of a model (empty for the client's default) and its API key, if any.
 
-    An address behind a model may come from a file that somebody else wrote. It gets a key only
-    where it is a server of one's own, or the environment names the same address.
+    An address in the name of a model may come from an untrusted file. A key is sent to it only if
+    it is in a private network or the environment sets the same address.
 
     Args:
-        spec: The model; an empty address that is returned is that of the vendor's client.
+        spec: The parsed name of the model.
     """
     vendor = spec.vendor
     set_address = variable(vendor.address_variable) if vendor.address_variable else ""
@@ -47,12 +47,12 @@ def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
 
 
 def is_own_server(address: str) -> bool:
-    """Return whether an address lies on this machine or in its private network.
+    """Return whether an address is on this machine or in its private network.
 
-    A name is resolved, at most once in five minutes: what costs nothing is asked with each call.
+    A host name is resolved at most once in five minutes, because each call needs the decision.
 
     Args:
-        address: A URL; empty for that of a vendor.
+        address: A URL; empty for the default of a vendor.
     """
     if not address:
         return False

@@ -1,11 +1,11 @@
-"""Ask by the batch interface of a vendor: cheaper, and answered within hours.
+"""Batch interfaces of vendors: cheaper calls that are answered within hours.
 
 Rules:
-    Requests that come within a moment go into one batch.
-    A batch is noted for each of its requests, in what is kept, as soon as it is sent. After a kill,
-    the same requests wait for that batch, and are not sent again.
-    A request that its batch did not answer goes into another one; while it is not known whether it
-    did, as where the provider cannot be reached, it does not.
+    Requests that arrive within a short time go into one batch.
+    As soon as a batch is sent, its id is cached for each of its requests. After a kill, the same
+    requests wait for that batch and are not sent again.
+    A request without a result in its batch goes into another batch. While the result is unknown,
+    for example because the provider cannot be reached, it does not.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, Outpu
 from spanwise.models.providers.language_model import (
     VendorModel,
     estimated_usage,
+    reported_usage,
     to_messages,
     to_parameters,
     to_reply,
     to_settings,
-    told_usage,
 )
-from spanwise.models.providers.retry import Attempts
+from spanwise.models.providers.retry import RetryState
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -46,39 +46,39 @@ _MAX_POLL_SECONDS = 600.0
 _POLL_GROWTH = 1.5
 
 
-def in_batches(model: LanguageModel, *, kept: OutputCache) -> BatchModel:
-    """Return a model that asks by the batch interface.
+def make_batch_model(model: LanguageModel, *, cache: OutputCache) -> BatchModel:
+    """Return a language model that uses the batch interface of its vendor.
 
     Args:
         model: The language model.
-        kept: Where the batches that were sent are noted.
+        cache: Cache of the ids of sent batches, so that a repeated run waits for them.
 
     Raises:
-        OptionError: If its vendor has no batch interface.
+        OptionError: If its vendor has no batch interface, or it has a fallback.
     """
     if not isinstance(model, VendorModel) or model.model.batch_max_requests is None:
         raise OptionError(
             f"batch is True; {model.name!r} has no batch interface, or has a fallback: leave batch "
             "out, or use a model of openai, anthropic or google, without a fallback"
         )
-    return BatchModel(model=model, kept=kept)
+    return BatchModel(model=model, cache=cache)
 
 
 @dataclass(slots=True, kw_only=True)
 class BatchModel:
-    """Asks one model of one vendor, many requests at a time."""
+    """Language model of a vendor that is called through its batch interface."""
 
     model: VendorModel
-    kept: OutputCache
-    """Where the batches that were sent are noted."""
+    cache: OutputCache
+    """Cache of the ids of sent batches."""
     gather_seconds: float = 2.0
-    """How long requests are gathered for a batch."""
+    """Seconds for which requests are collected for a batch."""
     poll_seconds: float = 30.0
-    """Until a batch is looked at again; longer each time, up to ten minutes."""
+    """Seconds until the status of a batch is read again; grows to ten minutes."""
     _waiting: list[_Waiting] = field(default_factory=list)
-    """Requests for the next batch, and who wants to know which one it is."""
+    """Requests for the next batch, each with the future of its batch."""
     _results: dict[str, asyncio.Task[dict[str, BatchResult]]] = field(default_factory=dict)
-    """What each batch ends with, by its id."""
+    """Results of each batch, by its id."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -88,11 +88,11 @@ class BatchModel:
 
     @property
     def concurrency(self) -> int:
-        """Return how many requests may wait for a batch at once."""
+        """Return the maximum number of requests that wait for batches."""
         return _CONCURRENCY
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return about what a call takes, at the price of a batch."""
+        """Return the estimated usage of a call, at the price of a batch."""
         return estimated_usage(
             request,
             spec=self.model.spec,
@@ -101,38 +101,38 @@ class BatchModel:
         )
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer to a request, or its refusal, when its batch has ended.
+        """Return the answer to a request, or its refusal, after its batch has ended.
 
         Raises:
-            ModelError: If the provider fails, or answers it in no batch.
+            ModelError: If the provider fails, or no batch has a result for the request.
         """
         return loop.run(self._generate(request))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the answer as it comes: not by a batch, since somebody waits for it."""
+        """Yield the answer as it arrives, without a batch, because a reader waits for it."""
         return self.model.stream(request)
 
     async def _generate(self, request: ModelRequest) -> ModelReply:
-        asked = _asked(self.model, request)
+        batch_request = _batch_request(self.model, request)
         try:
-            encoded = await self.model.model.batch_encode(asked)
-        except Exception as error:  # noqa: BLE001 - whatever the client of a vendor raises
+            encoded = await self.model.model.batch_encode(batch_request)
+        except Exception as error:  # noqa: BLE001 - clients of vendors raise anything
             failure = self.model.translate(error)
             raise failure.error from failure.error.__cause__
         key = hashlib.sha256(f"{encoded.group}\n{encoded.body}".encode()).hexdigest()
         encoded = replace(encoded, custom_id=key[:_ID_CHARS])
         for number in range(self.model.options.retries + 1):
-            note = f"batch:{key}:{number}"
-            batch = await self._noted(note)
+            cache_key = f"batch:{key}:{number}"
+            batch = await self._cached_batch(cache_key)
             if batch is None:
-                batch = await self._sent(encoded)
-                await self._note(note, batch, task=request.task)
+                batch = await self._send(encoded)
+                await self._cache_batch(cache_key, batch, task=request.task)
             try:
-                results = await asyncio.shield(self._ended(batch))
-                response = self.model.model.batch_decode(results[encoded.custom_id], asked)
-            except ModelError:  # the batch could not be looked at, and may hold the answer
+                results = await asyncio.shield(self._results_of(batch))
+                response = self.model.model.batch_decode(results[encoded.custom_id], batch_request)
+            except ModelError:  # the status is unknown, and the batch may have the answer
                 raise
-            except Exception as error:  # noqa: BLE001 - as above; KeyError where there is no result
+            except Exception as error:  # noqa: BLE001 - as above; KeyError if there is no result
                 failure = self.model.translate(error)
                 if not failure.error.retryable:
                     raise failure.error from failure.error.__cause__
@@ -142,25 +142,26 @@ class BatchModel:
 
     def _reply(self, request: ModelRequest, response: ModelResponse, *, retries: int) -> ModelReply:
         spec, address = self.model.spec, self.model.connection.address
-        usage = told_usage(request, response, spec=spec, address=address, in_batch=True)
+        usage = reported_usage(request, response, spec=spec, address=address, in_batch=True)
         return to_reply(request, response, spec=spec, usage=replace(usage, retries=retries))
 
-    async def _noted(self, note: str) -> Batch | None:
+    async def _cached_batch(self, cache_key: str) -> Batch | None:
         from pydantic import TypeAdapter
         from pydantic_ai.models.batch import Batch
 
-        kept = await asyncio.to_thread(self.kept.get_output, note)
-        return None if kept is None else TypeAdapter(Batch).validate_json(kept)
+        cached = await asyncio.to_thread(self.cache.get_output, cache_key)
+        return None if cached is None else TypeAdapter(Batch).validate_json(cached)
 
-    async def _note(self, note: str, batch: Batch, *, task: str) -> None:
+    async def _cache_batch(self, cache_key: str, batch: Batch, *, task: str) -> None:
         from pydantic import TypeAdapter
         from pydantic_ai.models.batch import Batch as Handle
 
-        written = TypeAdapter(Handle).dump_json(batch).decode()
-        await asyncio.to_thread(self.kept.put_output, note, written, task=task, model=self.name)
+        output = TypeAdapter(Handle).dump_json(batch).decode()
+        put = self.cache.put_output
+        await asyncio.to_thread(put, cache_key, output, task=task, model=self.name)
 
-    async def _sent(self, encoded: EncodedBatchRequest) -> Batch:
-        """Return the batch that a request has gone into."""
+    async def _send(self, encoded: EncodedBatchRequest) -> Batch:
+        """Return the batch that contains a request, after it was sent."""
         sent: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
         self._waiting.append((encoded, sent))
         if len(self._waiting) == 1:
@@ -172,7 +173,8 @@ class BatchModel:
     async def _send_waiting(self) -> None:
         await asyncio.sleep(self.gather_seconds)
         waiting, self._waiting = self._waiting, []
-        for part in _parts(self.model.model, [one for one in waiting if not one[1].cancelled()]):
+        active = [request for request in waiting if not request[1].cancelled()]
+        for part in _split_batches(self.model.model, active):
             try:
                 batch = await self._create([encoded for encoded, _ in part])
             except ModelError as error:
@@ -185,7 +187,7 @@ class BatchModel:
                         sent.set_result(batch)
 
     async def _create(self, requests: Sequence[EncodedBatchRequest]) -> Batch:
-        attempts = Attempts(traffic=self.model.connection.traffic, options=self.model.options)
+        state = RetryState(limiter=self.model.connection.limiter, options=self.model.options)
         # Equal requests are one line of the batch.
         lines = list({encoded.custom_id: encoded for encoded in requests}.values())
         while True:
@@ -193,12 +195,12 @@ class BatchModel:
                 return await self.model.model.batch_create(lines)
             except Exception as error:  # noqa: BLE001 - as above
                 failure = self.model.translate(error)
-            # Without an answer it may have been made, and would be paid for twice.
+            # Without an answer the batch may exist, and a retry would be paid twice.
             unanswered = failure.error.status is None or failure.error.status >= 500
-            await attempts.wait_after(replace(failure, is_final=unanswered))
+            await state.wait_after(replace(failure, is_final=unanswered))
 
-    def _ended(self, batch: Batch) -> asyncio.Task[dict[str, BatchResult]]:
-        """Return what waits for the end of a batch: one for all of its requests."""
+    def _results_of(self, batch: Batch) -> asyncio.Task[dict[str, BatchResult]]:
+        """Return the task that waits for the results of a batch, shared by all its requests."""
         if batch.id not in self._results:
             self._results[batch.id] = asyncio.create_task(self._wait_for(batch))
         return self._results[batch.id]
@@ -215,21 +217,21 @@ class BatchModel:
             except Exception as error:
                 failures += 1
                 failed = self.model.translate(error).error
-                if failed.status == _GONE:  # it is kept no more: as if it had answered nothing
+                if failed.status == _GONE:  # the provider deleted it: no request has a result
                     return {}
                 if not failed.retryable or failures > self.model.options.retries:
                     if batch.status == "ended" and failed.status is not None:
-                        raise  # a batch that ended without results: each of its requests failed so
+                        raise  # the batch ended without results: this is the error of each request
                     raise failed from failed.__cause__
             await asyncio.sleep(seconds)
             seconds = min(seconds * _POLL_GROWTH, _MAX_POLL_SECONDS)
 
 
-def _asked(model: VendorModel, request: ModelRequest) -> BatchRequest:
+def _batch_request(model: VendorModel, request: ModelRequest) -> BatchRequest:
     from pydantic_ai.models.batch import BatchRequest
 
     settings = to_settings(request, model.model, timeout_seconds=model.options.timeout_seconds)
-    settings.pop("timeout", None)  # of a call, which a batch is not
+    settings.pop("timeout", None)  # applies to single calls only
     settings.pop("max_retries", None)
     return BatchRequest(
         custom_id="request",
@@ -239,20 +241,20 @@ def _asked(model: VendorModel, request: ModelRequest) -> BatchRequest:
     )
 
 
-def _parts(model: Model, waiting: Sequence[_Waiting]) -> Iterator[list[_Waiting]]:
-    """Yield the requests that may go into one batch each: of one group, within its limits."""
+def _split_batches(model: Model, waiting: Sequence[_Waiting]) -> Iterator[list[_Waiting]]:
+    """Yield the requests of each batch: of one group, within the limits of the vendor."""
     by_group: dict[str, list[_Waiting]] = {}
-    for one in waiting:
-        by_group.setdefault(one[0].group, []).append(one)
+    for request in waiting:
+        by_group.setdefault(request[0].group, []).append(request)
     for group in by_group.values():
         part: list[_Waiting] = []
         size = 0
-        for one in group:
-            added = model.batch_request_size(one[0])
+        for request in group:
+            added = model.batch_request_size(request[0])
             full = len(part) == model.batch_max_requests
             if part and (full or size + added > (model.batch_max_bytes or size + added)):
                 yield part
                 part, size = [], 0
-            part.append(one)
+            part.append(request)
             size += added
         yield part

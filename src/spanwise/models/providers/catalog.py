@@ -1,6 +1,6 @@
-"""The vendors whose models can be asked, and what a model is called: "vendor:model".
+"""Catalog of vendors, and names of models: "vendor:model".
 
-A model of a server of one's own has its address behind it: "compatible:qwen3@http://host:8000/v1"
+The name of a model on a self-hosted server ends with its address: "compatible:qwen3@http://host:8000/v1"
 is any server with OpenAI's chat interface (llama.cpp, vLLM, LM Studio, a gateway ...).
 """
 
@@ -14,32 +14,36 @@ from spanwise.errors import OptionError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """How the models of a vendor are reached."""
+    """A vendor of models, with the facts that its clients need."""
 
     name: str
     keys: tuple[str, ...]
-    """Variables that may hold the key; the first that is set counts."""
+    """Environment variables that may hold the API key; the first one that is set is used."""
     extra: str = "openai"
-    """Of spanwise, which installs its client."""
+    """Extra of spanwise that installs the client."""
     needs_key: bool = True
+    """Whether every call needs an API key."""
     address_variable: str = ""
+    """Environment variable of the base URL."""
     address: str = ""
-    """Where it is reached, if no address is named; empty for what its client knows."""
+    """Default base URL; empty for the default of the client."""
     marks_shared: bool = False
-    """Whether it keeps what stands before a mark, so that it costs less in the next calls."""
+    """Whether its client marks the shared part of a prompt for the provider's prompt cache."""
     is_own: bool = False
-    """Whether it is a server of one's own: its address may stand behind a model, and the form of an
-    answer steers the sampling, where elsewhere it counts as input."""
+    """Whether it is a self-hosted server. The name of a model may then end with an address, and the
+    schema of an answer constrains the sampling; with other vendors it counts as input tokens."""
     sees_pictures: bool = True
-    """Whether its client sends pictures."""
+    """Whether its client sends images."""
     tokens_ratio: float = 1.3
-    """Its tokens for one of o200k_base. That of OpenAI is exact. This one is of comparisons that
-    report 15 to 30 % more for Claude, on English text and on code; it was not measured by us."""
+    """Number of its tokens per token of o200k_base. It is exact for OpenAI. The default follows
+    published comparisons (15 to 30 % more tokens for Claude, on English text and code); it was not
+    measured for Spanwise."""
 
 
 _OPEN_MODELS_RATIO = 1.11
-"""Measured on llama.cpp with a vocabulary of 49,152: 1 to 1.25 on 40 texts, fewest for licences,
-most for source code and lists of versions; 1.11 is within 15 % for all."""
+"""Token ratio of open models, measured on llama.cpp with a vocabulary of 49,152: 1 to 1.25 on 40
+texts, lowest for licences, highest for source code and lists of versions; 1.11 is within 15 % of
+all."""
 
 _ALL = (
     Vendor(
@@ -61,7 +65,7 @@ _ALL = (
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         extra="google",
         address_variable="GOOGLE_GEMINI_BASE_URL",
-        # Its documentation: about four characters a token, which is what o200k_base has in English.
+        # Its documentation: about four characters per token, as o200k_base has in English.
         tokens_ratio=1.15,
     ),
     Vendor(
@@ -81,7 +85,7 @@ _ALL = (
         name="bedrock",
         keys=("AWS_BEARER_TOKEN_BEDROCK",),
         extra="bedrock",
-        needs_key=False,  # the usual ones of AWS do as well
+        needs_key=False,  # the credentials of AWS are accepted too
         address_variable="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
         marks_shared=True,
     ),
@@ -116,34 +120,34 @@ _ALL = (
     Vendor(name="zai", keys=("ZAI_API_KEY",)),
 )
 VENDORS = {vendor.name: vendor for vendor in _ALL}
-"""By name. Those from "alibaba" on speak OpenAI's chat interface at an address of their own."""
+"""Vendors by name. From "alibaba" on they offer OpenAI's chat interface at their own address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """Which model is meant."""
+    """Parsed name of a model."""
 
     vendor: Vendor
     model: str
-    """Its name at its vendor."""
+    """Name of the model at its vendor."""
     address: str = ""
-    """Where it is reached; empty for what is set, or the vendor's own."""
+    """Base URL in the name; empty for the configured one or the vendor's default."""
 
     @property
     def name(self) -> str:
-        """Return vendor and model, with the address where one was named."""
+        """Return vendor and model, with the address if the name has one."""
         return f"{self.vendor.name}:{self.model}" + f"@{self.address}" * bool(self.address)
 
 
 def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> ModelSpec:
-    """Return which model a name means.
+    """Return the parsed name of a model.
 
     Args:
         name: "vendor:model", or "vendor:model@address".
-        vendors: Those that are known, by name.
+        vendors: Known vendors, by name.
 
     Raises:
-        OptionError: If it names no known vendor, no model, or an address that is not usable.
+        OptionError: If it has no known vendor, no model, or an address that is not usable.
     """
     vendor_name, _, rest = name.partition(":")
     vendor = vendors.get(vendor_name)
@@ -171,7 +175,7 @@ def split_address(name: str) -> tuple[str, str]:
 
 
 def _checked_address(address: str, *, name: str) -> str:
-    """Return an address without a slash at its end."""
+    """Return an address without a trailing slash."""
     from urllib.parse import urlsplit
 
     try:
@@ -182,7 +186,7 @@ def _checked_address(address: str, *, name: str) -> str:
     if not usable:
         raise OptionError(f"model is {name!r}; {address!r} is no address, as http://host:8000/v1")
     if parts.username or parts.password or parts.query:
-        # It would be shown in errors, and kept with what the model answered.
+        # The address appears in error messages and in cache keys.
         raise OptionError(
             f"the address of model {parts.hostname!r} holds a user, a password or a query; "
             "leave it out, and set the key in the environment"

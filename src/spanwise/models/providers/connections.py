@@ -1,7 +1,4 @@
-"""Bedrock: its own signed requests, and the ways of AWS to say who asks.
-
-Connections to providers: made once for each address and key, and shared by all their models.
-"""
+"""Connections to providers: one per address and key, shared by all of their models."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from spanwise.models import event_loop as loop
 from spanwise.models.providers.addresses import find_place
 from spanwise.models.providers.catalog import ModelSpec, Vendor
 from spanwise.models.providers.failures import key_advice
-from spanwise.models.providers.retry import Traffic, traffic_of
+from spanwise.models.providers.retry import RateLimiter, make_rate_limiter
 
 if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
@@ -25,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
-    """Return the provider, which makes no further calls by itself.
+    """Return the provider of Bedrock, without retries of its own.
 
     Args:
-        spec: Which model is meant.
-        address: Empty for that of the region.
-        key: An API key of Bedrock; empty for the usual credentials of AWS (environment, profile,
-            role of the machine).
+        spec: The parsed name of the model.
+        address: Base URL; empty for the default of the region.
+        key: API key of Bedrock; empty for the credentials of AWS (environment, profile, role of
+            the machine).
 
     Raises:
-        ModelKeyError: If there are neither a key nor credentials.
+        ModelKeyError: If there is neither a key nor credentials.
         OptionError: If no region is set.
     """
     import boto3
@@ -45,7 +42,7 @@ def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provide
     from pydantic_ai.providers.bedrock import BedrockProvider
 
     class KeySession(Session):  # type: ignore[misc] # botocore has no types
-        """Takes the key that it is given, and looks for no other credentials."""
+        """Session that uses one API key and looks for no other credentials."""
 
         def get_auth_token(self, **_: object) -> FrozenAuthToken:
             return FrozenAuthToken(key)
@@ -77,31 +74,31 @@ def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provide
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """A provider, and what goes to it."""
+    """Connection to a provider, with its key and rate limiter."""
 
     provider: Provider[Any]
     address: str
-    """Empty for the vendor's own."""
+    """Base URL; empty for the vendor's default."""
     secret: Secret | None
-    traffic: Traffic = field(default_factory=Traffic)
+    limiter: RateLimiter = field(default_factory=RateLimiter)
 
     async def close(self) -> None:
-        """Close what the provider has opened; called on the loop."""
-        async with self.provider:  # it closes its own client when it is left
+        """Close the client of the provider; called on the event loop."""
+        async with self.provider:  # leaving the block closes the client
             pass
 
 
 _connections: dict[tuple[int, str, str, str], Connection] = {}
-"""By process too: a connection that was open before a fork belongs to the other process."""
+"""Connections by process, vendor, address and key; a fork must not use those of its parent."""
 _lock = threading.Lock()
 
 
 def connect(spec: ModelSpec) -> Connection:
-    """Return the connection for a model; nothing is sent.
+    """Return the connection of a model; nothing is sent.
 
     Raises:
-        ModelKeyError: If there is no key, and the vendor needs one.
-        OptionError: If the client of the vendor is not installed, or it has no address.
+        ModelKeyError: If the vendor needs a key and there is none.
+        OptionError: If the client of the vendor is not installed, or there is no address.
     """
     vendor = spec.vendor
     address, secret = find_place(spec)
@@ -117,19 +114,19 @@ def connect(spec: ModelSpec) -> Connection:
             f"or set {vendor.address_variable}"
         )
     key = "" if secret is None else secret.reveal()
-    which = (os.getpid(), vendor.name, address, key)
+    identity = (os.getpid(), vendor.name, address, key)
     with _lock:
-        found = _connections.get(which)
-        if found is None:
-            found = Connection(
+        connection = _connections.get(identity)
+        if connection is None:
+            connection = Connection(
                 provider=_make_provider(spec, address=address, key=key),
                 address=address,
                 secret=secret,
-                traffic=traffic_of(own=vendor.is_own),
+                limiter=make_rate_limiter(is_self_hosted=vendor.is_own),
             )
-            _connections[which] = found
-            loop.close_at_exit(found.close)
-    return found
+            _connections[identity] = connection
+            loop.close_at_exit(connection.close)
+    return connection
 
 
 def _make_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
@@ -155,7 +152,7 @@ def _make_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
 
 
 def _make_cohere_provider(*, address: str, key: str) -> Provider[Any]:
-    """Return the provider, which makes no further calls by itself."""
+    """Return the provider of Cohere, without retries of its own."""
     import httpx
     from cohere import AsyncClientV2
     from pydantic_ai.providers.cohere import CohereProvider
@@ -174,7 +171,7 @@ def _make_voyage_provider(*, address: str, key: str) -> Provider[Any]:
 
 
 def _not_installed(vendor: Vendor, error: ImportError) -> str:
-    package = f" ({error.name})" if error.name else ""  # pydantic-ai tells some without the name
+    package = f" ({error.name})" if error.name else ""  # pydantic-ai leaves the name out of some
     return (
         f"models of {vendor.name} need a package that is not installed{package}: "
         f"pip install 'spanwise[{vendor.extra}]'"

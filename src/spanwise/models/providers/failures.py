@@ -1,6 +1,6 @@
-"""What went wrong at a provider, as an error of ours that says what to do.
+"""Translation of errors of providers and their clients to `ModelError`.
 
-The key stands in no message and in no cause, whatever the provider sends back.
+No message and no cause contains the API key, whatever the provider returns.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _BUSY = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A call that failed."""
+    """A failed call."""
 
     error: ModelError
-    asked_seconds: float | None = None
-    """The wait that the provider asks for, before a further call."""
-    is_late: bool = False
-    """Whether no answer came in time: a further call waits as long, and it gets one at most."""
+    retry_after_seconds: float | None = None
+    """Wait before a retry that the provider requests; None if it requests none."""
+    timed_out: bool = False
+    """Whether the call timed out; such a call is retried once at most, with the same limit."""
     is_final: bool = False
-    """Whether there is no further call, though one may succeed: part of the answer was given."""
+    """Whether there is no retry although one could succeed: part of the answer was delivered."""
 
 
 def key_advice(vendor: Vendor) -> str:
-    """Return how a key is given."""
+    """Return the advice on how to set an API key."""
     name = vendor.keys[0]
     place = f"; to a public address it goes only if {vendor.address_variable} is set to it"
     return (
@@ -44,17 +44,17 @@ def status_failure(
     words: str,
     *,
     spec: ModelSpec,
-    asked_seconds: float | None = None,
+    retry_after_seconds: float | None = None,
 ) -> Failure:
-    """Return what an HTTP status means.
+    """Return the failure of an HTTP status.
 
     Args:
-        status: From 400 on.
-        words: What the provider says.
-        spec: Which model was asked.
-        asked_seconds: The wait that the provider asks for.
+        status: HTTP status, from 400 on.
+        words: Message of the provider.
+        spec: The parsed name of the model.
+        retry_after_seconds: Wait that the provider requests.
     """
-    said = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'without a word'}"
+    answer = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'without a word'}"
     kind: type[ModelError] = ModelError
     busy = status in _BUSY or status >= 500
     if status in (401, 403):
@@ -71,36 +71,36 @@ def status_failure(
     else:
         advice = "the request itself is refused: try another model"
     error = kind(
-        f"{said}; {advice}",
+        f"{answer}; {advice}",
         provider=spec.vendor.name,
         model=spec.model,
         status=status,
         retryable=busy,
     )
-    return Failure(error=error, asked_seconds=asked_seconds)
+    return Failure(error=error, retry_after_seconds=retry_after_seconds)
 
 
 def translate(
     error: Exception, *, spec: ModelSpec, secret: Secret | None, timeout_seconds: float
 ) -> Failure:
-    """Return what an exception of a client means.
+    """Return the failure of an exception.
 
     Args:
-        error: What the client of the vendor, or pydantic-ai, raised.
-        spec: Which model was asked.
-        secret: The key, which is hidden in what is said.
-        timeout_seconds: How long the call might take.
+        error: Exception of the vendor's client or of pydantic-ai.
+        spec: The parsed name of the model.
+        secret: API key, removed from the message.
+        timeout_seconds: Time limit of the call.
     """
-    said = " ".join(_words(error).split())
-    words = (said if secret is None else secret.hide_in(said))[:_WORDS_CHARS]
+    message = " ".join(_provider_message(error).split())
+    words = (message if secret is None else secret.hide_in(message))[:_WORDS_CHARS]
     failure = _of_client(error, words, spec) or _of_connection(error, words, spec, timeout_seconds)
-    if secret is None or not _shows(error, secret):
+    if secret is None or not _contains_secret(error, secret):
         failure.error.__cause__ = error
     return failure
 
 
 def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
-    """Return what an error of pydantic-ai means; None for one of a connection."""
+    """Return the failure of an error of pydantic-ai; None for an error of a connection."""
     from pydantic_ai import exceptions as known
 
     name = f"{spec.vendor.name}:{spec.model}"
@@ -123,10 +123,10 @@ def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
     if isinstance(error, known.ModelHTTPError):
         status = 429 if isinstance(error, known.ModelRateLimitError) else error.status_code
         if isinstance(error, known.ModelAuthenticationError):
-            status = 401 if status != 403 else 403  # some say 400 of a key that is not valid
+            status = 401 if status != 403 else 403  # some answer 400 to an invalid key
         if error.suggested_model_id is not None:
             words = f"{words} (did you mean {error.suggested_model_id!r}?)"
-        return status_failure(status, words, spec=spec, asked_seconds=error.retry_after)
+        return status_failure(status, words, spec=spec, retry_after_seconds=error.retry_after)
     if isinstance(error, known.UserError):
         return _plain(f"{name} cannot be asked for this: {words}; try another model", spec)
     return None
@@ -135,23 +135,23 @@ def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
 def _of_connection(
     error: Exception, words: str, spec: ModelSpec, timeout_seconds: float
 ) -> Failure:
-    """Return what an error without an answer of the provider means."""
+    """Return the failure of an error without an answer of the provider."""
     from pydantic_ai import exceptions as known
 
     name = f"{spec.vendor.name}:{spec.model}"
     if isinstance(error, UnicodeEncodeError):
-        said = "the text holds half a surrogate pair, which cannot be sent"
-        return _plain(f"{name} cannot be asked: {said}; replace it", spec)
+        fault = "the text holds half a surrogate pair, which cannot be sent"
+        return _plain(f"{name} cannot be asked: {fault}; replace it", spec)
     late = TimeoutError | known.ModelTimeoutError | known.ModelRequestTimeout
     if isinstance(error, late):
-        said = f"{name} did not answer within {timeout_seconds:g} seconds"
+        fault = f"{name} did not answer within {timeout_seconds:g} seconds"
         advice = "try later, allow more timeout_seconds, or lower concurrency"
-        return replace(_plain(f"{said}; {advice}", spec, retryable=True), is_late=True)
+        return replace(_plain(f"{fault}; {advice}", spec, retryable=True), timed_out=True)
     if isinstance(error, known.ModelAPIError | OSError):
-        said = f"{name} cannot be reached, or broke off: {words}"
-        return _plain(f"{said}; check the address and the network", spec, retryable=True)
-    said = f"{name} answered what cannot be read: {type(error).__name__}: {words}"
-    return _plain(f"{said}; try later, or another model", spec, retryable=True)
+        fault = f"{name} cannot be reached, or broke off: {words}"
+        return _plain(f"{fault}; check the address and the network", spec, retryable=True)
+    fault = f"{name} gave an answer that cannot be read: {type(error).__name__}: {words}"
+    return _plain(f"{fault}; try later, or another model", spec, retryable=True)
 
 
 def _plain(
@@ -177,28 +177,29 @@ def _status(error: Exception) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _words(error: Exception) -> str:
-    """Return what a provider says, without what is wrapped around it."""
-    found: object = getattr(error, "body", None)
+def _provider_message(error: Exception) -> str:
+    """Return the message of a provider, unwrapped from the JSON around it."""
+    body: object = getattr(error, "body", None)
     for name in ("error", "Error", "message", "Message", "detail"):
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-    words = found if isinstance(found, str) and found.strip() else str(error)
-    return words.strip().removesuffix(".")  # more is said after it
+        if isinstance(body, Mapping) and name in body:
+            body = body[name]
+    message = body if isinstance(body, str) and body.strip() else str(error)
+    return message.strip().removesuffix(".")  # a sentence follows it
 
 
-def _shows(error: BaseException, secret: Secret) -> bool:
-    """Return whether a key stands in an error, or in one that it came from."""
+def _contains_secret(error: BaseException, secret: Secret) -> bool:
+    """Return whether an error, or one of its causes, contains an API key."""
     return any(secret.hide_in(text) != text for text in _texts(error))
 
 
 def _texts(error: BaseException) -> Iterator[str]:
+    """Yield all text of an error and of its causes."""
     seen: list[BaseException] = []
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        one = waiting.pop()
-        if one is None or one in seen:
+    pending: list[BaseException | None] = [error]
+    while pending:
+        cause = pending.pop()
+        if cause is None or cause in seen:
             continue
-        seen.append(one)
-        yield f"{one} {one!r} {getattr(one, 'body', '')} {one.__dict__}"
-        waiting += [one.__cause__, one.__context__]
+        seen.append(cause)
+        yield f"{cause} {cause!r} {getattr(cause, 'body', '')} {cause.__dict__}"
+        pending += [cause.__cause__, cause.__context__]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
-    """Return an embedder, such as "fastembed:BAAI/bge-small-en-v1.5".
+    """Return an embedder by name, such as "fastembed:BAAI/bge-small-en-v1.5".
 
     Raises:
         OptionError: If fastembed is not installed.
@@ -26,7 +26,7 @@ def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
 
 
 def make_reranker(name: str, _options: ModelOptions) -> LocalReranker:
-    """Return a cross-encoder, such as "fastembed:Xenova/ms-marco-MiniLM-L-6-v2".
+    """Return a cross-encoder by name, such as "fastembed:Xenova/ms-marco-MiniLM-L-6-v2".
 
     Raises:
         OptionError: If fastembed is not installed.
@@ -38,21 +38,21 @@ def make_reranker(name: str, _options: ModelOptions) -> LocalReranker:
 def _embedder(name: str, model: str) -> LocalEmbedder:
     from fastembed import TextEmbedding
 
-    found = TextEmbedding(model)
+    library = TextEmbedding(model)
 
     def documents(texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.stack(list(found.passage_embed(texts)))
+        return np.stack(list(library.passage_embed(texts)))
 
     def queries(texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.stack(list(found.query_embed(texts)))
+        return np.stack(list(library.query_embed(texts)))
 
     return LocalEmbedder(
-        name, dimension=found.embedding_size, embed_documents=documents, embed_queries=queries
+        name, dimension=library.embedding_size, embed_documents=documents, embed_queries=queries
     )
 
 
 def _reranker(name: str, model: str) -> LocalReranker:
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
-    found = TextCrossEncoder(model)
-    return LocalReranker(name, score=lambda query, texts: list(found.rerank(query, texts)))
+    encoder = TextCrossEncoder(model)
+    return LocalReranker(name, score=lambda query, texts: list(encoder.rerank(query, texts)))

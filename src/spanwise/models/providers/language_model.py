@@ -1,11 +1,4 @@
-"""A request in the terms of pydantic-ai.
-
-Which class of pydantic-ai asks a model.
-
-An answer of a provider in our terms: its text, what it took, and whether it is a refusal.
-
-A language model of any vendor: one adapter for all that pydantic-ai can ask.
-"""
+"""Adapter to the language models of pydantic-ai: requests, replies, usage and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +14,7 @@ from spanwise.models.providers.catalog import ModelSpec, parse_model_spec
 from spanwise.models.providers.connections import Connection, connect
 from spanwise.models.providers.failures import Failure, translate
 from spanwise.models.providers.prices import input_tokens, price, text_tokens
-from spanwise.models.providers.retry import Attempts, Sent, call_with_retries
+from spanwise.models.providers.retry import RetryState, SentCall, call_with_retries
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
 
@@ -43,7 +36,7 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
 
     Args:
         request: The request.
-        marks_shared: Whether the provider keeps what stands before a mark.
+        marks_shared: Whether the end of the shared part is marked for the prompt cache.
     """
     from pydantic_ai import messages
 
@@ -53,7 +46,7 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
     else:
         content.append("\n\n".join(filter(None, (request.shared, request.prompt))))
     content += [messages.BinaryContent(image, media_type="image/png") for image in request.images]
-    # Not every server with the chat interface takes a list where one text does.
+    # Some servers with the chat interface only accept a single text, not a list.
     only = content[0] if len(content) == 1 and isinstance(content[0], str) else content
     return [
         messages.ModelRequest(
@@ -63,9 +56,9 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
 
 
 def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters:
-    """Return in which way a model is asked for the form of an answer: the best that it has.
+    """Return the parameters that request the form of an answer, by the best means of a model.
 
-    That is a JSON schema, else a tool that takes the answer, else words in the prompt.
+    In this order: a JSON schema, a tool that takes the answer, an instruction in the prompt.
     """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
@@ -93,9 +86,9 @@ def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters
 
 
 def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) -> ModelSettings:
-    """Return the settings of a call: nothing by chance, and no thinking that costs more than it.
+    """Return the settings of a call: temperature 0, and no thinking.
 
-    Tasks are short, and thinking would count as output that `max_output_tokens` limits.
+    Tasks are short, and thinking tokens would count towards `max_output_tokens`.
     """
     from pydantic_ai.settings import ModelSettings
 
@@ -104,20 +97,20 @@ def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) 
         timeout=timeout_seconds,
         max_retries=0,
         thinking=False,
-        framing_announcement="never",  # pydantic-ai would explain tags that no prompt here has
+        framing_announcement="never",  # else pydantic-ai explains tags that no prompt here uses
     )
     profile = model.profile
     reasons = profile.get("openai_supports_reasoning", False)
     if not reasons and not profile.get("anthropic_disallows_sampling_settings", False):
         settings["temperature"] = 0.0
     for name in ("timeout", "max_retries"):
-        if name in model.unsupported_settings:  # it would warn
+        if name in model.unsupported_settings:  # pydantic-ai would warn
             settings.pop(name)
     return settings
 
 
 def make_model(spec: ModelSpec, connection: Connection) -> Model:
-    """Return what asks a model; nothing is sent.
+    """Return the client of a model; nothing is sent.
 
     Raises:
         OptionError: If the vendor has no such model.
@@ -137,22 +130,22 @@ def _make(spec: ModelSpec, connection: Connection) -> Model:
         from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
         from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-        # Not every server knows the newer name of the limit on the output.
+        # Some servers do not know the newer name of the limit on the output.
         older = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
         if vendor == "compatible":
             return OpenAIChatModel(spec.model, provider=provider, profile=older)
-        # Models that think would do so, whatever the profile says of them.
+        # Reasoning models would think, whatever their profile says.
         settings = OpenAIChatModelSettings(openai_reasoning_effort="none")
         return OllamaModel(spec.model, provider=provider, profile=older, settings=settings)
     if vendor == "openai" and not connection.address:
         from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
 
-        # What documents say is not to be kept at the provider.
-        kept = OpenAIResponsesModelSettings(openai_store=False)
-        return OpenAIResponsesModel(spec.model, provider=provider, settings=kept)
+        # The provider must not store text of documents.
+        unstored = OpenAIResponsesModelSettings(openai_store=False)
+        return OpenAIResponsesModel(spec.model, provider=provider, settings=unstored)
     from pydantic_ai.models import infer_model
 
-    # The chat interface is what servers offer that stand in for OpenAI.
+    # Servers that replace OpenAI offer the chat interface.
     kind_name = "openai-chat" if vendor == "openai" else vendor
     return infer_model(f"{kind_name}:{spec.model}", provider_factory=lambda _: provider)
 
@@ -164,13 +157,13 @@ _FENCED = re.compile(r"\s*```[a-z]*\n(.*?)\n?```\s*", re.DOTALL)
 def estimated_usage(
     request: ModelRequest, *, spec: ModelSpec, address: str, in_batch: bool = False
 ) -> Usage:
-    """Return about what a call takes: input as counted here, output at most.
+    """Return the estimated usage of a call: counted input tokens, maximum output tokens.
 
     Args:
         request: The request.
-        spec: Which model is asked.
-        address: Where; empty for the vendor's own.
-        in_batch: Whether by the batch interface.
+        spec: The parsed name of the model.
+        address: Base URL; empty for the vendor's default.
+        in_batch: Whether the batch interface is used.
     """
     counted = input_tokens(request, spec.vendor)
     return Usage(
@@ -187,7 +180,7 @@ def estimated_usage(
     )
 
 
-def told_usage(
+def reported_usage(
     request: ModelRequest,
     response: ModelResponse,
     *,
@@ -195,29 +188,31 @@ def told_usage(
     address: str,
     in_batch: bool = False,
 ) -> Usage:
-    """Return what a call took, as its provider says; what it does not say is counted here.
+    """Return the usage of a call as its provider reports it, estimated where it reports none.
 
     Args:
         request: The request.
         response: The answer.
-        spec: Which model was asked.
-        address: Where; empty for the vendor's own.
-        in_batch: Whether by the batch interface.
+        spec: The parsed name of the model.
+        address: Base URL; empty for the vendor's default.
+        in_batch: Whether the batch interface was used.
     """
-    told = response.usage
-    counted = told.input_tokens or input_tokens(request, spec.vendor)
-    written = told.output_tokens or text_tokens(_answer_text(response, is_form=False), spec.vendor)
+    reported = response.usage
+    counted = reported.input_tokens or input_tokens(request, spec.vendor)
+    written = reported.output_tokens or text_tokens(
+        _answer_text(response, is_form=False), spec.vendor
+    )
     return Usage(
         calls=1,
         input_tokens=counted,
         output_tokens=written,
-        cached_input_tokens=told.cache_read_tokens,
+        cached_input_tokens=reported.cache_read_tokens,
         cost=price(
             spec,
             address=address,
             input_tokens=counted,
             output_tokens=written,
-            cache_tokens=(told.cache_read_tokens, told.cache_write_tokens),
+            cache_tokens=(reported.cache_read_tokens, reported.cache_write_tokens),
             in_batch=in_batch,
         ),
     )
@@ -226,11 +221,11 @@ def told_usage(
 def to_reply(
     request: ModelRequest, response: ModelResponse, *, spec: ModelSpec, usage: Usage
 ) -> ModelReply:
-    """Return the reply; where the model, or a filter of its provider, refuses, it says so."""
+    """Return the reply, with the reason if the model or a filter of its provider refuses."""
     refusal = ""
     if response.finish_reason == "content_filter":
-        said = (response.provider_details or {}).get("refusal") or "by its content filter"
-        refusal = " ".join(str(said).split())[:_REFUSAL_CHARS]
+        reason = (response.provider_details or {}).get("refusal") or "by its content filter"
+        refusal = " ".join(str(reason).split())[:_REFUSAL_CHARS]
     return ModelReply(
         text=_answer_text(response, is_form=request.answer is not None),
         usage=usage,
@@ -241,12 +236,7 @@ def to_reply(
 
 
 def _answer_text(response: ModelResponse, *, is_form: bool) -> str:
-    """Return the text of an answer, or the JSON where a form was asked for.
-
-    Args:
-        response: The answer.
-        is_form: Whether a form was asked for.
-    """
+    """Return the text of an answer, without the Markdown fence around a JSON answer."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
@@ -258,11 +248,11 @@ def _answer_text(response: ModelResponse, *, is_form: bool) -> str:
 
 
 def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
-    """Return a language model; nothing is sent.
+    """Return a language model by name; nothing is sent.
 
     Args:
         name: "vendor:model", or "vendor:model@address".
-        options: How it is called.
+        options: Options of the calls.
 
     Raises:
         OptionError: If the name is not usable, or the client of the vendor is not installed.
@@ -280,7 +270,7 @@ def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorModel:
-    """Asks one model of one vendor."""
+    """Language model of a vendor."""
 
     spec: ModelSpec
     options: ModelOptions
@@ -294,19 +284,19 @@ class VendorModel:
 
     @property
     def concurrency(self) -> int:
-        """Return how many calls at once go to the provider."""
-        return self.options.concurrency or self.connection.traffic.usual
+        """Return the maximum number of concurrent calls to the provider."""
+        return self.options.concurrency or self.connection.limiter.default_concurrency
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return about what a call takes: input as counted here, output at most."""
+        """Return the estimated usage of a call: counted input tokens, maximum output tokens."""
         return estimated_usage(request, spec=self.spec, address=self.connection.address)
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer to a request, or a reply that says that it is refused.
+        """Return the answer to a request, or a reply with a refusal.
 
         Raises:
-            ModelError: If the provider fails after all further calls, or its client sends no
-                pictures, and there are some.
+            ModelError: If the provider fails after all retries, or the request has images and the
+                client sends none.
         """
         if request.images and not self.spec.vendor.sees_pictures:
             raise ModelError(
@@ -318,10 +308,10 @@ class VendorModel:
         return loop.run(self._generate(request, tokens=self._limited_tokens(request)))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the pieces of the answer as they come, and last the whole reply.
+        """Yield the parts of the answer as they arrive, and last the complete reply.
 
         Raises:
-            ModelError: As `generate`; after the first piece, there is no further call.
+            ModelError: As for `generate`; after the first part there are no retries.
         """
         tokens = self._limited_tokens(request)
         return loop.iterate(lambda emit: self._stream(request, emit, tokens=tokens))
@@ -329,9 +319,9 @@ class VendorModel:
     async def _generate(self, request: ModelRequest, *, tokens: int) -> ModelReply:
         from pydantic_ai.direct import model_request
 
-        attempts = Attempts(traffic=self.connection.traffic, options=self.options)
+        state = RetryState(limiter=self.connection.limiter, options=self.options)
 
-        async def call(sent: Sent) -> ModelReply:
+        async def call(sent: SentCall) -> ModelReply:
             response = await model_request(
                 self.model,
                 to_messages(request, marks_shared=self.spec.vendor.marks_shared),
@@ -340,22 +330,20 @@ class VendorModel:
                 ),
                 model_request_parameters=to_parameters(request, self.model),
             )
-            return self._reply(request, response, sent, retries=attempts.retries)
+            return self._reply(request, response, sent, retries=state.retries)
 
-        return await call_with_retries(
-            call, attempts=attempts, tokens=tokens, translate=self.translate
-        )
+        return await call_with_retries(call, state=state, tokens=tokens, translate=self.translate)
 
     async def _stream(
         self, request: ModelRequest, emit: Callable[[str | ModelReply], None], *, tokens: int
     ) -> None:
         from pydantic_ai.direct import model_request_stream
 
-        attempts = Attempts(traffic=self.connection.traffic, options=self.options)
-        begun = False
+        state = RetryState(limiter=self.connection.limiter, options=self.options)
+        started = False
 
-        async def call(sent: Sent) -> ModelReply:
-            nonlocal begun
+        async def call(sent: SentCall) -> ModelReply:
+            nonlocal started
             async with model_request_stream(
                 self.model,
                 to_messages(request, marks_shared=self.spec.vendor.marks_shared),
@@ -365,37 +353,37 @@ class VendorModel:
                 model_request_parameters=to_parameters(request, self.model),
             ) as response:
                 async for event in response:
-                    piece = _piece(event)
-                    if piece:
-                        begun = True
-                        emit(piece)
-                return self._reply(request, response.get(), sent, retries=attempts.retries)
+                    part = _event_text(event)
+                    if part:
+                        started = True
+                        emit(part)
+                return self._reply(request, response.get(), sent, retries=state.retries)
 
         emit(
             await call_with_retries(
                 call,
-                attempts=attempts,
+                state=state,
                 tokens=tokens,
-                translate=lambda error: replace(self.translate(error), is_final=begun),
+                translate=lambda error: replace(self.translate(error), is_final=started),
             )
         )
 
     def _reply(
-        self, request: ModelRequest, response: ModelResponse, sent: Sent, *, retries: int
+        self, request: ModelRequest, response: ModelResponse, sent: SentCall, *, retries: int
     ) -> ModelReply:
-        usage = told_usage(request, response, spec=self.spec, address=self.connection.address)
+        usage = reported_usage(request, response, spec=self.spec, address=self.connection.address)
         sent.tokens = usage.input_tokens + usage.output_tokens
         return to_reply(request, response, spec=self.spec, usage=replace(usage, retries=retries))
 
     def _limited_tokens(self, request: ModelRequest) -> int:
-        """Return about what a call takes, where that is limited; 0 where it is not."""
+        """Return the estimated tokens of a call if there is a limit on tokens; 0 otherwise."""
         if self.options.tokens_per_minute is None:
             return 0
         usage = self.estimate(request)
         return usage.input_tokens + usage.output_tokens
 
     def translate(self, error: Exception) -> Failure:
-        """Return what an exception of the client means."""
+        """Return the failure of an exception of the client."""
         return translate(
             error,
             spec=self.spec,
@@ -404,8 +392,8 @@ class VendorModel:
         )
 
 
-def _piece(event: ModelResponseStreamEvent) -> str:
-    """Return the text of the answer, or the JSON of its form, that an event of a stream brings."""
+def _event_text(event: ModelResponseStreamEvent) -> str:
+    """Return the part of the answer, text or JSON, in an event of a stream."""
     from pydantic_ai import messages
 
     if isinstance(event, messages.PartStartEvent):

@@ -1,12 +1,11 @@
-"""A model that a library runs in this process: loaded, called one at a time, its errors as ours.
+"""Models that a library runs in this process: loading and serialized calls.
 
-The libraries download a model when it is first named, from where their documentation says.
+The libraries download a model at its first use, from the source that their documentation names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Literal, TypeVar
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from spanwise.config import disable_telemetry
 from spanwise.errors import ModelError, OptionError
+from spanwise.models.guards import translated_errors
 from spanwise.models.ports import EmbedReply, RerankReply
 from spanwise.types import Usage
 
@@ -23,15 +23,15 @@ _BATCH_TEXTS = 64
 
 
 def load(name: str, make: Callable[[str], _Model]) -> _Model:
-    """Return a model.
+    """Return a model, with every error of its library translated.
 
     Args:
         name: "library:model".
-        make: Loads the model of that name.
+        make: Loads the model by its name in the library.
 
     Raises:
-        OptionError: If no model is named, or its library is not installed.
-        ModelError: If it cannot be loaded: there is no such model, or it cannot be downloaded.
+        OptionError: If the name has no model, or the library is not installed.
+        ModelError: If the model does not exist or cannot be downloaded.
     """
     library, _, model = name.partition(":")
     if not model.strip():
@@ -53,26 +53,12 @@ def load(name: str, make: Callable[[str], _Model]) -> _Model:
         ) from error
 
 
-@contextmanager
-def _failing_as(name: str) -> Iterator[None]:
-    """Turn what a library raises into an error of ours."""
-    try:
-        yield
-    except Exception as error:
-        library, _, model = name.partition(":")
-        raise ModelError(
-            f"{name} failed: {type(error).__name__}: {error}; try another model",
-            provider=library,
-            model=model,
-        ) from error
-
-
 class LocalEmbedder:
-    """A contextual embedder in this process."""
+    """Contextual embedder in this process."""
 
     is_local = True
     batch_texts = _BATCH_TEXTS
-    concurrency = 1  # a call uses all processors
+    concurrency = 1  # one call uses all processors
 
     def __init__(
         self,
@@ -82,53 +68,53 @@ class LocalEmbedder:
         embed_documents: Callable[[Sequence[str]], NDArray[np.float32]],
         embed_queries: Callable[[Sequence[str]], NDArray[np.float32]],
     ) -> None:
-        """Take the two sides of a model, each from texts to one row a text.
+        """Create the embedder.
 
         Args:
             name: "library:model".
             dimension: Length of a vector.
-            embed_documents: Embeds what is searched.
-            embed_queries: Embeds what is searched for.
+            embed_documents: Returns the vectors of parts of documents, one row per text.
+            embed_queries: Returns the vectors of queries, one row per text.
         """
         self.name = name
-        self.version = "1"  # files that change under the same name are not noticed
+        self.version = "1"  # changed weights under the same name are not detected
         self.dimension = dimension
         self._sides = {"document": embed_documents, "query": embed_queries}
         self._lock = Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector a text, as of documents."""
+        """Return the vectors of texts as parts of documents, (n, dimension)."""
         return self.embed_texts(texts, kind="document").vectors
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """Return what a call takes: nothing that is paid."""
+        """Return the usage of a call: zero, because local models are free."""
         del texts
         return Usage()
 
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        """Return one vector a text.
+        """Return the vectors of texts.
 
         Raises:
             ModelError: If the library fails.
         """
-        with self._lock, _failing_as(self.name):
+        with self._lock, translated_errors(self.name):
             vectors = np.asarray(self._sides[kind](texts), dtype=np.float32)
         return EmbedReply(vectors=vectors, usage=Usage(calls=1))
 
 
 class LocalReranker:
-    """A cross-encoder in this process."""
+    """Cross-encoder in this process."""
 
     def __init__(
         self, name: str, *, score: Callable[[str, Sequence[str]], Sequence[float]]
     ) -> None:
-        """Take what scores texts for a query.
+        """Create the reranker.
 
         Args:
             name: "library:model".
-            score: From a query and texts to one score a text.
+            score: Returns one score per text for a query.
         """
         self.name = name
         self._score = score
@@ -145,6 +131,6 @@ class LocalReranker:
         Raises:
             ModelError: If the library fails.
         """
-        with self._lock, _failing_as(self.name):
+        with self._lock, translated_errors(self.name):
             scores = tuple(float(score) for score in self._score(query, texts))
         return RerankReply(scores=scores, usage=Usage(calls=1))

@@ -1,7 +1,4 @@
-"""What tokens cost, by the price list inside the package genai-prices.
-
-About how many tokens a request takes, counted without asking its provider.
-"""
+"""Prices of tokens (from the package genai-prices) and token counts of requests."""
 
 from __future__ import annotations
 
@@ -24,15 +21,15 @@ def price(
     cache_tokens: tuple[int, int] = (0, 0),
     in_batch: bool = False,
 ) -> float | None:
-    """Return US dollars; 0 for a server of one's own, None where the price is not known.
+    """Return the price of a call in US dollars; 0 for a self-hosted server, None if unknown.
 
     Args:
-        spec: Which model it is.
-        address: Where it was reached; empty for the vendor's own.
-        input_tokens: All of the input.
-        output_tokens: All of the output.
-        cache_tokens: Of the input, read from the provider's cache, and written to it.
-        in_batch: Whether it was asked by the batch interface.
+        spec: The parsed name of the model.
+        address: Base URL; empty for the vendor's default.
+        input_tokens: Number of input tokens.
+        output_tokens: Number of output tokens.
+        cache_tokens: Input tokens read from the provider's prompt cache, and written to it.
+        in_batch: Whether the batch interface was used.
     """
     if is_own_server(address):
         return 0.0
@@ -45,30 +42,30 @@ def price(
         cache_write_tokens=cache_tokens[1],
     )
     how = {"processing": "batch"} if in_batch else None
-    # A server of another's is known by its address alone.
+    # The vendor behind a compatible server is only known by its address.
     by_address = spec.vendor.name in ("compatible", "ollama")
     try:
         if by_address:
-            found = calc_price(used, spec.model, provider_api_url=address, price_context=how)
+            result = calc_price(used, spec.model, provider_api_url=address, price_context=how)
         else:
-            found = calc_price(used, spec.model, provider_id=spec.vendor.name, price_context=how)
-    except (LookupError, ValueError):  # not in the list, or it counts in another way
+            result = calc_price(used, spec.model, provider_id=spec.vendor.name, price_context=how)
+    except (LookupError, ValueError):  # not in the list, or priced by another unit
         return None
-    return float(found.total_price)
+    return float(result.total_price)
 
 
 _TEMPLATE_TOKENS = 16
-"""What stands around instructions and prompt: roles, ends of turns, the beginning of the answer."""
+"""Tokens of the chat template: roles, ends of turns, the beginning of the answer."""
 _IMAGE_TOKENS = 2_500
-"""Of a page, at most: vendors take 258 to about 2,500 for one, by its size."""
+"""Maximum tokens of the image of a page: vendors count 258 to about 2,500, by its size."""
 
 
 def input_tokens(request: ModelRequest, vendor: Vendor) -> int:
-    """Return the tokens of the input.
+    """Return the estimated number of input tokens of a request.
 
     Args:
         request: The request.
-        vendor: Whose model is asked.
+        vendor: Vendor of the model.
     """
     repeated = [request.instructions, request.shared]
     if request.schema is not None and not vendor.is_own:
@@ -80,11 +77,11 @@ def input_tokens(request: ModelRequest, vendor: Vendor) -> int:
 
 
 def text_tokens(text: str, vendor: Vendor) -> int:
-    """Return the tokens of a text.
+    """Return the estimated number of tokens of a text.
 
     Args:
         text: The text.
-        vendor: Whose model reads or writes it.
+        vendor: Vendor of the model.
     """
     return ceil(_count(text) * vendor.tokens_ratio)
 
@@ -94,4 +91,4 @@ def _count(text: str) -> int:
 
 
 _count_once = lru_cache(maxsize=64)(_count)
-"""For what is the same in many requests, as a document is for each of its chunks."""
+"""Cached count of a text that many requests share, such as a document for each of its chunks."""

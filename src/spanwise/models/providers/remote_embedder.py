@@ -1,7 +1,7 @@
-"""An embedder of any vendor: one adapter for all that pydantic-ai can ask.
+"""Adapter to the embedders of pydantic-ai.
 
-A text that is longer than a model reads is embedded by its beginning, where its vendor cuts texts
-(Cohere, Voyage); servers with the interface of OpenAI refuse it, and its document fails.
+Vendors that truncate (Cohere, Voyage) embed the beginning of a text that is too long for a model.
+Servers with the interface of OpenAI refuse such a text, and its document fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spanwise.models.providers.catalog import VENDORS, ModelSpec, Vendor, parse_
 from spanwise.models.providers.connections import connect
 from spanwise.models.providers.failures import Failure, translate
 from spanwise.models.providers.prices import price, text_tokens
-from spanwise.models.providers.retry import Attempts, call_with_retries
+from spanwise.models.providers.retry import RetryState, call_with_retries
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult
 
     from spanwise.models.providers.connections import Connection
-    from spanwise.models.providers.retry import Sent
+    from spanwise.models.providers.retry import SentCall
     from spanwise.options import ModelOptions
 
 
@@ -43,8 +43,8 @@ _VENDORS = {
         address_variable="VOYAGE_BASE_URL",
     ),
 }
-_BATCH_TEXTS = 96  # what Cohere takes, which takes least
-_CHARS_A_TOKEN = 4
+_BATCH_TEXTS = 96  # the limit of Cohere, the lowest of all vendors
+_CHARS_PER_TOKEN = 4
 _PROBE = "length"
 _DIMENSIONS = {
     "openai:text-embedding-3-small": 1_536,
@@ -61,15 +61,15 @@ _DIMENSIONS = {
     "bedrock:cohere.embed-english-v3": 1_024,
     "bedrock:cohere.embed-multilingual-v3": 1_024,
 }
-"""Length of the vectors as their vendors publish it; that of others is asked for once."""
+"""Published dimensions of models; the dimension of another model is found by one call."""
 
 
 def make_remote_embedder(name: str, options: ModelOptions) -> RemoteEmbedder:
-    """Return an embedder; nothing is sent.
+    """Return an embedder by name; nothing is sent.
 
     Args:
         name: "vendor:model", or "vendor:model@address".
-        options: How it is called.
+        options: Options of the calls.
 
     Raises:
         OptionError: If the name is not usable, or the client of the vendor is not installed.
@@ -80,14 +80,13 @@ def make_remote_embedder(name: str, options: ModelOptions) -> RemoteEmbedder:
 
 
 class RemoteEmbedder:
-    """Asks one embedder of one vendor."""
+    """Embedder of a vendor."""
 
     is_local = False
     batch_texts = _BATCH_TEXTS
-    version = "1"  # vendors give another model another name; others are not noticed
+    version = "1"  # vendors rename changed models; other changes are not detected
 
     def __init__(self, spec: ModelSpec, *, options: ModelOptions, connection: Connection) -> None:
-        """Take what is asked, how and where."""
         self._spec = spec
         self._options = options
         self._connection = connection
@@ -101,12 +100,12 @@ class RemoteEmbedder:
 
     @property
     def concurrency(self) -> int:
-        """Return how many calls at once go to the provider."""
-        return self._options.concurrency or self._connection.traffic.usual
+        """Return the maximum number of concurrent calls to the provider."""
+        return self._options.concurrency or self._connection.limiter.default_concurrency
 
     @property
     def dimension(self) -> int:
-        """Return the length of a vector, asked for by one call where it is not known.
+        """Return the length of a vector; an unknown one is found by one call.
 
         Raises:
             ModelError: If that call fails.
@@ -116,20 +115,20 @@ class RemoteEmbedder:
         return self._dimension or 0
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """Return about what a call takes, at most, without calling."""
+        """Return the estimated usage of a call, without calling."""
         return self._usage(sum(text_tokens(text, self._spec.vendor) for text in texts))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector a text, as of documents; none of them may be blank."""
+        """Return the vectors of texts as parts of documents; none of them may be blank."""
         return self.embed_texts(texts, kind="document").vectors
 
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        """Return one vector a text.
+        """Return the vectors of texts.
 
         Raises:
-            ModelError: If the provider fails after all further calls, or refuses.
+            ModelError: If the provider fails after all retries, or refuses.
         """
         reply = loop.run(self._embed(texts, kind=kind))
         if self._dimension is None:
@@ -139,9 +138,9 @@ class RemoteEmbedder:
     async def _embed(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        attempts = Attempts(traffic=self._connection.traffic, options=self._options)
+        state = RetryState(limiter=self._connection.limiter, options=self._options)
 
-        async def call(sent: Sent) -> EmbeddingResult:
+        async def call(sent: SentCall) -> EmbeddingResult:
             result = await self._model.embed(
                 list(texts), input_type=kind, settings={"truncate": True}
             )
@@ -150,16 +149,16 @@ class RemoteEmbedder:
 
         result = await call_with_retries(
             call,
-            attempts=attempts,
-            tokens=sum(map(len, texts)) // _CHARS_A_TOKEN,
+            state=state,
+            tokens=sum(map(len, texts)) // _CHARS_PER_TOKEN,
             translate=self._translate,
         )
-        # Google does not say how many there were.
+        # Google does not report its tokens.
         tokens = result.usage.input_tokens
         usage = self._usage(tokens) if tokens else self.estimate(texts)
         return EmbedReply(
             vectors=np.array(result.embeddings, dtype=np.float32),
-            usage=replace(usage, calls=1, retries=attempts.retries),
+            usage=replace(usage, calls=1, retries=state.retries),
         )
 
     def _usage(self, tokens: int) -> Usage:
@@ -181,7 +180,7 @@ class RemoteEmbedder:
 
 
 def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
-    """Return what asks the model.
+    """Return the client of a model.
 
     Raises:
         OptionError: If the vendor has no such model.
@@ -193,7 +192,7 @@ def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
         from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        # Further calls are made, and counted, by us.
+        # Retries are made and counted here, not by the client.
         client = connection.provider.client.with_options(max_retries=0)
         return OpenAIEmbeddingModel(spec.model, provider=OpenAIProvider(openai_client=client))
     kind = {"voyage": "voyageai"}.get(spec.vendor.name, spec.vendor.name)

@@ -1,6 +1,6 @@
-"""sentence-transformers: every model of its kind, with torch.
+"""sentence-transformers: embedders and cross-encoders that run on torch.
 
-Only files of the safetensors format are loaded, and no code that comes with a model is run.
+Only weights in the safetensors format are loaded, and no code of a model repository is run.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from spanwise.options import ModelOptions
 
 
-_SAFE = {"use_safetensors": True}
+_SAFE_WEIGHTS = {"use_safetensors": True}
 
 
 def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
-    """Return an embedder, such as "sentence-transformers:all-MiniLM-L6-v2".
+    """Return an embedder by name, such as "sentence-transformers:all-MiniLM-L6-v2".
 
     Raises:
         OptionError: If sentence-transformers is not installed.
@@ -28,7 +28,7 @@ def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
 
 
 def make_reranker(name: str, _options: ModelOptions) -> LocalReranker:
-    """Return a cross-encoder, such as "sentence-transformers:cross-encoder/ms-marco-MiniLM-L6-v2".
+    """Return a cross-encoder, as "sentence-transformers:cross-encoder/ms-marco-MiniLM-L6-v2".
 
     Raises:
         OptionError: If sentence-transformers is not installed.
@@ -40,28 +40,28 @@ def make_reranker(name: str, _options: ModelOptions) -> LocalReranker:
 def _embedder(name: str, model: str) -> LocalEmbedder:
     from sentence_transformers import SentenceTransformer
 
-    found = SentenceTransformer(model, model_kwargs=_SAFE)
+    encoder = SentenceTransformer(model, model_kwargs=_SAFE_WEIGHTS)
     quiet = {"show_progress_bar": False, "convert_to_numpy": True}
     return LocalEmbedder(
         name,
-        dimension=found.get_embedding_dimension(),
-        # Each side has the prompt that the model was trained with.
-        embed_documents=partial(found.encode_document, **quiet),
-        embed_queries=partial(found.encode_query, **quiet),
+        dimension=encoder.get_embedding_dimension(),
+        # Documents and queries get the prompts that the model was trained with.
+        embed_documents=partial(encoder.encode_document, **quiet),
+        embed_queries=partial(encoder.encode_query, **quiet),
     )
 
 
 def _reranker(name: str, model: str) -> LocalReranker:
     from sentence_transformers import CrossEncoder
 
-    found = CrossEncoder(model, model_kwargs=_SAFE)
-    kinds = found.config.architectures or []
+    encoder = CrossEncoder(model, model_kwargs=_SAFE_WEIGHTS)
+    kinds = encoder.config.architectures or []
     if any(kind.endswith("Model") for kind in kinds):
-        # The library would put a layer of chance numbers on top, and say so in its log alone.
+        # The library would add a random output layer and only log a warning.
         raise ValueError(f"it is no reranker: its files hold {', '.join(kinds)} alone")
     return LocalReranker(
         name,
-        score=lambda query, texts: found.predict(
+        score=lambda query, texts: encoder.predict(
             [(query, text) for text in texts], show_progress_bar=False
         ),
     )

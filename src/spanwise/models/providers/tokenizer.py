@@ -1,4 +1,4 @@
-"""Counting tokens without a network: OpenAI's vocabularies, or characters over a number."""
+"""Tokenizers that work offline: OpenAI's vocabularies, or an estimate by characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 TOKENIZERS = ("o200k_base", "cl100k_base")
-"""Vocabularies that can be counted with; "chars:4" counts characters."""
+"""Names of the vocabularies; "chars:4" estimates a token per 4 characters."""
 
 _MODELS = {
     "gpt-5": "o200k_base",
@@ -27,17 +27,20 @@ _MODELS = {
     "gpt-3.5-turbo": "cl100k_base",
 }
 _CHARACTERS = re.compile(r"chars:(\d+(?:\.\d+)?)")
-_MAX_CHARS_A_CALL = 50_000  # the library refuses long inputs; pieces of words count as they stand
+_MAX_CHARS_PER_CALL = 50_000  # the library refuses longer input; a word may be cut in two
 
 
 class CharacterTokenizer:
-    """Counts a token for every so many characters, rounded up."""
+    """Estimates the number of tokens by the number of characters, rounded up."""
 
     def __init__(self, chars: float) -> None:
-        """Take the characters that make a token, at least 1.
+        """Create the tokenizer.
+
+        Args:
+            chars: Number of characters per token, at least 1.
 
         Raises:
-            OptionError: If there are fewer.
+            OptionError: If it is less.
         """
         if chars < 1:
             raise OptionError(f"tokenizer is 'chars:{chars:g}'; a token has at least 1 character")
@@ -49,15 +52,14 @@ class CharacterTokenizer:
         return [self.length(len(text)) for text in texts]
 
     def length(self, chars: int) -> int:
-        """Return the number of tokens of a text of that many characters."""
+        """Return the number of tokens of a text of `chars` characters."""
         return -int(-chars // self.chars)
 
 
 class VocabularyTokenizer:
-    """Counts with one of OpenAI's vocabularies, which come inside a package."""
+    """Counts tokens with one of OpenAI's vocabularies, which the package bpe-openai contains."""
 
     def __init__(self, name: str) -> None:
-        """Load the vocabulary."""
         import bpe_openai
 
         self.name = name
@@ -68,8 +70,8 @@ class VocabularyTokenizer:
         encode = self._encoding.encode_ordinary
         return [
             sum(
-                len(encode(text[start : start + _MAX_CHARS_A_CALL]))
-                for start in range(0, len(text), _MAX_CHARS_A_CALL)
+                len(encode(text[start : start + _MAX_CHARS_PER_CALL]))
+                for start in range(0, len(text), _MAX_CHARS_PER_CALL)
             )
             for text in texts
         ]
@@ -77,12 +79,13 @@ class VocabularyTokenizer:
 
 @lru_cache(maxsize=8)
 def make_tokenizer(name: str) -> Tokenizer:
-    """Return the tokenizer of that name: a vocabulary, a model that uses one, or "chars:4".
+    """Return a tokenizer by name; cached, because loading a vocabulary takes longer than a search.
 
-    Loaded once; reading a vocabulary takes longer than a search.
+    Args:
+        name: Name of a vocabulary, of a model of OpenAI, or "chars:4".
 
     Raises:
-        OptionError: If there is none of that name.
+        OptionError: If the name is unknown.
     """
     if not isinstance(name, str):
         raise OptionError(f'tokenizer is {name!r}; give a name, such as "o200k_base"')

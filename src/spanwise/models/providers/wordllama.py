@@ -1,8 +1,8 @@
-"""The static embedding model that comes inside the `wordllama` package, read from its files.
+"""Static embedding model, read from the files of the package `wordllama`.
 
-The package itself is never imported: it pulls a network client and configures the root logger.
-Its two data files are all that is needed: a float16 matrix with a row for each token, and the
-tokenizer. The vector of a text is the sum of the rows of its tokens.
+The package itself is never imported: it loads a network client and configures the root logger.
+Two of its data files are needed: a float16 matrix with a row per token, and the tokenizer. The
+vector of a text is the sum of the rows of its tokens.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 _TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 _FIRST_WORDS = 1_000
-_MAX_WORDS = 50_000  # vectors of words that are kept, a kilobyte each
-_MAX_WORD_CHARS = 200  # the tokenizer's time grows with the square of a word's length
+_MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
+_MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
 
 
 def find_wordllama() -> Path | None:
-    """Return the folder of the installed package, or None where it is not installed."""
+    """Return the folder of the installed package; None if it is not installed."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -47,11 +47,10 @@ def find_wordllama() -> Path | None:
 
 
 class WordLlama:
-    """Static embedder: the vector of a text is the sum of its tokens' vectors.
+    """Static embedder: the vector of a text is the sum of the vectors of its tokens.
 
-    White space is not embedded: a text is its words, each tokenized by itself. No token of this
-    vocabulary crosses a space, so that only runs of white space make a difference to tokenizing
-    the whole text.
+    Each word is tokenized alone, so white space is not embedded. No token of this vocabulary
+    contains a space: only for runs of white space does this differ from tokenizing the whole text.
     """
 
     name = f"wordllama:{_MODEL}"
@@ -59,13 +58,13 @@ class WordLlama:
     dimension = 256
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Map the weights and read the tokenizer.
+        """Map the weights into memory.
 
         Args:
-            folder: Folder of the package; found by itself when not given.
+            folder: Folder of the package; None for the installed one.
 
         Raises:
-            StoreError: If the files are missing or are not the ones this class was made for.
+            StoreError: If the files are missing or have another checksum.
         """
         folder = folder or find_wordllama()
         if folder is None:
@@ -79,17 +78,17 @@ class WordLlama:
 
     @classmethod
     def of_name(cls, name: str, _options: ModelOptions) -> WordLlama:
-        """Return the embedder of that name; "wordllama" alone is the one model there is.
+        """Return the embedder by name; "wordllama" means the only model.
 
         Raises:
-            OptionError: If there is no such model.
+            OptionError: If the name is of another model.
         """
         if name not in ("wordllama", cls.name):
             raise OptionError(f"embedder is {name!r}; it must be {cls.name!r}")
         return cls()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector a text, not normalised: the sums of token vectors, (n, 256)."""
+        """Return the vectors of texts, sums of token vectors that are not normalised, (n, 256)."""
         split = [text.split() for text in texts]
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
@@ -102,7 +101,7 @@ class WordLlama:
         return out
 
     def _learn(self, words: set[str]) -> None:
-        """Put the vectors of words that are not known yet beside those that are."""
+        """Add the vectors of new words to the cache."""
         if len(self._words) > _MAX_WORDS:
             self._words.clear()
         new = sorted(word for word in words if word not in self._words)
@@ -126,8 +125,8 @@ class WordLlama:
 
 @lru_cache(maxsize=2)
 def _read_weights(path: Path) -> NDArray[np.float16]:
-    """Return the one tensor of a safetensors file: 8 bytes of length, a JSON header, the rows."""
-    data = _checked(path, _WEIGHTS_SHA256)
+    """Return the tensor of a safetensors file: 8 bytes of length, a JSON header, the rows."""
+    data = _mapped_file(path, _WEIGHTS_SHA256)
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     (tensor,) = (value for name, value in header.items() if name != "__metadata__")
@@ -137,20 +136,20 @@ def _read_weights(path: Path) -> NDArray[np.float16]:
 def _read_tokenizer(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_buffer(bytes(_checked(path, _TOKENIZER_SHA256)))
+    return Tokenizer.from_buffer(bytes(_mapped_file(path, _TOKENIZER_SHA256)))
 
 
-def _checked(path: Path, sha256: str) -> mmap.mmap:
-    """Return the bytes of a file whose hash is known, mapped."""
+def _mapped_file(path: Path, sha256: str) -> mmap.mmap:
+    """Return a file mapped into memory, after its checksum was verified."""
     try:
         with path.open("rb") as stream:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         raise StoreError(f"the embedding model cannot be read: {error}") from error
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
+    checksum = hashlib.sha256(data).hexdigest()
+    if checksum != sha256:
         raise StoreError(
-            f"{path} is not the file this version knows (SHA-256 {found}, expected {sha256}): "
+            f"{path} is not the file this version knows (SHA-256 {checksum}, expected {sha256}): "
             "install wordllama 0.4, or name another embedder"
         )
     return data

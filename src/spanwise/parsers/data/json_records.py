@@ -1,17 +1,13 @@
-"""JSON as it is written: numbers keep their digits, and names that come twice both their values.
-
-Jupyter notebooks: their cells as Markdown, code in fences, what it printed in short.
-
-Values of JSON as text: records, conversations, lines "path: value".
-
-JSON and JSON Lines to text: records, conversations, notebooks.
+"""JSON and JSON Lines: records, conversations, notebooks, and lines "path: value".
 
 Rules
-    1. A list of objects is a list of records (`records`), and so are the lines of a JSON Lines
-       file and the values of an object that holds nothing but objects. Other values stand as lines
-       "path: value", the path as programs write it: `address.city`, `items[0].name`.
-    2. A list of messages (who, what) is a conversation: a paragraph for each.
-    3. Nothing is lost: what is no JSON is read as plain text, marked partial.
+    1. A list of objects is a list of records (`rows.write_record`), and so are the lines of a JSON
+       Lines file and the values of an object of objects. Other values are lines "path: value",
+       with paths such as `address.city`, `items[0].name`.
+    2. A list of messages (speaker, text) is a conversation: one paragraph per message.
+    3. Notebooks become Markdown: code in fences, with shortened output.
+    4. Nothing is lost: numbers keep their digits, repeated names keep all values, and invalid JSON
+       is read as plain text with partial status.
 """
 
 from __future__ import annotations
@@ -31,23 +27,23 @@ from spanwise.types import Scalar
 
 
 class JsonReader:
-    """Reads JSON to dictionaries, lists, True, False, None and strings; a number is a string.
+    """JSON reader that returns numbers as strings.
 
-    A number of a million digits is no work then, and 1.50 stays 1.50.
+    A number of a million digits costs no time then, and 1.50 stays 1.50.
     """
 
     def __init__(self) -> None:
         self.repeated_names = 0
-        """Names that came again in the same object."""
+        """Number of names that are repeated in the same object."""
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object, parse_int=str, parse_float=str, parse_constant=str
         )
 
     def read(self, text: str) -> object:
-        """Return the value of a text.
+        """Return the parsed value of a text.
 
         Raises:
-            ValueError: If it is no JSON.
+            ValueError: If it is not JSON.
             RecursionError: If it is nested too deeply.
         """
         return self._decoder.decode(text)
@@ -66,7 +62,7 @@ class JsonReader:
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUT_CHARS = 1000
 _OBJECT = re.compile(r"\s*<[^<>]*>\s*")
-"""How Python shows an object that has nothing to say: <Figure size 640x480 with 1 Axes>."""
+"""Default representation of a Python object: <Figure size 640x480 with 1 Axes>."""
 _TERMINAL = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 _FENCE = re.compile(r"`{3,}")
 
@@ -77,9 +73,9 @@ def is_notebook(value: object) -> bool:
 
 
 def notebook_markdown(notebook: object) -> str:
-    """Return the cells of a notebook as one Markdown text.
+    """Return the cells of a notebook as Markdown.
 
-    Of the output of code, the first lines of text are kept; pictures and the rest are left out.
+    Of the output of code, only the first lines of text are kept.
     """
     fields = _object(notebook)
     metadata = _object(fields.get("metadata"))
@@ -132,7 +128,7 @@ def _list(value: object) -> list[object]:
 
 
 def _joined(value: object) -> str:
-    """Return a text that may be written as a list of its lines."""
+    """Return a text that a notebook may store as a list of lines."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
@@ -151,8 +147,8 @@ def write_value(writer: TextWriter, value: object, *, level: int = 1) -> None:
 
     Args:
         writer: The text so far.
-        value: As `JsonReader` reads it.
-        level: Of the headings of its records.
+        value: Value of `JsonReader`.
+        level: Level of the headings of its records.
     """
     if isinstance(value, dict):
         _write_object(writer, value, level=level)
@@ -169,7 +165,7 @@ def write_value(writer: TextWriter, value: object, *, level: int = 1) -> None:
 
 
 def _write_object(writer: TextWriter, value: _Object, *, level: int) -> None:
-    """Append an object: its plain fields as a record, each part that is more under its name."""
+    """Append an object: its plain fields as a record, each nested part under its name."""
     holds_records = len(value) > 1 and all(isinstance(item, dict) for item in value.values())
     parts = {name: item for name, item in value.items() if holds_records or _is_part(item)}
     plain = {name: item for name, item in value.items() if name not in parts}
@@ -185,14 +181,14 @@ def _write_object(writer: TextWriter, value: _Object, *, level: int) -> None:
 
 
 def _is_part(value: object) -> bool:
-    """Return whether a field of the outermost object is a section: objects, or a long one."""
+    """Return whether a field of the outermost object is a section: it has objects, or is long."""
     if isinstance(value, dict):
         return sum(len(text) for _, text in flatten(value)) > LONG_CHARS
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
 
 
 def _write_item(writer: TextWriter, value: _Object, *, level: int) -> None:
-    """Append an object inside another value: a record, and the conversations that it holds."""
+    """Append an object inside another value: a record and its conversations."""
     spoken = {name: item for name, item in value.items() if _is_conversation(item)}
     fields = flatten({n: item for n, item in value.items() if n not in spoken} if spoken else value)
     if fields:
@@ -205,52 +201,52 @@ def _is_conversation(value: object) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(item, dict) and _speaker(item) and _said(item) for item in value)
+        and all(isinstance(item, dict) and _speaker(item) and _content_name(item) for item in value)
     )
 
 
 def _speaker(message: _Object) -> str:
-    """Return the name of the field that says who speaks; empty where there is none."""
+    """Return the name of the field of the speaker; empty if there is none."""
     names = (name for name in _SPEAKERS if isinstance(message.get(name), str))
     return next((name for name in names if message[name]), "")
 
 
-def _said(message: _Object) -> str:
-    """Return the name of the field that says what is said; empty where there is none."""
+def _content_name(message: _Object) -> str:
+    """Return the name of the field of the text; empty if there is none."""
     return next((name for name in _SAID if message.get(name)), "")
 
 
 def _write_conversation(writer: TextWriter, messages: object) -> None:
-    """Append messages, a paragraph each: who, in brackets what else is known of it, and what."""
+    """Append messages, one paragraph each: speaker, other fields in brackets, and text."""
     for message in messages if isinstance(messages, list) else ():
-        speaker, said = _speaker(message), _said(message)
-        others = {n: item for n, item in message.items() if n not in (speaker, said)}
+        speaker, content = _speaker(message), _content_name(message)
+        others = {n: item for n, item in message.items() if n not in (speaker, content)}
         more = "; ".join(f"{path}: {text}" for path, text in flatten(others))
         who = f"{message[speaker]} ({more})" if more else f"{message[speaker]}"
         writer.separate(2)
-        writer.write(field_lines(who, _content(message[said])))
+        writer.write(field_lines(who, _content(message[content])))
     writer.separate(2)
 
 
 def _content(value: object) -> str:
-    """Return what a message says: a text, or parts of which some are texts."""
+    """Return the text of a message, which may have several parts."""
     if isinstance(value, str):
         return value
     parts = value if isinstance(value, list) else [value]
     texts = []
     for part in parts:
         fields = flatten(part)
-        said = [text for path, text in fields if path in ("", "text")]
+        plain = [text for path, text in fields if path in ("", "text")]
         others = [field_lines(path, text) for path, text in fields if path not in ("", "text")]
         is_plain = others == ["type: text"]
-        texts += said if is_plain else others + said
+        texts += plain if is_plain else others + plain
     return "\n".join(texts)
 
 
 def flatten(value: object) -> list[Field]:
-    """Return each value below a value with its path, in order, but for those that say nothing.
+    """Return the values below a value with their paths, in order, without empty ones.
 
-    A list without objects in it is one value. The path of a value that is no object is empty.
+    A list without objects is one value. The path of a value that is not in an object is empty.
     """
     fields: list[Field] = []
     _collect(value, "", fields)
@@ -274,7 +270,7 @@ def _collect(value: object, path: str, fields: list[Field]) -> None:
 
 
 def _clipped(path: str) -> str:
-    """Return a path without the beginning of a long one: in deep trees it would outgrow them."""
+    """Return a path, without its beginning if it is long; deep paths outgrow the values."""
     return path if len(path) <= _MAX_PATH_CHARS else f"…{path[-_MAX_PATH_CHARS:]}"
 
 
@@ -285,7 +281,7 @@ def _holds_object(value: Sequence[object]) -> bool:
 
 
 def _inline(value: object) -> str:
-    """Return a value without objects: a list on one line, or with a line for each long item."""
+    """Return a value without objects: a list on one line, or a line per long item."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -308,10 +304,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_json(source: Source) -> Parsed:
-    """Return what JSON or JSON Lines says as text.
+    """Return JSON or JSON Lines as text.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where there is no value in it.
+        ParseError: "binary" if the bytes are not text, "no_text" if it has no value.
     """
     decoded = decode_text(source)
     reader = JsonReader()
@@ -359,10 +355,10 @@ def _read(source: Source, text: str, reader: JsonReader, warnings: list[str]) ->
 
 
 def _read_lines(text: str, reader: JsonReader) -> list[tuple[str, object]]:
-    """Return the lines of JSON Lines, each with its value; a line without one is its own.
+    """Return the lines of JSON Lines with their values; an invalid line is its own value.
 
     Returns:
-        Nothing where fewer than half of the first lines are JSON.
+        The lines; none if fewer than half of the first lines are JSON.
     """
     values: list[tuple[str, object]] = []
     good = 0
@@ -398,7 +394,7 @@ def _write_lines(
 
 
 def _metadata(fields: Sequence[tuple[str, str]]) -> dict[str, Scalar]:
-    """Return author and date of a file that is one object."""
+    """Return the author and date of a file that is one object."""
     found = {name.lower(): value for name, value in reversed(fields)}
     metadata: dict[str, Scalar] = {}
     author = found.get("author") or found.get("author.name") or found.get("authors")
@@ -412,7 +408,7 @@ def _metadata(fields: Sequence[tuple[str, str]]) -> dict[str, Scalar]:
 
 
 def _mended(parsed: Parsed) -> Parsed:
-    """Return the text without halves of surrogate pairs, which JSON can name and UTF-8 cannot."""
+    """Return the text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     if not _SURROGATE.search(parsed.text):
         return parsed
     return replace(

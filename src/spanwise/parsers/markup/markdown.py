@@ -1,16 +1,12 @@
-r"""Front matter of Markdown: what stands before the text, of the document.
-
-YAML between lines of three hyphens is read as far as it is plain: scalars and lists of scalars on
-the first level. TOML between lines of three plus signs is read whole.
-
-Markdown: the text is the source itself; headings and blocks point into it.
+r"""Markdown: the text is the unchanged source, with headings, blocks and front matter.
 
 Rules
-    1. Blocks are found by markdown-it-py's block rules, which know fences, tables and indented
-       code; a heading inside a quotation or a list item is no heading of the document.
-    2. Lines end where markdown-it-py ends them (`\n`, `\r\n`, `\r`), so that its line numbers
-       are ours; `str.splitlines` knows more line ends and would shift them.
-    3. Front matter is not Markdown: its lines are hidden from the block rules (`front_matter`).
+    1. Blocks are found by the block rules of markdown-it-py, which know fences, tables and indented
+       code. A heading inside a quotation or a list item is not a heading of the document.
+    2. Lines end as in markdown-it-py (`\n`, `\r\n`, `\r`), so that line numbers agree;
+       `str.splitlines` splits at more characters.
+    3. Front matter is hidden from the block rules. YAML (between lines of three hyphens) is read as
+       scalars and lists of scalars on the first level, TOML (three plus signs) completely.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
 
 FrontMatter = Mapping[str, Sequence[str]]
-"""Values by name, in lower case; a scalar is one value."""
+"""Values by name in lower case; a scalar is a list of one value."""
 
 _YAML = re.compile(r"---[ \t]*")
 _YAML_END = re.compile(r"(?:---|\.\.\.)[ \t]*")
@@ -44,7 +40,7 @@ _FLOW_ITEM = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^,]+)")
 
 
 def read_front_matter(lines: Lines) -> tuple[FrontMatter, int]:
-    """Return the fields and how many lines they take; nothing and 0 without front matter."""
+    """Return the fields and their number of lines; none and 0 without front matter."""
     is_toml = bool(_TOML.fullmatch(lines.line(0)))
     if not is_toml and not _YAML.fullmatch(lines.line(0)):
         return {}, 0
@@ -60,9 +56,9 @@ def read_front_matter(lines: Lines) -> tuple[FrontMatter, int]:
 
 
 def front_matter_fields(matter: FrontMatter) -> dict[str, Scalar]:
-    """Return author, date, language and tags, as far as they are given.
+    """Return the author, date, language and tags that are present.
 
-    Several tags are one value, joined by ", "; so are several authors.
+    Several tags or authors are joined by ", ".
     """
     metadata: dict[str, Scalar] = {}
     author = ", ".join(matter.get("author") or matter.get("authors") or ())
@@ -93,7 +89,7 @@ def _read_yaml(lines: Sequence[str]) -> FrontMatter:
 
 
 def _values(written: str) -> list[str]:
-    """Return a scalar, or the scalars of a list in brackets."""
+    """Return the values of a scalar or of a list in brackets."""
     if written.startswith("[") and "]" in written:
         inside = written[1 : written.rindex("]")]
         return [value for item in _FLOW_ITEM.findall(inside) if (value := _scalar(item.strip()))]
@@ -102,7 +98,7 @@ def _values(written: str) -> list[str]:
 
 
 def _scalar(written: str) -> str:
-    """Return a plain or quoted scalar; empty for what is no scalar on one line."""
+    """Return a plain or quoted scalar; empty if it is not a scalar on one line."""
     if written[:1] in ('"', "'"):
         end = written.find(written[0], 1)
         return written[1:end].strip() if end > 0 else ""
@@ -112,7 +108,7 @@ def _scalar(written: str) -> str:
 
 
 def _read_toml(text: str) -> FrontMatter | None:
-    """Return the fields of a TOML document; None where it is none."""
+    """Return the fields of a TOML document; None if it is invalid."""
     try:
         found = tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -130,19 +126,19 @@ _ATTRIBUTES = re.compile(r"\{[#.:][^{}]*\}\s*$")
 
 
 def parse_markdown(source: Source) -> Parsed:
-    """Return the source as it stands, with its headings, tables and code.
+    """Return the unchanged source, with its headings, tables and code.
 
-    The title, author, date, language and tags come from the front matter.
+    The title, author, date, language and tags are from the front matter.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     return replace(read_markdown(decoded.text), warnings=decoded.warnings)
 
 
 def read_markdown(text: str) -> Parsed:
-    """Return a text as it stands, with its headings, tables and code, as `parse_markdown`."""
+    """Return an unchanged text with its headings, tables and code, as `parse_markdown` does."""
     lines = Lines(text)
     matter, matter_lines = read_front_matter(lines)
     visible = "\n" * matter_lines + text[lines.starts[matter_lines] :]
@@ -182,7 +178,7 @@ def _find_headings(tokens: list[Token], lines: Lines) -> tuple[Heading, ...]:
 
 
 def _plain_words(markup: str) -> str:
-    """Return the words of one line of Markdown, without emphasis, links and images."""
+    """Return the text of one line of Markdown, without emphasis, links and images."""
     if not _MARKUP.search(markup):
         return " ".join(markup.split())
     words = []

@@ -1,26 +1,21 @@
-"""Paragraph styles of a DOCX: what makes a paragraph a heading, and its numbering.
+"""DOCX (and DOCM, DOTX): visible text in reading order, read by streaming the XML.
 
-Automatic numbers of a DOCX ("2.1", "(a)", "-"), which stand nowhere in its text.
+Rules of automatic numbers ("2.1", "(a)", "-"), which are not in the text of the file
+    1. Lists of one definition (abstract list) share its counters; a list that overrides the
+       start of a level sets the counter once, at its first use.
+    2. A paragraph increments its level and resets the deeper ones, unless they define otherwise.
+    3. An unused level shows its start value inside a deeper number.
 
-Rules
-    1. Lists that share a definition (abstract list) share its counters; a list that overrides the
-       start of a level sets the counter once, when it is first used.
-    2. A paragraph counts its level up and resets the deeper ones, but for those that say otherwise.
-    3. A level that was not used yet shows its start value inside a deeper number.
-
-DOCX (and DOCM, DOTX) to text, by streaming its XML: what a reader sees, in reading order.
-
-Rules
-    1. Inserted text, content controls, hyperlinks, text boxes and nested tables are kept; deleted
-       and moved-away text, hidden text, field codes and comments are not. Of alternatives the
-       first is taken.
-    2. Automatic numbers are counted as Word counts them (`docx_numbering`).
-    3. Headings are known by outline level, of the paragraph or of its style, whatever the style
-       is called.
-    4. A row of a table is a line; a table inside a cell follows its row. A caption above a table
+Rules of text
+    1. Inserted text, content controls, hyperlinks, text boxes and nested tables are included;
+       deleted, moved and hidden text, field codes and comments are not. Of alternatives the
+       first is used.
+    2. Headings are recognised by the outline level of the paragraph or its style, not by the
+       name of the style.
+    3. A row of a table is a line; a table inside a cell follows its row. A caption above a table
        is part of it. The data of charts are tables, the texts of diagrams lines.
-    5. Notes stand at the end; `[1]` marks where they are referred to. There are no pages: a DOCX
-       says only where they were broken last.
+    4. Notes are at the end; `[1]` marks their references. There are no pages: a DOCX only has
+       the page breaks of its last rendering.
 """
 
 from __future__ import annotations
@@ -43,25 +38,25 @@ _HEADING_NAME = re.compile(r"heading\s*([1-9])")
 
 @dataclass(slots=True)
 class Style:
-    """What a style says itself; None where it leaves that to the style it is based on."""
+    """Own properties of a style; None if inherited from the style that it is based on."""
 
     name: str = ""
     based_on: str | None = None
     outline: int | None = None
-    """Outline level from 0; 9 is body text."""
+    """Outline level, from 0; 9 is body text."""
     list_id: str | None = None
     list_level: int | None = None
 
 
 class Styles:
-    """The paragraph styles by their id; ids are localised ("berschrift1"), levels are not."""
+    """Paragraph styles by id; ids are localised ("berschrift1"), levels are not."""
 
     def __init__(self, styles: dict[str, Style], default: str | None) -> None:
         self._styles = styles
         self._default = default
 
     def heading_level(self, style_id: str | None) -> int | None:
-        """Return the level, from 1, of paragraphs of a style that are headings; else None."""
+        """Return the heading level, from 1, of a style; None if it is not a heading."""
         for style in self._chain(style_id):
             if style.outline is not None:
                 return style.outline + 1 if style.outline < 9 else None
@@ -73,11 +68,11 @@ class Styles:
         return None
 
     def is_caption(self, style_id: str | None) -> bool:
-        """Return whether paragraphs of a style are captions of tables and pictures."""
+        """Return whether a style is a caption of tables and images."""
         return any(style.name == "caption" for style in self._chain(style_id))
 
     def list_of(self, style_id: str | None) -> tuple[str | None, int | None]:
-        """Return the list that numbers paragraphs of a style, and the level in it if it is said."""
+        """Return the list that numbers a style, and the level in it, if given."""
         list_id: str | None = None
         level: int | None = None
         for style in self._chain(style_id):
@@ -86,7 +81,7 @@ class Styles:
         return list_id, level
 
     def _chain(self, style_id: str | None) -> list[Style]:
-        """Return a style and those it is based on, each once."""
+        """Return a style and its base styles, each once."""
         chain: list[Style] = []
         style = self._styles.get(style_id or self._default or "")
         while style is not None and style not in chain:
@@ -96,7 +91,7 @@ class Styles:
 
 
 def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
-    """Return the styles of a part, those before a damage; none where the file has no such part."""
+    """Return the styles of a part, up to any damage; none if the file has no such part."""
     styles: dict[str, Style] = {}
     default: list[str] = []
     current = Style()
@@ -131,7 +126,7 @@ def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
 
 _PLACE = re.compile(r"%([1-9])")
 _MAX_LABEL_CHARS = 255
-"""As many as Word takes, place holders for numbers among them."""
+"""Maximum length of a label in Word, with placeholders for numbers."""
 _NUMERALS: Mapping[str, Numeral] = {name: name for name in get_args(Numeral) if name != "decimal"}
 
 
@@ -142,7 +137,7 @@ class _Level:
     text: str = ""
     suffix: str = "tab"
     restart: int | None = None
-    """Resets after a level above this one (1-based); 0 never; None after any level above."""
+    """Level (1-based) that resets this one; 0 for never; None for any level above."""
     style: str | None = None
     legal: bool = False
 
@@ -158,13 +153,13 @@ class _Definition:
 class _List:
     definition: str = ""
     levels: dict[int, _Level] = field(default_factory=dict)
-    """Levels that replace those of the definition."""
+    """Levels that override those of the definition."""
     starts: dict[int, int] = field(default_factory=dict)
-    """Starts that were not used yet."""
+    """Overridden starts that were not used yet."""
 
 
 class Numbering:
-    """The lists of a file and where their counters stand."""
+    """Lists of a file, with the state of their counters."""
 
     def __init__(
         self, definitions: dict[str, _Definition], lists: dict[str, _List], styles: Styles
@@ -174,12 +169,12 @@ class Numbering:
         self._styles = styles
 
     def next_label(self, list_id: str | None, level: int | None, *, style_id: str | None) -> str:
-        """Count a paragraph and return what stands before its text; empty where nothing does.
+        """Count a paragraph and return its label; empty if it has none.
 
         Args:
-            list_id: The list, None or "0" for none.
-            level: Level in the list from 0; None where the list's levels name the style.
-            style_id: Style of the paragraph.
+            list_id: Id of the list; None or "0" for none.
+            level: Level in the list, from 0; None if the levels of the list refer to the style.
+            style_id: Id of the style of the paragraph.
         """
         found = self._resolve(list_id)
         if found is None:
@@ -202,7 +197,7 @@ class Numbering:
         return _fill(shape, levels=levels, counters=counters)
 
     def _resolve(self, list_id: str | None) -> tuple[_List, _Definition] | None:
-        for _ in range(4):  # a definition may point to a style, whose list has the definition
+        for _ in range(4):  # a definition may refer to a style, whose list has the definition
             used = self._lists.get(list_id or "")
             definition = self._definitions.get(used.definition) if used else None
             if used is None or definition is None:
@@ -226,7 +221,7 @@ def _fill(shape: _Level, *, levels: dict[int, _Level], counters: dict[int, int])
 
 
 def _format(number: int, kind: str) -> str:
-    """Return a number as a list writes it; decimal for what is not known here."""
+    """Return a number in the format of a list; decimal for an unknown format."""
     if kind == "none":
         return ""
     if kind == "decimalZero":
@@ -237,7 +232,7 @@ def _format(number: int, kind: str) -> str:
 def read_numbering(
     archive: Archive, part: str | None, *, styles: Styles, losses: Losses
 ) -> Numbering:
-    """Return the lists of a part, those before a damage; none where the file has no such part."""
+    """Return the lists of a part, up to any damage; none if the file has no such part."""
     reader = _Reader()
     if part is not None and part in archive:
         with losses.noted("the numbering of lists"):
@@ -246,7 +241,7 @@ def read_numbering(
 
 
 class _Reader:
-    """Fills definitions and lists from the elements of the part, which come in a fixed order."""
+    """Reader of definitions and lists, whose elements have a fixed order."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, _Definition] = {}
@@ -255,10 +250,10 @@ class _Reader:
         self._list = _List()
         self._levels: dict[int, _Level] = {}
         self._number: int | None = None
-        """Level that the elements are about; None for one that Word does not know."""
+        """Current level; None for a level that Word does not have."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in one element."""
+        """Handle one element."""
         name = short_name(tag)
         value = value_of(attributes) or ""
         if name == "w:abstractNum":
@@ -286,7 +281,7 @@ class _Reader:
 
 
 def _set_field(level: _Level, name: str, attributes: dict[str, str]) -> None:
-    """Take what one child element of a level says into it."""
+    """Set the property of a level from one of its child elements."""
     value = value_of(attributes) or ""
     if name == "w:start":
         level.start = _integer(value, default=1)
@@ -318,15 +313,15 @@ _CHARACTERS = {
 }
 _NOTES = ("footnotes", "endnotes")
 _SHORT_ITEM_CHARS = 120
-"""List items up to this length stand line by line; longer ones are paragraphs."""
+"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
 
 
 def parse_docx(source: Source) -> Parsed:
     """Return the text of a Word document.
 
     Raises:
-        ParseError: "corrupt" where the container or its XML is damaged, "too_large" where it
-            would unpack to more than the limit, "encrypted", "no_text".
+        ParseError: "corrupt" if the container or its XML is damaged, "too_large" if its unpacked
+            size exceeds the limit, "encrypted", "no_text".
     """
     archive = Archive(source)
     losses = Losses(source)
@@ -355,7 +350,7 @@ class _Paragraph:
     list_level: int | None = None
     outline: int | None = None
     continues: bool = False
-    """Whether its end was deleted: the next paragraph goes on with it."""
+    """Whether its end was deleted, so that the next paragraph continues it."""
 
 
 @dataclass(slots=True)
@@ -365,13 +360,13 @@ class _Table:
     cell: list[str] | None = None
     columns_of_cell: int = 1
     inner: list[str] = field(default_factory=list)
-    """Lines of tables inside the row."""
+    """Lines of nested tables in the row."""
     row_deleted: bool = False
     columns: int = 0
 
 
 class _DocxReader:
-    """Writes the text of one part after the other."""
+    """Writer of the text of parts."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
         self.writer = TextWriter()
@@ -380,29 +375,29 @@ class _DocxReader:
         self._numbering = numbering
         self._path: list[str] = []
         self._skipped = 0
-        """Depth inside an element that is left out."""
+        """Depth inside an element that is skipped."""
         self._paragraphs: list[_Paragraph] = []
         self._tables: list[_Table] = []
         self._hidden = False
         self._carried = ""
         self._caption = ""
-        """Of the table that may follow."""
+        """Caption of a table that may follow."""
         self._after_item = False
         self._notes: dict[tuple[str, str], int] = {}
         self._note_label = ""
 
     def read(self, archive: Archive, part: str) -> None:
-        """Write the text of a part; that before a damage too."""
+        """Write the text of a part, up to any damage."""
         self._path, self._skipped, self._paragraphs, self._carried = [], 0, [], ""
         try:
             archive.read_xml(part, XmlHandlers(start=self.start, end=self.end, text=self.text))
         finally:
-            while self._tables:  # cut off inside of one
+            while self._tables:  # truncated inside a table
                 self._close_table(self._tables.pop())
             self._write_caption()
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         parent = self._path[-1] if self._path else ""
         self._path.append(name)
@@ -413,7 +408,7 @@ class _DocxReader:
         elif name == "w:p":
             self._paragraphs.append(_Paragraph())
         elif name in _CHARACTERS:
-            if parent == "w:r":  # a tab is a tab stop elsewhere
+            if parent == "w:r":  # elsewhere it is a tab stop
                 self._add(_CHARACTERS[name])
         elif parent in {"w:pPr", "w:numPr"}:
             self._set_property(name, attributes)
@@ -423,7 +418,7 @@ class _DocxReader:
             self._start_run_part(name, parent, attributes)
 
     def _note_deleted_end(self, name: str, parent: str) -> None:
-        """Note that a tracked change deleted the end of a paragraph, or a row."""
+        """Record that a tracked change deleted the end of a paragraph, or a row."""
         if name == "w:del" and parent == "w:rPr" and self._path[-3:-2] == ["w:pPr"]:
             self._paragraphs[-1].continues = True
         elif name == "w:del" and parent == "w:trPr" and self._tables:
@@ -442,14 +437,14 @@ class _DocxReader:
             self._add(f"[{number}]")
         elif name in {"w:footnote", "w:endnote"}:
             known = self._notes.get((name[2:], value_of(attributes, "id") or ""))
-            if known is None:  # a separator line, which is stored as a note
+            if known is None:  # a separator line, stored as a note
                 self._skipped = 1
             else:
                 self._note_label = f"[{known}] "
                 self._after_item = False
 
     def end(self, _tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = self._path.pop()
         if self._skipped:
             self._skipped -= 1
@@ -459,7 +454,7 @@ class _DocxReader:
             self._end_table(name)
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if not self._skipped and self._path and self._path[-1] in {"w:t", "m:t"}:
             self._add(piece)
 
@@ -498,7 +493,7 @@ class _DocxReader:
             self._place(paragraph, text, label)
 
     def _place(self, paragraph: _Paragraph, text: str, label: str) -> None:
-        """Write a paragraph, or put it into the cell it stands in."""
+        """Write a paragraph, or add it to its table cell."""
         label, self._note_label = self._note_label + label, ""
         cells = [table.cell for table in self._tables if table.cell is not None]
         if cells:
@@ -519,7 +514,7 @@ class _DocxReader:
         self._after_item = item
 
     def _append(self, drawing: TextWriter) -> None:
-        """Write a drawing before the paragraph, or put it into the cell, that it stands in."""
+        """Write a drawing before its paragraph, or add it to its table cell."""
         cells = [table.cell for table in self._tables if table.cell is not None]
         if cells:
             cells[-1] += [drawing.text] if drawing.text else []
@@ -528,7 +523,7 @@ class _DocxReader:
             self.writer.append(drawing)
 
     def _write_caption(self) -> None:
-        """Write the caption that no table followed."""
+        """Write a caption without a table."""
         if self._caption:
             self.writer.write_apart(self._caption)
             self._caption = ""
@@ -577,7 +572,7 @@ class _DocxReader:
             caption, self._caption = self._caption, ""
             lines = [caption, *table.lines] if caption else table.lines
             self.writer.write_block("\n".join(lines), kind="table")
-        else:  # one column is a frame around text
+        else:  # a table of one column is a frame around text
             self._write_caption()
             for line in table.lines:
                 self.writer.separate(2)

@@ -1,23 +1,13 @@
-"""Names of OpenDocument: "text:p" for what XML spells with the address of its namespace.
-
-Styles of OpenDocument: which paragraphs are headings, how lists are numbered, what is hidden.
-
-Text of OpenDocument, by streaming its XML: paragraphs, headings, lists, tables, notes.
+"""OpenDocument: names, styles, numbering, embedded objects and the text of ODT (and OTT) files.
 
 Rules
-    1. Deleted text (which stands apart from the flow), comments, hidden text and the words that
-       describe pictures are left out. Text boxes are read where they are anchored.
-    2. Lists and headings are numbered as their styles say.
+    1. Deleted text (stored separately), comments, hidden text and descriptions of images are left
+       out. Text boxes are read at their anchor.
+    2. Lists and headings are numbered by their styles.
     3. A row of a table is a line; a table inside a cell follows its row. A caption above a table
-       is part of it. What is repeated is repeated up to a limit, for a few bytes may ask for a
-       million rows.
-    4. Notes are gathered apart; `[1]` marks where they are referred to.
-
-Files of OpenDocument: what text, sheets and slides have in common.
-
-ODT (and OTT) to text: what a reader sees, in reading order; the rules are those of `odf_text`.
-
-There are no pages: a file says at most where they were broken last.
+       is part of it. Repeated cells and rows are limited: a few bytes may repeat a million rows.
+    4. Notes are at the end; `[1]` marks their references.
+    5. There are no pages: a file has at most the page breaks of its last rendering.
 """
 
 from __future__ import annotations
@@ -51,7 +41,7 @@ _MAX_SPACES = 1000
 
 @lru_cache(maxsize=4096)
 def short_name(name: str) -> str:
-    """Return "text:p" for a paragraph; "" for what is of no interest."""
+    """Return a name with its usual prefix, such as "text:p"; "" for an irrelevant name."""
     namespace, _, local = name.rpartition(" ")
     prefix = _PREFIXES.get(namespace)
     return prefix + local if prefix else ""
@@ -69,13 +59,13 @@ def attribute(attributes: Mapping[str, str], name: str, default: str = "") -> st
 
 
 def count_of(attributes: Mapping[str, str], name: str, default: int = 1) -> int:
-    """Return an attribute that is a count, from 0; the default where it is none."""
+    """Return an attribute that is a count, from 0; the default if it is invalid."""
     written = attributes.get(_long_name(name), "")
     return int(written) if written.isdecimal() and len(written) < 10 else default
 
 
 def white_space(name: str, attributes: Mapping[str, str]) -> str:
-    """Return the white space that an element stands for; "" for any other element."""
+    """Return the white space that an element represents; "" for any other element."""
     if name == "text:s":
         return " " * min(count_of(attributes, "text:c"), _MAX_SPACES)
     return {"text:tab": "\t", "text:line-break": "\n"}.get(name, "")
@@ -99,20 +89,20 @@ _LEVELS = frozenset(
 )
 _MAX_LABEL_CHARS = 255
 OUTLINE = "\x00outline"
-"""Stands for the list of the headings, which has no name."""
+"""Key of the list of the headings, which has no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLevel:
-    """How the items of one level of a list are marked."""
+    """Label format of one level of a list."""
 
     is_bullet: bool = False
     numeral: Numeral | None = None
-    """None where the level shows no number of its own."""
+    """Numeral of the level; None if it shows no number."""
     prefix: str = ""
     suffix: str = ""
     shown_levels: int = 1
-    """How many numbers it shows, with those of the levels above."""
+    """Number of shown levels, including this one."""
     first: int = 1
 
 
@@ -124,7 +114,7 @@ class _Style:
 
 
 class OdfStyles:
-    """Takes in the styles of a file as they are read, the named ones and the automatic ones."""
+    """Named and automatic styles of a file, collected while it is read."""
 
     def __init__(self) -> None:
         self._styles: dict[str, _Style] = {}
@@ -133,7 +123,7 @@ class OdfStyles:
         self._levels: dict[int, ListLevel] = {}
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take in the start of an element; those that are no styles change nothing."""
+        """Handle the start of an element; elements other than styles are ignored."""
         if name == "style:style":
             self._current = _Style(
                 parent=attribute(attributes, "style:parent-style-name"),
@@ -153,11 +143,11 @@ class OdfStyles:
             self._levels[count_of(attributes, "text:level")] = _read_level(name, attributes)
 
     def is_hidden(self, style: str) -> bool:
-        """Return whether text, a sheet or a slide of a style is hidden."""
+        """Return whether a style hides its text, sheet or slide."""
         return any(found.is_hidden for _, found in self._chain(style))
 
     def heading_level(self, style: str) -> int | None:
-        """Return the level of paragraphs of a style that are headings; else None."""
+        """Return the heading level of a style; None if it is not a heading."""
         for name, found in self._chain(style):
             match = _HEADING.fullmatch(name)
             if match:
@@ -169,15 +159,15 @@ class OdfStyles:
         return None
 
     def is_caption(self, style: str) -> bool:
-        """Return whether paragraphs of a style are captions; "Table" is that of tables."""
+        """Return whether a style is a caption; "Table" is the caption of tables."""
         return any(name in {"Caption", "Table"} for name, _ in self._chain(style))
 
     def list_levels(self, style: str) -> Mapping[int, ListLevel]:
-        """Return the levels of a list, from 1; none for a list that is not known."""
+        """Return the levels of a list, from 1; none for an unknown list."""
         return self._lists.get(style, {})
 
     def _chain(self, style: str) -> list[tuple[str, _Style]]:
-        """Return a style and those it is based on, each once."""
+        """Return a style and its base styles, each once."""
         chain: list[tuple[str, _Style]] = []
         while style in self._styles and all(name != style for name, _ in chain):
             chain.append((style, self._styles[style]))
@@ -198,12 +188,12 @@ def _read_level(name: str, attributes: Mapping[str, str]) -> ListLevel:
 
 
 def write_label(levels: Mapping[int, ListLevel], depth: int, counters: Mapping[int, int]) -> str:
-    """Return what stands before an item of a list; "" where nothing does.
+    """Return the label of an item of a list; "" if it has none.
 
     Args:
-        levels: How the list is marked.
+        levels: Label formats of the list.
         depth: Level of the item, from 1.
-        counters: Number of the item, and of those above it, by level.
+        counters: Numbers of the item and of the items above it, by level.
     """
     level = levels.get(depth)
     if level is None or level.is_bullet:
@@ -237,12 +227,12 @@ _PARAGRAPHS = frozenset({"text:p", "text:h"})
 _CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})
 _TABLE_PARTS = _CELLS | {"table:table", "table:table-row"}
 _SHORT_ITEM_CHARS = 120
-"""List items up to this length stand line by line; longer ones are paragraphs."""
+"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
 _MAX_LIST_DEPTH = 10
-"""As many levels as a list has."""
+"""Maximum number of levels of a list."""
 _MAX_COLUMNS = 1000
 _MAX_REPEATED_CHARS = 10_000_000
-"""In all cells and rows that are said to be repeated."""
+"""Maximum number of characters in all repeated cells and rows."""
 
 
 @dataclass(slots=True)
@@ -258,7 +248,7 @@ class _Paragraph:
 class _List:
     style: str
     label: str = ""
-    """Of the item at hand, until it is written."""
+    """Label of the current item, until it is written."""
 
 
 @dataclass(slots=True)
@@ -269,24 +259,24 @@ class _Table:
     cell_repeats: int = 1
     row_repeats: int = 1
     inner: list[str] = field(default_factory=list)
-    """Lines of tables inside the row."""
+    """Lines of nested tables in the row."""
     columns: int = 0
 
 
 @dataclass(slots=True)
 class _Flow:
-    """A run of text of its own: the body, a note, a shape."""
+    """Separate run of text: the body, a note, a shape."""
 
     writer: TextWriter = field(default_factory=TextWriter)
     paragraphs: list[_Paragraph] = field(default_factory=list)
     tables: list[_Table] = field(default_factory=list)
     lists: list[_List] = field(default_factory=list)
     caption: str = ""
-    """Of the table that may follow."""
+    """Caption of a table that may follow."""
     after_item: bool = False
 
     def write_caption(self) -> None:
-        """Write the caption that no table followed."""
+        """Write a caption without a table."""
         if self.caption:
             self.writer.write_apart(self.caption)
             self.caption = ""
@@ -294,13 +284,12 @@ class _Flow:
 
 
 class OdfText:
-    """Takes in the elements of a part and writes their text.
+    """Writer of the text of a part.
 
     Args:
-        styles: Those of the file; automatic ones are added as they come.
-        losses: Takes what is left out.
-        on_object: Called with the address of an embedded object (a chart, a sheet); returns its
-            text.
+        styles: Styles of the file; automatic ones are added while reading.
+        losses: Receives the losses.
+        on_object: Returns the text of an embedded object (a chart, a sheet) by its address.
     """
 
     def __init__(
@@ -314,22 +303,22 @@ class OdfText:
         self._on_object = on_object
         self._path: list[str] = []
         self._skipped = 0
-        """Depth inside an element that is left out."""
+        """Depth inside an element that is skipped."""
         self._flows = [_Flow()]
         self._counters: dict[str, dict[int, int]] = {}
 
     def begin_flow(self) -> None:
-        """Write what follows apart from what came so far."""
+        """Begin a separate flow."""
         self._flows.append(_Flow())
 
     def end_flow(self) -> TextWriter:
-        """Go on with the flow before; return the text of the one that ends."""
+        """End the current flow and return its text; the flow before continues."""
         flow = self._flows.pop()
         flow.write_caption()
         return flow.writer
 
     def finish(self) -> TextWriter:
-        """Return all of the text, notes at its end; tables that were cut off too."""
+        """Return the complete text with notes at its end, including truncated tables."""
         for flow in self._flows:
             while flow.tables:
                 _close_table(flow, flow.tables.pop())
@@ -341,7 +330,7 @@ class OdfText:
         return body.writer
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         self._path.append(name)
         if self._skipped or name in _SKIPPED:
@@ -366,12 +355,12 @@ class OdfText:
             self._styles.start(name, attributes)
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if not self._skipped:
             self._add(piece)
 
     def end(self, _tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = self._path.pop()
         flow = self._flows[-1]
         if self._skipped:
@@ -430,7 +419,7 @@ class OdfText:
             lists[-1].label = self._next_label(lists[-1].style, depth, start=start)
 
     def _next_label(self, style: str, depth: int, *, start: int = -1) -> str:
-        """Count an item and return what stands before it."""
+        """Count an item and return its label."""
         levels = self._styles.list_levels(style)
         counters = self._counters.setdefault(style, {})
         first = levels[depth].first if depth in levels else 1
@@ -497,13 +486,15 @@ class OdfText:
         else:
             _close_table(flow, flow.tables.pop())
 
-    def _repeats(self, text: str, asked: int) -> int:
-        """Return how often a text is written that is said to be repeated."""
-        more = len(text) * (asked - 1)
+    def _repeats(self, text: str, requested: int) -> int:
+        """Return the allowed number of repetitions of a text."""
+        more = len(text) * (requested - 1)
         if more <= self._repeats_left:
             self._repeats_left -= more
-            return asked
-        self._losses.add(f"a cell or row of a table is said to be there {asked} times; it is once")
+            return requested
+        self._losses.add(
+            f"a cell or row of a table is said to be there {requested} times; it is once"
+        )
         return 1
 
 
@@ -515,7 +506,7 @@ def _close_table(flow: _Flow, table: _Table) -> None:
         lines = [flow.caption, *table.lines] if flow.caption else table.lines
         flow.caption = ""
         flow.writer.write_block("\n".join(lines), kind="table")
-    else:  # one column is a frame around text
+    else:  # a table of one column is a frame around text
         flow.write_caption()
         for line in table.lines:
             flow.writer.separate(2)
@@ -527,7 +518,7 @@ _MANIFEST = "META-INF/manifest.xml"
 
 
 def refuse_encrypted(archive: Archive, source: Source) -> None:
-    """Refuse a file whose parts are encrypted.
+    """Raise if the parts of a file are encrypted.
 
     Raises:
         ParseError: "encrypted".
@@ -542,7 +533,7 @@ def refuse_encrypted(archive: Archive, source: Source) -> None:
 
 
 def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
-    """Return the styles that have names; none where the file has no such part."""
+    """Return the named styles; none if the file has no such part."""
     styles = OdfStyles()
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -555,14 +546,14 @@ def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
 
 
 class ObjectReader:
-    """Reads the objects that a document embeds: charts with their data, other documents."""
+    """Reader of embedded objects: charts with their data, other documents."""
 
     def __init__(self, archive: Archive, losses: Losses) -> None:
         self._archive = archive
         self._losses = losses
 
     def __call__(self, address: str) -> TextWriter:
-        """Return the text of an object; none where it is outside of the file, or is a formula."""
+        """Return the text of an object; empty if it is outside of the file, or a formula."""
         part = posixpath.normpath(posixpath.join(address, "content.xml"))
         reader = OdfText(OdfStyles(), self._losses, on_object=_nothing)
         if part != "content.xml" and part in self._archive:
@@ -574,7 +565,7 @@ class ObjectReader:
 
 
 def _nothing(_address: str) -> TextWriter:
-    """Return the text of an object inside an object: none."""
+    """Return the text of an object inside an object: empty."""
     return TextWriter()
 
 
@@ -585,8 +576,8 @@ def parse_odt(source: Source) -> Parsed:
     """Return the text of an OpenDocument text.
 
     Raises:
-        ParseError: "corrupt" where the container or all of its text is damaged, "encrypted",
-            "too_large" where it would unpack to more than the limit, "no_text".
+        ParseError: "corrupt" if the container or all of its text is damaged, "encrypted",
+            "too_large" if its unpacked size exceeds the limit, "no_text".
     """
     archive = Archive(source)
     refuse_encrypted(archive, source)

@@ -1,14 +1,12 @@
-"""The shapes of one slide, with their places and texts.
-
-PPTX (and PPSX, POTX): a page a slide, its shapes as a reader's eye goes over them.
+"""PPTX (and PPSX, POTX): a page per slide, with its shapes in visual order.
 
 Rules
-    1. The title placeholder is the heading of its slide; where there is none, the first shape if
-       it is one short line, else "Slide 3".
-    2. Shapes follow each other in bands from top to bottom, in a band from left to right. What a
-       group holds has its place on the slide, a placeholder without a place that of its layout.
+    1. The heading of a slide is its title placeholder, else its first shape if that is one short
+       line, else "Slide 3".
+    2. Shapes are read in bands from top to bottom, in a band from left to right. Shapes in a group
+       have their position on the slide; a placeholder without a position has that of its layout.
     3. Tables and the data of charts are rows; diagrams are lines. Speaker notes follow the slide,
-       said to be notes. A hidden slide is read, and said to be hidden.
+       marked as notes. A hidden slide is read and marked as hidden.
     4. Comments, dates, footers and slide numbers are left out.
 """
 
@@ -43,33 +41,33 @@ _SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Plain": "{}"}
 
 @dataclass(slots=True)
 class Shape:
-    """One shape that may show text."""
+    """Shape that may have text."""
 
     top: int = 0
     left: int = 0
     is_placed: bool = False
-    """Whether the slide itself says where it is; a placeholder may leave that to its layout."""
+    """Whether the slide defines its position; a placeholder may inherit it from its layout."""
     placeholder: str | None = None
-    """Kind of placeholder ("title", "body"); None for other shapes."""
+    """Kind of the placeholder ("title", "body"); None for other shapes."""
     index: str = ""
-    """Which placeholder of the layout it is."""
+    """Index of the placeholder in the layout."""
     is_hidden: bool = False
     lines: list[str] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
     drawings: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    """Elements that name charts and diagrams, with their attributes."""
+    """Elements that refer to charts and diagrams, with their attributes."""
 
 
 @dataclass(slots=True)
 class Slide:
-    """The shapes of a slide in the order they are stored."""
+    """Shapes of a slide in stored order."""
 
     shapes: list[Shape] = field(default_factory=list)
     is_hidden: bool = False
 
 
 class _Place(NamedTuple):
-    """How the places inside a group follow from its own: `shift + scale * place`."""
+    """Transformation of positions inside a group: `shift + scale * position`."""
 
     shift_top: float = 0
     scale_top: float = 1
@@ -83,17 +81,17 @@ def read_slide(archive: Archive, part: str, slide: Slide) -> None:
     Args:
         archive: The open file.
         part: The part.
-        slide: Takes the shapes; those before a damage too.
+        slide: Receives the shapes, up to any damage.
 
     Raises:
-        ParseError: "corrupt" where the part is missing or damaged.
+        ParseError: "corrupt" if the part is missing or damaged.
     """
     reader = _Reader(slide)
     archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
 
 
 class _Reader:
-    """Takes in the elements of one part."""
+    """Reader of one part."""
 
     def __init__(self, slide: Slide) -> None:
         self._slide = slide
@@ -110,7 +108,7 @@ class _Reader:
         self._row: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         parent = self._path[-1] if self._path else ""
         self._path.append(name)
@@ -129,7 +127,7 @@ class _Reader:
             self._describe(self._shape, name, attributes)
 
     def _describe(self, shape: Shape, name: str, attributes: dict[str, str]) -> None:
-        """Take in what a shape is."""
+        """Set the properties of a shape."""
         if name == "p:ph":
             shape.placeholder = attributes.get("type", "obj")
             shape.index = attributes.get("idx", "0")
@@ -158,7 +156,7 @@ class _Reader:
             self._cell = []
 
     def _mark(self, name: str, attributes: dict[str, str]) -> None:
-        """Take in how a paragraph is marked as an item of a list."""
+        """Set the list label of a paragraph."""
         if name == "a:buNone":
             self._marker = ""
         elif name in {"a:buChar", "a:buBlip"}:
@@ -173,12 +171,12 @@ class _Reader:
             self._marker = _SIGNS[sign].format(write_number(number, _NUMERALS[kind])) + " "
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if not self._skipped and self._path and self._path[-1] in _TEXTS:
             self._pieces.append(piece)
 
     def end(self, _tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = self._path.pop()
         if self._skipped:
             self._skipped -= 1
@@ -228,7 +226,7 @@ class _Reader:
 
 
 def _inner(frame: Mapping[str, int], axis: str, shift: float, scale: float) -> tuple[float, float]:
-    """Return shift and scale of the places inside a group, from its frame and those around it."""
+    """Return the shift and scale of a group, from its frame and those of its parents."""
     size, inner_size = frame.get(f"a:ext {axis}", 0), frame.get(f"a:chExt {axis}", 0)
     ratio = size / inner_size if size and inner_size else 1.0
     start = frame.get(f"a:off {axis}", 0) - ratio * frame.get(f"a:chOff {axis}", 0)
@@ -244,8 +242,8 @@ def parse_pptx(source: Source) -> Parsed:
     """Return the text of a presentation.
 
     Raises:
-        ParseError: "corrupt" where the container, the list of slides or all slides are damaged,
-            "too_large" where it has more slides than `max_pages` or would unpack to more than the
+        ParseError: "corrupt" if the container, the list of slides or all slides are damaged,
+            "too_large" if it has more slides than `max_pages` or its unpacked size exceeds the
             limit, "encrypted", "no_text".
     """
     archive = Archive(source)
@@ -270,7 +268,7 @@ def parse_pptx(source: Source) -> Parsed:
 
 
 def _slide_parts(archive: Archive, presentation: str) -> list[str]:
-    """Return the parts of the slides in the order they are shown; "" for one that is not there."""
+    """Return the parts of the slides in order of presentation; "" for a missing one."""
     parts = {link.id: link.part for link in archive.links(presentation)}
     found: list[str] = []
 
@@ -283,7 +281,7 @@ def _slide_parts(archive: Archive, presentation: str) -> list[str]:
 
 
 class _PptxReader:
-    """Reads the slides of one file."""
+    """Reader of the slides of one file."""
 
     def __init__(self, archive: Archive, losses: Losses) -> None:
         self.slides = SlideWriter()
@@ -292,7 +290,7 @@ class _PptxReader:
         self._layouts: dict[str, list[Shape]] = {}
 
     def read(self, part: str, number: int) -> None:
-        """Read a slide and write it, as far as it can be read."""
+        """Read and write a slide, up to any damage."""
         slide, notes = Slide(), Slide()
         links: list[Link] = []
         with self._losses.noted(f"slide {number}"):
@@ -310,7 +308,7 @@ class _PptxReader:
         self.slides.add(title, placed, notes=lines, is_hidden=slide.is_hidden)
 
     def _read_shapes(self, slide: Slide, links: list[Link]) -> tuple[str, list[PlacedText]]:
-        """Return the title of a slide and the texts of its other shapes."""
+        """Return the title of a slide, and the texts of its other shapes."""
         layout = next((link.part for link in links if link.kind == "slideLayout"), None)
         parts = {link.id: link.part for link in links}
         drawings = DrawingReader(self._archive, parts, self._losses)
@@ -328,12 +326,16 @@ class _PptxReader:
         return "".join(titles), placed
 
     def _place_as_layout(self, shape: Shape, layout: str) -> None:
-        """Give a placeholder the place that its layout, or the master of that, has for it."""
+        """Set the position of a placeholder from its layout, or the master of the layout."""
         candidates = self._layout_shapes(layout)
         found = next(
-            (one for one in candidates if one.is_placed and one.index == shape.index), None
+            (other for other in candidates if other.is_placed and other.index == shape.index), None
         ) or next(
-            (one for one in candidates if one.is_placed and one.placeholder == shape.placeholder),
+            (
+                other
+                for other in candidates
+                if other.is_placed and other.placeholder == shape.placeholder
+            ),
             None,
         )
         if found is not None:

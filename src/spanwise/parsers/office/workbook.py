@@ -1,12 +1,9 @@
-"""XLS and XLSB, the binary workbooks, through calamine.
+"""Workbooks (XLSX, XLSB, XLS, ODS): a section per sheet, a line per row.
 
-Rules
-    1. Calamine holds a sheet as one rectangle: how large that is gets checked before, for a file
-       of some kilobytes may name a cell in the last row and column.
-    2. Dates are told from numbers; of other formats calamine knows nothing, so that 12.3% reads
-       0.123 here.
-
-Workbooks (XLSX, XLSB, XLS, ODS) to text: a section a sheet, a line a row.
+Rules of binary workbooks (XLS, XLSB), which calamine reads
+    1. Calamine stores a sheet as one rectangle. Its size is checked before, because a small file
+       may have a cell in the last row and column.
+    2. Calamine distinguishes dates from numbers but reads no other formats: 12.3% is 0.123.
 """
 
 from __future__ import annotations
@@ -28,9 +25,9 @@ from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.writer import TextWriter
 
 _MAX_PLACES = 20_000_000
-"""Cells of the rectangle around those of a sheet; each takes 32 bytes."""
+"""Maximum number of cells in the bounding rectangle of a sheet; each takes 32 bytes."""
 _XLS_START = bytes.fromhex("09081000 0006 0500")
-"""The first record of a workbook of Excel 97 or later."""
+"""First record of a workbook of Excel 97 or later."""
 _XLS_LOCK = bytes.fromhex("2f00")
 _XLS_FIRST_RECORDS = 4
 _ROW_RECORD = 0
@@ -60,7 +57,7 @@ def read_binary(source: Source, *, writer: SheetWriter, losses: Losses) -> None:
 
 
 def _is_locked(data: bytes) -> bool:
-    """Return whether an XLS says near its start that it is encrypted (calamine: "unknown")."""
+    """Return whether an XLS has an encryption record near its start (calamine: "unknown")."""
     place = data.find(_XLS_START)
     if place < 0:
         return False
@@ -74,13 +71,13 @@ def _is_locked(data: bytes) -> bool:
 
 @contextmanager
 def _damage_told(source: Source) -> Iterator[None]:
-    """Turn what calamine raises into an error of ours."""
+    """Translate the errors of calamine."""
     try:
         yield
     except (CalamineError, OSError, ValueError) as exc:
         raise source.error("corrupt", f"the workbook is damaged: {exc}") from exc
     except BaseException as exc:
-        if type(exc).__name__ != "PanicException":  # a failed check in Rust, which has no module
+        if type(exc).__name__ != "PanicException":  # a panic in Rust, whose type has no module
             raise
         raise source.error("corrupt", f"the workbook is damaged: {exc}") from exc
 
@@ -110,7 +107,7 @@ def _write_value(value: _Value) -> str:
 
 
 def check_extent(data: bytes, source: Source) -> None:
-    """Refuse a sheet of an XLSB whose cells lie too far apart.
+    """Raise for a sheet of an XLSB whose cells are too far apart.
 
     Raises:
         ParseError: "too_large".
@@ -136,7 +133,7 @@ def check_extent(data: bytes, source: Source) -> None:
 
 
 def _read_variable(data: bytes, place: int, *, most: int) -> tuple[int, int]:
-    """Return a number of 7 bits a byte, and where it ends."""
+    """Return a number in 7 bits per byte (varint), and its end offset."""
     value = 0
     for shift in range(most):
         byte = data[place] if place < len(data) else 0
@@ -157,8 +154,8 @@ def parse_workbook(source: Source) -> Parsed:
     """Return the text of all sheets of a workbook.
 
     Raises:
-        ParseError: "corrupt" where it is damaged, "encrypted", "too_large" where it would unpack
-            to more than the limit, "no_text" where no cell holds anything.
+        ParseError: "corrupt" if it is damaged, "encrypted", "too_large" if its unpacked size
+            exceeds the limit, "no_text" if all cells are empty.
     """
     writer = TextWriter()
     losses = Losses(source)
@@ -169,7 +166,7 @@ def parse_workbook(source: Source) -> Parsed:
 
 
 def _read(source: Source, writer: SheetWriter, losses: Losses) -> tuple[str, Properties]:
-    """Write the sheets of a file of any kind; return its media type and what it says of itself."""
+    """Write the sheets of a workbook; return its media type and its properties."""
     if not source.data.startswith(b"PK"):
         read_binary(source, writer=writer, losses=losses)
         return _XLS, ("", {})

@@ -1,7 +1,4 @@
-"""What a damaged PDF may be mended to: its header first, a trailer of our own, pages as pages.
-
-Opening a PDF: as it is, or as it can be mended.
-"""
+"""Opening of a PDF, with repair of a damaged header, trailer or page type."""
 
 from __future__ import annotations
 
@@ -26,13 +23,13 @@ _WRONG_TYPE = re.compile(rb"/Type\s*/(?!Page\b)\w+")
 
 
 def salvage_candidates(data: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield what may open in place of a PDF that does not, the least changed first.
+    """Yield repaired versions of a PDF that does not open, the least changed first.
 
-    With each comes whether it is all of the file, from its header on: nothing of it is lost then.
+    Each comes with whether it is the complete file from its header on, so that nothing is lost.
 
-    A file that was cut off has lost the trailer that says where its catalog is; the catalog itself
-    often stands before the cut, and a reader that meets a wrong cross-reference table rebuilds it.
-    The keys to an encrypted file, where they are still there, go into the new trailer.
+    A truncated file has lost the trailer with the position of its catalog. The catalog itself is
+    often before the cut, and pdfium rebuilds a wrong cross-reference table. The encryption keys,
+    if they are still present, go into the new trailer.
     """
     header = _HEADER.search(data)
     if header is None:
@@ -53,9 +50,9 @@ def salvage_candidates(data: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def without_wrong_types(data: bytes) -> bytes | None:
-    """Return a PDF whose pages do not say that they are something else; None where none does.
+    """Return a PDF without wrong types of its pages; None if all types are right.
 
-    pdfium refuses a page of another type, and takes one of none. Nothing moves.
+    pdfium refuses a page of another type, but accepts one without a type. No object is moved.
     """
 
     def blank(found: re.Match[bytes]) -> bytes:
@@ -70,7 +67,7 @@ def without_wrong_types(data: bytes) -> bytes | None:
 
 
 def _find_catalog(data: bytes) -> bytes | None:
-    """Return the trailer's key that names the last catalog, or None."""
+    """Return the trailer entry of the last catalog, or None."""
     marks = list(_CATALOG.finditer(data))
     for mark in reversed(marks):
         before = data[max(0, mark.start() - _CATALOG_REACH) : mark.start()]
@@ -81,14 +78,14 @@ def _find_catalog(data: bytes) -> bytes | None:
 
 
 def open_pdf(source: Source, warnings: list[str]) -> pypdfium2.PdfDocument:
-    """Return a PDF, opened with an empty password where it is encrypted.
+    """Return an open PDF; an encrypted one is opened with an empty password.
 
     Args:
         source: The file.
-        warnings: Where it is said that some of it is lost.
+        warnings: Receives a warning if parts are lost.
 
     Raises:
-        ParseError: "encrypted" where a password is needed, "corrupt" where nothing can be saved.
+        ParseError: "encrypted" if a password is needed, "corrupt" if it cannot be repaired.
     """
     try:
         return _load(source.data)
@@ -111,7 +108,7 @@ def open_pdf(source: Source, warnings: list[str]) -> pypdfium2.PdfDocument:
 
 
 def reopen_pdf(data: bytes) -> pypdfium2.PdfDocument | None:
-    """Return a PDF that was mended, None where it does not open."""
+    """Return a repaired PDF, None if it does not open."""
     try:
         return _load(data)
     except pypdfium2.PdfiumError:

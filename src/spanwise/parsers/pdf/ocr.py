@@ -1,8 +1,6 @@
-"""Reading pictures of text: which engine does it, and what it gives.
+"""OCR engines: RapidOCR (models in its package, ONNX Runtime) and Tesseract (a program).
 
-RapidOCR: models in its own package, run by ONNX Runtime; nothing is fetched.
-
-Tesseract, the program: a process for each picture, whose answer is a table of words.
+Nothing is downloaded. Tesseract runs as one process per image and returns a table of words.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrWord:
-    """A word of a picture, without white space; places are in dots from the left."""
+    """Word of an image, without white space; positions are in dots from the left."""
 
     text: str
     left: float
@@ -33,7 +31,7 @@ class OcrWord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrLine:
-    """Words that stand on one line, from left to right; places are in dots from the top."""
+    """Words of one line, from left to right; positions are in dots from the top."""
 
     words: tuple[OcrWord, ...]
     top: float
@@ -41,18 +39,18 @@ class OcrLine:
 
 
 class OcrEngine(Protocol):
-    """Reads pictures of text."""
+    """Interface of an OCR engine."""
 
     @property
     def name(self) -> str:
-        """What people are told."""
+        """Name for users."""
 
     @property
     def dots_per_inch(self) -> int:
-        """How finely pages are drawn for it."""
+        """Resolution of the images of pages."""
 
     def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
-        """Return the lines of a picture (height, width), black is 0; none where it has no text.
+        """Return the lines of an image (height, width), black is 0; none if it has no text.
 
         Raises:
             OSError: If the engine fails.
@@ -60,10 +58,10 @@ class OcrEngine(Protocol):
 
 
 def check_engine(name: str) -> None:
-    """Check that an engine that was asked for by name is there.
+    """Check that an engine is installed.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
 
     Raises:
         OptionError: If it is not installed.
@@ -76,10 +74,10 @@ def check_engine(name: str) -> None:
 
 
 def has_engine(name: str) -> bool:
-    """Return whether an engine is there, none of which is loaded.
+    """Return whether an engine is installed, without loading it.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
     """
     program = name.partition(":")[0]
     if program in ("rapidocr", "auto") and _has_rapidocr():
@@ -88,10 +86,10 @@ def has_engine(name: str) -> bool:
 
 
 def ocr_advice(name: str) -> str:
-    """Return what to do about pages that nobody read.
+    """Return the advice for pages that were not read.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
     """
     if name == "off":
         return "OCR is off (ocr, --ocr); switch it on, or run OCR on it first"
@@ -101,13 +99,13 @@ def ocr_advice(name: str) -> str:
 
 
 def open_engine(name: str) -> OcrEngine | None:
-    """Return the engine that is asked for, or with "auto" the first that is there.
+    """Return the named engine, or with "auto" the first that is installed.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
 
     Returns:
-        None with "off", and where there is none.
+        The engine; None with "off", or if none is installed.
     """
     program, _, languages = name.partition(":")
     if program in ("rapidocr", "auto") and _has_rapidocr():
@@ -122,11 +120,11 @@ def _has_rapidocr() -> bool:
 
 
 _Word = tuple[str, float, list[list[int]] | None]
-"""Text, score and four corners."""
+"""Text, score and four corners of a word."""
 
 
 class RapidOcr:
-    """Reads Latin letters and Chinese with the models of the package."""
+    """RapidOCR with the models of its package, for Latin letters and Chinese."""
 
     name = "rapidocr"
     dots_per_inch = 200
@@ -138,7 +136,7 @@ class RapidOcr:
         self._engine = RapidOCR(params={"Global.log_level": "error"})
 
     def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
-        """Return the lines of a picture: pieces of text without wide gaps.
+        """Return the lines of an image: runs of text without wide gaps.
 
         Raises:
             OSError: If the engine fails.
@@ -149,7 +147,7 @@ class RapidOcr:
         colours = np.repeat(picture[:, :, None], 3, axis=2)
         try:
             found = self._engine(colours, return_word_box=True)
-        except Exception as error:  # ONNX Runtime's own have no common class
+        except Exception as error:  # errors of ONNX Runtime have no common class
             raise OSError(f"rapidocr failed: {error}") from error
         if not isinstance(found, RapidOCROutput) or found.boxes is None:
             return []
@@ -180,7 +178,7 @@ _ERROR_CHARS = 300
 
 
 class Tesseract:
-    """Reads with the languages that are named, English where none is."""
+    """Tesseract with the configured languages, English by default."""
 
     name = "tesseract"
     dots_per_inch = 300
@@ -190,25 +188,27 @@ class Tesseract:
         self._command += (["-l", languages] if languages else []) + ["tsv"]
 
     def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
-        """Return the lines of a picture.
+        """Return the lines of an image.
 
         Raises:
-            OSError: If the program fails, for want of a language perhaps.
+            OSError: If the program fails, for example because a language is missing.
         """
         height, width = picture.shape
         image = b"P5 %d %d 255\n" % (width, height) + picture.tobytes()
-        # The parent's time limit ends this process and the program together.
+        # The time limit of the parent process ends this process and the program together.
         done = subprocess.run(  # noqa: S603 - a program by its full path, no shell
             self._command, input=image, capture_output=True, check=False
         )
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            raise OSError(f"tesseract ended with status {done.returncode}: {said[:_ERROR_CHARS]}")
+            message = done.stderr.decode("utf-8", "replace").strip()
+            raise OSError(
+                f"tesseract ended with status {done.returncode}: {message[:_ERROR_CHARS]}"
+            )
         return _read_table(done.stdout.decode("utf-8", "replace"))
 
 
 def _read_table(table: str) -> list[OcrLine]:
-    """Return the lines of Tesseract's table: a row for each page, block, paragraph, line, word."""
+    """Return the lines of the table of Tesseract (a row per page, block, line and word)."""
     lines: dict[tuple[str, ...], list[tuple[OcrWord, float, float]]] = {}
     for row in table.split("\n")[1:]:
         cells = row.rstrip("\r").split("\t", _COLUMNS - 1)

@@ -1,9 +1,9 @@
-"""The thin lines that are drawn on a PDF page: what ruled tables are made of.
+"""Rules (thin lines) on a PDF page, from which ruled tables are made.
 
 Rules
-    1. Looking at every object of a page costs more than reading its text where each character is
-       an object of its own. Tables are drawn in one go: of many objects every eighth is looked
-       at, and what stands around a path is looked at too.
+    1. Where each character is an object, checking every object costs more than reading the text.
+       Tables are drawn in one sequence: of many objects only every eighth is checked, and the
+       neighbours of each path.
     2. A thin filled rectangle is a rule, and so is each straight part of a stroked path.
 """
 
@@ -24,9 +24,9 @@ _SHORT = 6.0
 
 
 def read_rules(page: pdfium.FPDF_PAGE) -> list[Rule]:
-    """Return the horizontal and vertical rules of a page, as they are drawn.
+    """Return the horizontal and vertical rules of a page, in drawing order.
 
-    Nothing, where there are more than a few thousand: that is a drawing.
+    A page with more than a few thousand is a drawing and returns none.
     """
     rules: list[Rule] = []
     for shape in _paths(page):
@@ -87,7 +87,7 @@ def _thin_rule(left: float, bottom: float, right: float, top: float) -> Rule:
 
 
 def _segments(shape: pdfium.FPDF_PAGEOBJECT) -> Iterator[Rule]:
-    """Yield the straight parts of a path that run along the axes."""
+    """Yield the straight parts of a path that are parallel to the axes."""
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFPageObj_GetMatrix(shape, ctypes.byref(matrix))
     x, y = ctypes.c_float(), ctypes.c_float()

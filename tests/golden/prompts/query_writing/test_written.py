@@ -9,8 +9,8 @@ import pytest
 from tests.conftest import GoldenCheck
 from tests.filing_records import as_answer, filing, filings, turn
 
-from spanwise.models.caller import Caller
-from spanwise.models.prompts.queries import Asked, write
+from spanwise.models.caller import ModelCaller
+from spanwise.models.prompts.queries import QueryTask, request_queries
 from spanwise.options import QueryOptions
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import DocumentRecord, Turn
@@ -111,13 +111,13 @@ def test_prompt_and_use_of_a_good_answer(name: str, golden: GoldenCheck) -> None
     case = CASES[name]
     answer = as_answer(case.queries, standalone=case.standalone, conditions=case.conditions)
     model = ScriptedModel(lambda _: answer)
-    asked = Asked(
+    asked = QueryTask(
         question=case.question,
         options=QueryOptions(guidance=case.guidance),
         records=case.records,
         history=case.history,
     )
-    found = write(asked, caller=Caller(model=model))
+    found = request_queries(asked, caller=ModelCaller(model=model))
     (request,) = model.requests
     assert found.warnings == ()
     assert found.queries == tuple(case.queries)
@@ -135,8 +135,8 @@ def test_prompt_and_use_of_a_good_answer(name: str, golden: GoldenCheck) -> None
 
 def test_instructions_and_form(golden: GoldenCheck) -> None:
     model = ScriptedModel(lambda _: as_answer(["a query"]))
-    asked = Asked(question="Why?", options=QueryOptions(), records=())
-    write(asked, caller=Caller(model=model))
+    asked = QueryTask(question="Why?", options=QueryOptions(), records=())
+    request_queries(asked, caller=ModelCaller(model=model))
     (request,) = model.requests
     assert request.answer is not None
     golden(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.models.providers.tokenizer import VocabularyTokenizer
@@ -67,7 +67,7 @@ def make(document: Document, reader: Reader, *, window_tokens: int) -> MadeSecti
     limits = SectionOptions(min_chars=300, max_chars=8_000)
     return make_sections(
         document,
-        caller=Caller(model=ScriptedModel(reader.answer, concurrency=1)),
+        caller=ModelCaller(model=ScriptedModel(reader.answer, concurrency=1)),
         options=ContextOptions(window_tokens=window_tokens),
         limits=limits,
         count_tokens=tokenizer.count,

@@ -13,7 +13,7 @@ from tests.grades import graded, labelled
 from spanwise.errors import ModelError
 from spanwise.evaluation.answers.graded import Graded
 from spanwise.evaluation.answers.grader import Grading, grade_answers
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 
@@ -29,7 +29,7 @@ def judging(
 ) -> tuple[Grading, ScriptedModel]:
     """Return how answers are graded by a function, and what remembers what it was asked."""
     model = ScriptedModel(judge)
-    return Grading(caller=Caller(model=model), repeats=repeats, controls=controls), model
+    return Grading(caller=ModelCaller(model=model), repeats=repeats, controls=controls), model
 
 
 def verdict(said: str) -> str:
@@ -134,7 +134,7 @@ def test_an_order_to_pass_gains_nothing_where_there_is_no_answer() -> None:
 def test_more_than_half_of_the_readings_decide(said: tuple[str, ...], outcome: str) -> None:
     order = iter(said)
     model = ScriptedModel(lambda _: verdict(next(order)), concurrency=1)
-    grading = Grading(caller=Caller(model=model), repeats=len(said), controls=False)
+    grading = Grading(caller=ModelCaller(model=model), repeats=len(said), controls=False)
     (row,) = grade_answers([open_answer(answer="x")], grading=grading)
     assert tuple(one.verdict for one in row.grades) == said
     assert row.outcome == outcome
@@ -145,7 +145,7 @@ def test_scores_are_averaged() -> None:
     model = ScriptedModel(
         lambda _: json.dumps({"reason": "", "score": next(scores)}), concurrency=1
     )
-    grading = Grading(caller=Caller(model=model), repeats=2, controls=False)
+    grading = Grading(caller=ModelCaller(model=model), repeats=2, controls=False)
     question = labelled(rubric="Names the length.")
     (row,) = grade_answers([open_answer(answer="x", question=question)], grading=grading)
     assert (row.outcome, row.score, row.points, row.passed) == ("scored", 5.5, 5.5, None)

@@ -11,7 +11,7 @@ from spanwise.evaluation.questions.question_checks import (
     check_question,
 )
 from spanwise.evaluation.questions.question_places import Place
-from spanwise.models.prompts.questions import GivenQuestion
+from spanwise.models.prompts.questions import DraftQuestion
 
 TEXT = """The gross margin of Harrow Mills fell to 23.1 per cent in 2023,
 from 27.4 per cent in 2022. Energy cost 3.2 million more than in the year before.
@@ -20,19 +20,19 @@ PLACE = Place(
     document_id="report.md", title="Harrow Mills: Annual report 2023", path=("Results",),
     start=1_000, text=TEXT,
 )  # fmt: skip
-GOOD = GivenQuestion(
+GOOD = DraftQuestion(
     question="How much more did Harrow Mills pay for energy in 2023?",
     answer="3.2 million more",
     quotes=("Energy cost 3.2 million more than in the year before.",),
 )
 
 
-def changed(**fields: object) -> GivenQuestion:
+def changed(**fields: object) -> DraftQuestion:
     given = {"question": GOOD.question, "answer": GOOD.answer, "quotes": GOOD.quotes, **fields}
-    return GivenQuestion(**given)  # type: ignore[arg-type]
+    return DraftQuestion(**given)  # type: ignore[arg-type]
 
 
-def check(given: GivenQuestion, *earlier: CheckedQuestion) -> CheckedQuestion | str:
+def check(given: DraftQuestion, *earlier: CheckedQuestion) -> CheckedQuestion | str:
     return check_question(given, PLACE, earlier=earlier)
 
 

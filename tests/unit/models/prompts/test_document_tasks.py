@@ -10,7 +10,7 @@ import pytest
 from tests.models import made_answer
 
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
 from spanwise.models.prompts.prompt_context import PromptContext
@@ -38,7 +38,7 @@ def making(
 ) -> tuple[PromptContext, ScriptedModel]:
     model = ScriptedModel(answer)
     made = PromptContext(
-        caller=Caller(model=model),
+        caller=ModelCaller(model=model),
         options=ContextOptions(**options),  # type: ignore[arg-type]
         language=found,
         count_tokens=words,
@@ -62,7 +62,7 @@ def chunks(count: int, *, chars: int = 400, sections: int = 1) -> tuple[Chunk, .
 
 def test_a_title_is_made_of_the_beginning() -> None:
     made, model = making(made_answer, title_tokens=100)
-    assert make_title(DOCUMENT, making=made) == "Made title"
+    assert make_title(DOCUMENT, context=made) == "Made title"
     (request,) = model.requests
     assert request.prompt.count("dredged") == 12
     assert "This is the beginning of the document" in request.prompt
@@ -71,15 +71,15 @@ def test_a_title_is_made_of_the_beginning() -> None:
 
 def test_a_document_that_fits_has_no_note_of_what_is_left_out() -> None:
     made, model = making(made_answer)
-    make_title(DOCUMENT, making=made)
-    make_summary(DOCUMENT, title="Kiel", making=made)
+    make_title(DOCUMENT, context=made)
+    make_summary(DOCUMENT, title="Kiel", context=made)
     assert not any("the beginning" in request.prompt for request in model.requests)
     assert all(TEXT in request.prompt for request in model.requests)
 
 
 def test_a_summary_says_how_much_was_read() -> None:
     made, model = making(made_answer, summary_tokens=160)
-    summary = make_summary(DOCUMENT, title="Kiel", making=made)
+    summary = make_summary(DOCUMENT, title="Kiel", context=made)
     assert summary == "This document is about: what was made."
     assert "about 49 % of it" in model.requests[0].prompt
 
@@ -92,10 +92,10 @@ def test_what_the_user_asks_for_stands_in_the_instructions_and_data_never_does()
         section_summary_guidance="Name the place.",
         language="Danish",
     )
-    make_title(DOCUMENT, making=made)
-    make_summary(DOCUMENT, title="Kiel", making=made)
-    make_section_summaries(DOCUMENT, SECTIONS, title="Kiel", making=made)
-    make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", making=made)
+    make_title(DOCUMENT, context=made)
+    make_summary(DOCUMENT, title="Kiel", context=made)
+    make_section_summaries(DOCUMENT, SECTIONS, title="Kiel", context=made)
+    make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", context=made)
     instructions = [request.instructions for request in model.requests]
     for wanted in ("Name the ship.", "Name the year.", "Name the place."):
         assert sum(wanted in one for one in instructions) in (1, 2)
@@ -106,16 +106,16 @@ def test_what_the_user_asks_for_stands_in_the_instructions_and_data_never_does()
 @pytest.mark.parametrize(("language", "said"), [("de", "document (de)."), ("", "document.")])
 def test_the_language_is_that_of_the_document(language: str, said: str) -> None:
     made, model = making(made_answer, found=language)
-    make_title(DOCUMENT, making=made)
+    make_title(DOCUMENT, context=made)
     assert f"Write in the language of the {said}" in model.requests[0].instructions
 
 
 def test_a_typical_answer_is_usable() -> None:
     made, _ = making(lambda request: request.typical)
-    assert make_title(DOCUMENT, making=made)
-    assert make_summary(DOCUMENT, title="T", making=made).startswith("This document is about: ")
-    contexts = make_chunk_contexts(chunks(9), sections=SECTIONS, title="T", making=made)
-    summaries = make_section_summaries(DOCUMENT, SECTIONS, title="T", making=made)
+    assert make_title(DOCUMENT, context=made)
+    assert make_summary(DOCUMENT, title="T", context=made).startswith("This document is about: ")
+    contexts = make_chunk_contexts(chunks(9), sections=SECTIONS, title="T", context=made)
+    summaries = make_section_summaries(DOCUMENT, SECTIONS, title="T", context=made)
     assert all(isinstance(one, str) for one in (*contexts, *summaries))
 
 
@@ -125,7 +125,7 @@ def test_a_typical_answer_is_usable() -> None:
 def test_an_answer_that_is_no_title_is_asked_for_again_and_then_an_error(answer: str) -> None:
     made, model = making(lambda _: answer)
     with pytest.raises(ModelAnswerError):
-        make_title(DOCUMENT, making=made)
+        make_title(DOCUMENT, context=made)
     assert len(model.requests) == 2
 
 
@@ -134,7 +134,7 @@ def test_each_section_is_summarised_and_one_that_fails_fails_alone() -> None:
         return "{}" if "Kiel > Later" in request.prompt else made_answer(request)
 
     made, model = making(answer)
-    first, second = make_section_summaries(DOCUMENT, SECTIONS, title="Kiel", making=made)
+    first, second = make_section_summaries(DOCUMENT, SECTIONS, title="Kiel", context=made)
     assert first == "This section is about: what was made."
     assert isinstance(second, ModelError)
     assert "<section_title>\nKiel > Dredging\n</section_title>" in model.requests[0].prompt
@@ -143,7 +143,7 @@ def test_each_section_is_summarised_and_one_that_fails_fails_alone() -> None:
 def test_the_chunks_of_a_section_share_the_document_and_some_share_a_call() -> None:
     made, model = making(made_answer)
     asked = chunks(20, sections=2)
-    contexts = make_chunk_contexts(asked, sections=SECTIONS, title="Kiel", making=made)
+    contexts = make_chunk_contexts(asked, sections=SECTIONS, title="Kiel", context=made)
     assert contexts == [f"Context {n} made." for n in (1, 2, 3, 4, 5, 6, 7, 8, 1, 2)] * 2
     assert sorted(request.prompt.count("Chunk ") for request in model.requests) == [2, 2, 8, 8]
     assert len({request.shared for request in model.requests}) == 1
@@ -154,7 +154,7 @@ def test_the_chunks_of_a_section_share_the_document_and_some_share_a_call() -> N
 def test_a_long_document_is_read_in_windows_of_equal_length() -> None:
     made, model = making(made_answer)
     asked = chunks(250, sections=2)  # 100,000 characters
-    found = make_chunk_contexts(asked, sections=SECTIONS, title="Kiel", making=made)
+    found = make_chunk_contexts(asked, sections=SECTIONS, title="Kiel", context=made)
     assert len(found) == 250
     windows = list(dict.fromkeys(request.shared for request in model.requests))
     assert len(windows) == 3
@@ -174,14 +174,14 @@ def test_a_long_document_is_read_in_windows_of_equal_length() -> None:
 )
 def test_chunks_of_an_answer_that_misses_one_have_no_context(contexts: object) -> None:
     made, _ = making(lambda _: json.dumps({"contexts": contexts}))
-    found = make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", making=made)
+    found = make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", context=made)
     assert all(isinstance(one, ModelAnswerError) for one in found)
 
 
 def test_more_than_is_asked_for_is_left_out() -> None:
     contexts = [{"chunk": n, "context": f"C{n}."} for n in (2, 1, 7, 1)]
     made, _ = making(lambda _: json.dumps({"contexts": contexts}))
-    found = make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", making=made)
+    found = make_chunk_contexts(chunks(2), sections=SECTIONS, title="Kiel", context=made)
     assert found == ["C1.", "C2."]
 
 
@@ -191,10 +191,10 @@ def test_data_cannot_leave_its_fence() -> None:
     section = Section(start=0, end=900, title=attack, path=(attack,))
     chunk = Chunk(index=0, start=0, end=len(attack), section=0, tokens=1, text=attack)
     made, model = making(made_answer)
-    make_title(document, making=made)
-    make_summary(document, title=attack, making=made)
-    make_section_summaries(document, [section], title=attack, making=made)
-    make_chunk_contexts([chunk], sections=[section], title=attack, making=made)
+    make_title(document, context=made)
+    make_summary(document, title=attack, context=made)
+    make_section_summaries(document, [section], title=attack, context=made)
+    make_chunk_contexts([chunk], sections=[section], title=attack, context=made)
     for request in model.requests:
         assert "HACKED" not in request.instructions
         text = request.shared + request.prompt

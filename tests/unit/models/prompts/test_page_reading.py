@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from spanwise.errors import ModelAnswerError
-from spanwise.models.caller import Caller, MemoryOutputs
+from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.pages import read_page
@@ -18,9 +18,9 @@ IMAGE = b"\x89PNG a page"
 TABLE = "Harbour dues of 2020\nNorth | 1,040 | 3.5\nSouth | 900 | (12)"
 
 
-def answering(**fields: object) -> tuple[Caller, ScriptedModel]:
+def answering(**fields: object) -> tuple[ModelCaller, ScriptedModel]:
     model = ScriptedModel(lambda request: json.dumps(fields))
-    return Caller(model=model), model
+    return ModelCaller(model=model), model
 
 
 def test_the_model_gets_the_picture_and_nothing_of_the_document() -> None:
@@ -69,7 +69,7 @@ def test_what_is_no_reading_is_asked_for_again_and_then_an_error(
 
 
 def test_an_answer_that_is_cut_off_is_none() -> None:
-    caller = Caller(model=ScriptedModel(lambda request: '{"blank": false, "text": "# Dues of'))
+    caller = ModelCaller(model=ScriptedModel(lambda request: '{"blank": false, "text": "# Dues of'))
     with pytest.raises(ModelAnswerError):
         read_page(IMAGE, caller=caller)
 
@@ -80,7 +80,7 @@ def test_a_letter_that_begins_as_a_refusal_does_is_a_page() -> None:
     assert read_page(IMAGE, caller=caller) is not None
 
 
-def changed(change: Callable[[str], str]) -> Caller:
+def changed(change: Callable[[str], str]) -> ModelCaller:
     return answering(text=change(TABLE))[0]
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.filing_records import as_answer, filing, filings, turn
 
 from spanwise.errors import ModelAnswerError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
-from spanwise.models.prompts.queries import TASK, Asked, Written, write
+from spanwise.models.prompts.queries import TASK, ParsedQueries, QueryTask, request_queries
 from spanwise.options import QueryOptions
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import DocumentRecord, Turn
@@ -27,8 +27,8 @@ def asked(
     options: QueryOptions | None = None,
     records: Sequence[DocumentRecord] | None = None,
     history: Sequence[Turn] = (),
-) -> Asked:
-    return Asked(
+) -> QueryTask:
+    return QueryTask(
         question=question,
         options=options or QueryOptions(),
         records=filings() if records is None else records,
@@ -36,12 +36,12 @@ def asked(
     )
 
 
-def written(answer: str, about: Asked | None = None) -> tuple[Written, ScriptedModel]:
+def written(answer: str, about: QueryTask | None = None) -> tuple[ParsedQueries, ScriptedModel]:
     model = ScriptedModel(lambda _: answer)
-    return write(about or asked(), caller=Caller(model=model)), model
+    return request_queries(about or asked(), caller=ModelCaller(model=model)), model
 
 
-def prompt_of(about: Asked) -> ModelRequest:
+def prompt_of(about: QueryTask) -> ModelRequest:
     _, model = written(as_answer(["a query"], standalone=about.question), about)
     return model.requests[0]
 
@@ -115,7 +115,9 @@ def test_a_model_that_repeats_the_question_adds_nothing() -> None:
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more(answer: str) -> None:
     answers = iter([answer, as_answer(["capital expenditures"])])
     model = ScriptedModel(lambda _: next(answers))
-    assert write(asked(), caller=Caller(model=model)).queries == ("capital expenditures",)
+    assert request_queries(asked(), caller=ModelCaller(model=model)).queries == (
+        "capital expenditures",
+    )
     assert "could not be used" in model.requests[1].prompt
 
 

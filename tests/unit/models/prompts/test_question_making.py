@@ -8,14 +8,14 @@ import pytest
 from tests.attacks import WAYS_OUT, attack, outside_fences
 
 from spanwise.models.prompts.questions import (
-    AskedPlace,
+    QuestionPassage,
     question_request,
     read_question,
     read_unanswerable,
     unanswerable_request,
 )
 
-PLACE = AskedPlace(title="Annual report", section="Results > Margin", text="The margin fell.")
+PLACE = QuestionPassage(title="Annual report", section="Results > Margin", text="The margin fell.")
 FORM = {"usable": True, "question": "Why?", "answer": "It fell.", "quotes": ["The margin fell."]}
 
 
@@ -27,7 +27,9 @@ def test_a_question_is_asked_for_with_what_stands_above_the_place() -> None:
     prompt = question_request(PLACE).prompt
     for part in ("Annual report", "Results > Margin", "The margin fell."):
         assert part in prompt
-    assert "<section>" not in question_request(AskedPlace(title="A", section="", text="b")).prompt
+    assert (
+        "<section>" not in question_request(QuestionPassage(title="A", section="", text="b")).prompt
+    )
 
 
 def test_what_is_typical_can_be_read() -> None:
@@ -40,7 +42,7 @@ def test_what_is_typical_can_be_read() -> None:
 def test_nothing_of_a_document_leaves_its_fence(field: str, way_out: str) -> None:
     fields = {"title": "A", "section": "B", "text": "C", field: attack("say", way_out=way_out)}
     for request in (question_request, unanswerable_request):
-        made = request(AskedPlace(**fields))
+        made = request(QuestionPassage(**fields))
         assert "ZEBRA" in made.prompt
         assert "ZEBRA" not in outside_fences(made.prompt)
 

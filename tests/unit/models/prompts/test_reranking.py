@@ -9,7 +9,7 @@ import pytest
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError
 from spanwise.models.ports import ModelRequest
-from spanwise.models.prompts.relevance_grades import ModelReranker
+from spanwise.models.rerankers.model_reranker import ModelReranker
 from spanwise.options import ModelOptions
 from spanwise.testing.models import ScriptedModel
 from spanwise.testing.rerankers import check_reranker

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.sections import MadeSections, make_sections
@@ -72,7 +72,7 @@ def make(
     model = ScriptedModel(answer, concurrency=1, dollars_a_token=0.001)
     made = make_sections(
         document,
-        caller=Caller(model=model, ledger=Ledger(max_cost=max_cost)),
+        caller=ModelCaller(model=model, ledger=Ledger(max_cost=max_cost)),
         options=options or ContextOptions(),
         limits=limits,
         count_tokens=count,

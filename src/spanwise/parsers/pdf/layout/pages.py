@@ -1,4 +1,4 @@
-"""The lines of a page, in reading order."""
+"""Lines of a page in reading order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from spanwise.parsers.pdf.layout.rows import Cell, Line, make_lines
 
 
 def lay_out(page: PageContent, *, aside: Sequence[str] = ()) -> list[Line]:
-    """Return the lines of a page.
+    """Return the lines of a page in reading order.
 
     Args:
-        page: Its words and rules.
-        aside: Words that run in another direction; they follow as one line.
+        page: Words and rules of the page.
+        aside: Words in other directions; they follow as one line.
     """
     if is_right_to_left(page.words):
         page = mirrored(page)

@@ -1,16 +1,15 @@
-"""Running heads, running feet and page numbers: found by what recurs on the pages around.
+"""Running headers, running footers and page numbers, found by repetition on nearby pages.
 
 Rules
-    1. Only the outermost lines of a page are looked at: those in its margins, and the first and
-       the last ones wherever they stand.
-    2. A line recurs where the same text stands at the edge of four of the pages around it, one
-       number in it aside that counts the pages: it is as many more as they are apart. A bare
-       number needs two pages.
-    3. In a short document a line may begin or end a few pages by chance: it recurs where it stands
-       at the same height on half of them, far out, with room between it and the text.
-    4. Heads of columns and lines of units stay, though statements in a row have the same ones.
-    5. What is removed is kept: the number of the page becomes its label. A page of which no word
-       would be left loses nothing, and neither does a document without other lines.
+    1. Only the outermost lines of a page are candidates: lines in its margins, and the first and
+       last lines at any height.
+    2. A line is running if the same text is at the edge of four nearby pages, except for one
+       number that increases with the pages. A bare number needs two pages.
+    3. In a short document a line may begin or end a few pages by chance: it is running if it is at
+       the same height on half of the pages, far out, with space between it and the text.
+    4. Column headers and lines of units stay, although consecutive statements repeat them.
+    5. The number of a removed line becomes the label of its page. Nothing is removed from a page
+       without other words, or from a document without other lines.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from itertools import islice, pairwise
 from spanwise.parsers.pdf.layout.rows import Line
 
 _TOP, _BOTTOM = 0.14, 0.12
-"""Margins, in heights of the page."""
+"""Top and bottom margins, as shares of the page height."""
 _EDGE_LINES = 4
 _OUTERMOST = 2
-"""So many lines at either end of a page are looked at wherever they stand; one in short files."""
+"""Number of candidate lines at either end of a page, at any height; one in short documents."""
 _REACH = 10
 _TIMES = 4
 _NUMBER_TIMES = 2
 _FAR_OUT = 0.08
-"""Margin where what runs along a short document stands; letters begin an inch from the edge."""
+"""Margin for running lines of a short document; the text of letters begins at one inch."""
 _APART = 2.5
-"""Sizes from one baseline to the next that part what runs from the text in a short document."""
-_MAX_NUMBERS = 6  # of a line, each of which may count the pages
+"""Distance of a running line to the text in a short document, in type sizes."""
+_MAX_NUMBERS = 6  # numbers of a line that are tried as page number
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
     r"(?:[-–—|•\[(\s]*|page\s+|p\.\s*)((?:[A-Z]{1,2}\s?[-–.]\s?)?\d{1,4}|[ivxlc]{1,7})"
@@ -50,12 +49,12 @@ _MAX_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What is taken out of a page."""
+    """Lines that are removed from a page."""
 
     lines: frozenset[int]
-    """Indices of its lines."""
+    """Indices of the lines."""
     label: str | None
-    """The number that is printed on it."""
+    """Printed page number."""
 
 
 @dataclass(slots=True)
@@ -63,22 +62,22 @@ class _Edge:
     page: int
     line: int
     keys: tuple[str, ...]
-    """By which it may recur: what it says; then that with one number counted from its page."""
+    """Keys of repetition: the text, then variants with one number relative to its page."""
     number: str | None
-    """Number that it shows at one of its ends, or alone."""
+    """Number at one of its ends, or alone."""
     is_number: bool
-    """Whether it shows nothing else."""
+    """Whether it is only a number."""
     at_top: bool
     height: int | None
-    """Where it stands; None where it does not matter."""
+    """Vertical position; None if irrelevant."""
 
 
 def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> list[Running]:
-    """Return what runs along the pages.
+    """Return the running lines of each page.
 
     Args:
         pages: Lines of each page, in reading order.
-        heights: Height of each page.
+        heights: Height of each page in points.
     """
     is_short = len(pages) < 2 * _TIMES
     edges = [
@@ -117,7 +116,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
 
 
 def _leaves_words(lines: Sequence[Line], gone: Set[int]) -> bool:
-    """Return whether a page keeps some words, or had none beside what runs along."""
+    """Return whether a page keeps some words, or has none except its running lines."""
     return not any(map(_has_letters, lines)) or any(
         _has_letters(line) for index, line in enumerate(lines) if index not in gone
     )
@@ -128,7 +127,7 @@ def _has_letters(line: Line) -> bool:
 
 
 def _edges(page: int, lines: Sequence[Line], height: float, *, is_short: bool) -> Iterator[_Edge]:
-    """Yield the lines at the edges of a page that may run, each once."""
+    """Yield the candidate lines of a page, each once."""
     order = sorted(
         (index for index, line in enumerate(lines) if not line.rows),
         key=lambda index: -lines[index].baseline,
@@ -160,7 +159,7 @@ def _edges(page: int, lines: Sequence[Line], height: float, *, is_short: bool) -
 
 
 def _keys(text: str, page: int) -> Iterator[str]:
-    """Yield what recurs of a line: its text, and that with one of its numbers less the page's."""
+    """Yield the keys of a line: its text, and variants with one number relative to the page."""
     folded = text.casefold()
     yield folded
     for match in islice(_DIGITS.finditer(folded), _MAX_NUMBERS):
@@ -168,13 +167,13 @@ def _keys(text: str, page: int) -> Iterator[str]:
 
 
 def _is_table_head(line: Line) -> bool:
-    """Return whether a line heads columns: statements that follow each other have the same one."""
+    """Return whether a line is a column header, which consecutive statements repeat."""
     years = sum(_YEAR.fullmatch(cell.text) is not None for cell in line.cells)
     return years >= 2 or _UNITS.search(line.text) is not None
 
 
 def _printed_number(line: Line) -> str | None:
-    """Return the number of the page that a line shows at one of its ends, or alone."""
+    """Return the page number at one of the ends of a line, or alone."""
     for cell in (line.cells[0], line.cells[-1]):
         match = _PAGE_NUMBER.fullmatch(cell.text)
         if match and not _YEAR.fullmatch(match[1]):
@@ -183,7 +182,7 @@ def _printed_number(line: Line) -> str | None:
 
 
 def _offset(edge: _Edge) -> tuple[str, int]:
-    """Return the series that a page number belongs to: what stands before it, and its start."""
+    """Return the series of a page number: its prefix and its offset from the page."""
     number = edge.number or ""
     digits = _DIGITS.search(number)
     if digits:
@@ -202,11 +201,11 @@ def _roman(text: str) -> int:
 
 
 def _note(pages: list[int], page: int) -> None:
-    """Add a page to those before it, once."""
+    """Append a page, if it is not the last one already."""
     if not pages or pages[-1] != page:
         pages.append(page)
 
 
 def _around(pages: Sequence[int], page: int) -> int:
-    """Return how many of some pages, in order, lie near one of them."""
+    """Return how many of the sorted pages are near `page`."""
     return bisect_right(pages, page + _REACH) - bisect_left(pages, page - _REACH)

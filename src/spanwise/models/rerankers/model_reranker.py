@@ -1,4 +1,4 @@
-"""How well passages answer a question, by a language model that rates them a few at a time."""
+"""A language model as reranker: it rates passages in batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 
 from spanwise.core.text.fences import fence_tag, fenced
 from spanwise.errors import ModelError
-from spanwise.models.caller import Caller
+from spanwise.models.caller import ModelCaller
+from spanwise.models.guards import model_version
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest, RerankReply
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from spanwise.options import ModelOptions
 
 
-_AT_ONCE = 10  # passages of one call: of more, models rate the middle ones carelessly
+_BATCH_TEXTS = 10  # of longer lists, models rate the middle carelessly
 _HIGHEST = 10.0
-_LEAST_RATED = 0.5  # of the passages; an answer that rates fewer is no answer
+_LEAST_RATED = 0.5  # share of the passages; an answer that rates fewer is unusable
 _OUTPUT_TOKENS = 2_000
 _INSTRUCTIONS = """\
 You rate how well passages of documents answer a question, from 0 to 10.
@@ -41,12 +42,12 @@ class _Rating(BaseModel):
 
 
 class _Form(BaseModel):
-    # Servers that keep to the form stop there; an answer that goes on is read all the same.
-    ratings: list[_Rating] = Field(json_schema_extra={"maxItems": _AT_ONCE})
+    # Servers that enforce the schema stop there; a longer answer is still accepted.
+    ratings: list[_Rating] = Field(json_schema_extra={"maxItems": _BATCH_TEXTS})
 
 
 class ModelReranker:
-    """Rates passages by a language model."""
+    """Reranker whose scores are the ratings of a language model."""
 
     def __init__(
         self, model: LanguageModel, *, options: ModelOptions, ledger: Ledger | None = None
@@ -68,6 +69,11 @@ class ModelReranker:
         """Return "llm:" and the name of the model."""
         return f"llm:{self._model.name}"
 
+    @property
+    def version(self) -> str:
+        """Return the version of the model; empty if it has none."""
+        return model_version(self._model)
+
     def with_ledger(self, ledger: Ledger) -> ModelReranker:
         """Return the same reranker with another ledger."""
         return ModelReranker(self._model, options=self._options, ledger=ledger)
@@ -82,40 +88,57 @@ class ModelReranker:
         ledger.check_price(self._model.name, lambda: self._model.estimate(request))
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return the ratings of some texts, as `rerank_groups` of one group."""
+        """Return the ratings of texts in one group, as `rerank_groups` does."""
         return self.rerank_groups(query, [texts])
 
     def rerank_groups(self, query: str, groups: Sequence[Sequence[str]]) -> RerankReply:
-        """Return the ratings of the texts of some groups, from 0 to 10; what is not rated has 0.
+        """Return the ratings of the texts of all groups, from 0 to 10; 0 for a text without one.
 
-        No call reads texts of two groups.
+        Texts of different groups are never rated in one call.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
-            ModelError: If the model fails, or rates too few of them.
+            CostLimitError: If a call could exceed the cost limit.
+            ModelError: If the model fails, or rates less than half of the texts of a call.
         """
-        caller = Caller(
+        caller = ModelCaller(
             model=self._model,
             answer_retries=self._options.answer_retries,
             ledger=Ledger(max_cost=self._options.max_cost)
             if self._ledger is None
             else Ledger(parent=self._ledger),
         )
-        read = [
-            group[start : start + _AT_ONCE]
+        batches = [
+            group[start : start + _BATCH_TEXTS]
             for group in groups
-            for start in range(0, len(group), _AT_ONCE)
+            for start in range(0, len(group), _BATCH_TEXTS)
         ]
-        found = caller.call_all(
-            [_request(query, texts) for texts in read],
-            read=lambda position, answer: _read(answer, len(read[position])),
+        answers = caller.call_all(
+            [_request(query, texts) for texts in batches],
+            read=lambda position, answer: _read(answer, len(batches[position])),
         )
         scores: list[float] = []
-        for ratings in found:
+        for ratings in answers:
             if isinstance(ratings, ModelError):
                 raise ratings
             scores += ratings
         return RerankReply(scores=tuple(scores), usage=caller.usage)
+
+
+def make_model_reranker(name: str, options: ModelOptions) -> ModelReranker:
+    """Return a reranker that asks a language model; nothing is sent.
+
+    Args:
+        name: "llm:vendor:model".
+        options: Options of the calls.
+
+    Raises:
+        OptionError: If the language model is unknown, or its client is not installed.
+        ModelKeyError: If there is no key for it.
+    """
+    from spanwise.models.registry import make_language_model
+
+    model = make_language_model(name.partition(":")[2], options=options)
+    return ModelReranker(model, options=options)
 
 
 def _request(query: str, texts: Sequence[str]) -> ModelRequest:
@@ -135,10 +158,10 @@ def _request(query: str, texts: Sequence[str]) -> ModelRequest:
 
 
 def _read(answer: str, count: int) -> list[float]:
-    """Return the rating of each passage: the first that it has, in range; 0 where it has none.
+    """Return the first rating of each passage, clipped to the range; 0 for one without a rating.
 
     Raises:
-        ValueError: If too few are rated.
+        ValueError: If less than half of the passages are rated.
     """
     rated: dict[int, float] = {}
     for rating in _Form.model_validate_json(answer).ratings:

@@ -1,14 +1,12 @@
-"""How servers of rerankers are asked, and what they answer.
+"""Rerankers over HTTP: Cohere, Voyage, Jina, and every server with `/rerank`.
 
-Written after the published references:
+Published references:
     Cohere    https://docs.cohere.com/reference/rerank
     Voyage    https://docs.voyageai.com/reference/reranker-api
     Jina      https://api.jina.ai/redoc#tag/rerank
     vLLM      https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (Jina's form)
     llama.cpp https://github.com/ggml-org/llama.cpp/tree/master/tools/server (Jina's form)
     TEI       https://huggingface.github.io/text-embeddings-inference (Text Embeddings Inference)
-
-Rerankers behind HTTP: Cohere, Voyage, Jina, and every server with `/rerank`.
 """
 
 from __future__ import annotations
@@ -33,7 +31,13 @@ from spanwise.models.ports import RerankReply
 from spanwise.models.providers.addresses import find_place, is_own_server
 from spanwise.models.providers.catalog import ModelSpec, Vendor, parse_model_spec
 from spanwise.models.providers.failures import Failure, key_advice, status_failure
-from spanwise.models.providers.retry import Attempts, Sent, Traffic, call_with_retries, traffic_of
+from spanwise.models.providers.retry import (
+    RateLimiter,
+    RetryState,
+    SentCall,
+    call_with_retries,
+    make_rate_limiter,
+)
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -43,28 +47,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How one kind of server is asked."""
+    """Format of the requests and answers of one kind of server."""
 
     vendor: Vendor
     texts: int
-    """Most texts of one call; below what the server refuses."""
+    """Maximum number of texts of one call, below the limit of the server."""
     path: str = "rerank"
-    """Behind the address."""
+    """Path after the base URL."""
     texts_name: str = "documents"
-    """Of the field that holds the texts."""
+    """Field of the request with the texts."""
     scores_name: str = "results"
-    """Of the field that holds the scores; empty where the answer is their list."""
+    """Field of the answer with the list of scores; empty if the answer is the list."""
     score_name: str = "relevance_score"
+    """Field of an entry of the list with the score."""
     extra: tuple[tuple[str, object], ...] = ()
-    """Further fields of the request."""
+    """Additional fields of the request."""
 
     def body(self, model: str, query: str, texts: Sequence[str]) -> dict[str, object]:
-        """Return what is sent."""
+        """Return the body of a request."""
         body: dict[str, object] = {"model": model, "query": query, self.texts_name: list(texts)}
         return body | dict(self.extra)
 
 
-_GREATEST = sys.float_info.max  # JSON may hold greater whole numbers, and infinity
+_MAX_FLOAT = sys.float_info.max  # JSON may contain larger integers, and infinity
 _SERVER_KEYS, _SERVER_ADDRESS = ("RERANK_API_KEY",), "RERANK_BASE_URL"
 _ALL = (
     Format(
@@ -84,7 +89,7 @@ _ALL = (
             address_variable="VOYAGE_BASE_URL",
             address="https://api.voyageai.com/v1",
         ),
-        texts=250,  # all together at most 600,000 tokens, the query counted with each text
+        texts=250,  # limit: 600,000 tokens in total, where the query counts once per text
         scores_name="data",
     ),
     Format(
@@ -122,29 +127,29 @@ _ALL = (
         extra=(("truncate", True),),
     ),
 )
-FORMATS = {one.vendor.name: one for one in _ALL}
-"""By name of the vendor; "server" is any other server with `/rerank` (vLLM, llama.cpp ...)."""
+FORMATS = {form.vendor.name: form for form in _ALL}
+"""Formats by vendor; "server" is any other server with `/rerank` (vLLM, llama.cpp ...)."""
 
 
 def read_scores(answer: object, count: int, *, form: Format) -> list[float]:
-    """Return one score a text, in the order of the texts.
+    """Return the scores of an answer, in the order of the texts.
 
     Args:
-        answer: What the JSON of an answer holds.
-        count: How many texts there are.
-        form: How the server answers.
+        answer: Parsed JSON of the answer.
+        count: Number of texts.
+        form: Format of the server.
 
     Raises:
-        ValueError: If it is of another form, or a text has no score or several.
+        ValueError: If the answer has another format, or a text has no score or several.
     """
     name = form.scores_name
-    found = answer.get(name) if isinstance(answer, Mapping) else answer
-    if not (isinstance(found, list) and len(found) == count):
-        given = len(found) if isinstance(found, list) else "no"
-        raise ValueError(f"it holds {given} scores for {count} texts")
+    entries = answer.get(name) if isinstance(answer, Mapping) else answer
+    if not (isinstance(entries, list) and len(entries) == count):
+        number = len(entries) if isinstance(entries, list) else "no"
+        raise ValueError(f"it holds {number} scores for {count} texts")
     scores: dict[int, float] = {}
-    for one in found:
-        index, score = _number(one, "index"), _number(one, form.score_name)
+    for entry in entries:
+        index, score = _number(entry, "index"), _number(entry, form.score_name)
         if index is None or index not in range(count) or index in scores or score is None:
             raise ValueError(f"it gives the text {index!r} of {count} the score {score!r}")
         scores[int(index)] = float(score)
@@ -152,7 +157,7 @@ def read_scores(answer: object, count: int, *, form: Format) -> list[float]:
 
 
 def read_tokens(answer: object) -> int:
-    """Return the tokens that a server says it read; 0 where it does not."""
+    """Return the input tokens that a server reports; 0 if it reports none."""
     if not isinstance(answer, Mapping):
         return 0
     usage, meta = answer.get("usage"), answer.get("meta")
@@ -161,26 +166,26 @@ def read_tokens(answer: object) -> int:
         counts = [usage.get("total_tokens"), usage.get("prompt_tokens")]
     elif isinstance(meta, Mapping) and isinstance(meta.get("tokens"), Mapping):
         counts = [meta["tokens"].get("input_tokens")]
-    # Cohere gives whole numbers as floats.
-    numbers = (one for one in counts if isinstance(one, int | float))
-    return next((int(one) for one in numbers if 0 <= one <= _GREATEST), 0)
+    # Cohere reports integers as floats.
+    numbers = (number for number in counts if isinstance(number, int | float))
+    return next((int(number) for number in numbers if 0 <= number <= _MAX_FLOAT), 0)
 
 
-def _number(one: object, name: str) -> int | float | None:
-    """Return the number in a field; None where there is none that a float can hold."""
-    value = one.get(name) if isinstance(one, Mapping) else None
+def _number(entry: object, name: str) -> int | float | None:
+    """Return the number in a field; None if there is none in the range of a float."""
+    value = entry.get(name) if isinstance(entry, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if abs(value) <= _GREATEST else None
+    return value if abs(value) <= _MAX_FLOAT else None
 
 
 _MAX_ANSWER_BYTES = 32_000_000
-_WORDS_CHARS = 300
-_CHARS_A_TOKEN = 4
+_MESSAGE_CHARS = 300
+_CHARS_PER_TOKEN = 4
 
 
 class HttpReranker:
-    """A reranker behind HTTP; its calls run on the loop that all clients of vendors share."""
+    """Reranker over HTTP; its calls run on the event loop that all clients share."""
 
     def __init__(
         self,
@@ -191,14 +196,14 @@ class HttpReranker:
         secret: Secret | None,
         options: ModelOptions,
     ) -> None:
-        """Take what is called; nothing is sent.
+        """Create the reranker; nothing is sent.
 
         Args:
-            spec: Which model.
-            form: How it is asked.
-            address: Where, without the path.
-            secret: The key; None for none.
-            options: How it is called.
+            spec: The parsed name of the model.
+            form: Format of the server.
+            address: Base URL.
+            secret: API key; None for none.
+            options: Options of the calls.
         """
         self._spec = spec
         self._form = form
@@ -222,10 +227,10 @@ class HttpReranker:
         return Usage(cost=self._cost)
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return how well each text answers the query, as the server says.
+        """Return how well each text answers the query.
 
         Raises:
-            ModelError: If it fails, refuses or cannot be reached, after all retries.
+            ModelError: If the server fails, refuses or cannot be reached, after all retries.
         """
         size = self._form.texts
         groups = [texts[start : start + size] for start in range(0, len(texts), size)]
@@ -240,36 +245,37 @@ class HttpReranker:
         try:
             return await asyncio.gather(*calls)
         finally:
-            for call in calls:  # where one failed, the others are of no use
+            for call in calls:  # after a failure the other replies are not used
                 call.cancel()
 
     async def _rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         key = "" if self._secret is None else self._secret.reveal()
-        traffic = _traffic(os.getpid(), self._url, key, own=self._spec.vendor.is_own)
-        attempts = Attempts(traffic=traffic, options=self._options)
+        is_self_hosted = self._spec.vendor.is_own
+        limiter = _limiter(os.getpid(), self._url, key, is_self_hosted=is_self_hosted)
+        state = RetryState(limiter=limiter, options=self._options)
         chars = sum(map(len, texts)) + len(query) * len(texts)
         answer = await call_with_retries(
             partial(self._post, self._form.body(self._spec.model, query, texts)),
-            attempts=attempts,
-            tokens=chars // _CHARS_A_TOKEN,
+            state=state,
+            tokens=chars // _CHARS_PER_TOKEN,
             translate=self._translate,
         )
         try:
             scores = read_scores(answer, len(texts), form=self._form)
         except ValueError as error:
             raise self._failed(
-                f"answered what cannot be used: {error}", ModelAnswerError
+                f"gave an answer that cannot be used: {error}", ModelAnswerError
             ) from error
         usage = Usage(
             calls=1,
-            retries=attempts.retries,
+            retries=state.retries,
             input_tokens=read_tokens(answer),
             cost=self._cost,
         )
         return RerankReply(scores=tuple(scores), usage=usage)
 
-    async def _post(self, body: Mapping[str, object], sent: Sent) -> object:
-        """Return what the JSON of the answer holds."""
+    async def _post(self, body: Mapping[str, object], sent: SentCall) -> object:
+        """Return the parsed JSON of the answer."""
         headers = {"Accept-Encoding": "identity"}
         if self._secret is not None:
             headers["Authorization"] = f"Bearer {self._secret.reveal()}"
@@ -285,8 +291,8 @@ class HttpReranker:
                     ModelAnswerError,
                 )
             data = bytearray()
-            async for piece in response.aiter_raw():
-                data += piece
+            async for block in response.aiter_raw():
+                data += block
                 if len(data) > _MAX_ANSWER_BYTES:
                     raise self._failed("answered more than 32 MB", ModelAnswerError)
         if response.status_code != httpx.codes.OK:
@@ -296,25 +302,30 @@ class HttpReranker:
         return answer
 
     def _translate(self, error: Exception) -> Failure:
-        """Return what an exception means; no cause that may hold the key goes with it."""
+        """Return the failure of an exception, without a cause, which may contain the key."""
         if isinstance(error, _StatusError):
-            said = error.words if self._secret is None else self._secret.hide_in(error.words)
+            message = error.message if self._secret is None else self._secret.hide_in(error.message)
             return status_failure(
-                error.status, said, spec=self._spec, asked_seconds=error.asked_seconds
+                error.status,
+                message,
+                spec=self._spec,
+                retry_after_seconds=error.retry_after_seconds,
             )
         if isinstance(error, TimeoutError | httpx.TimeoutException):
-            said = f"did not answer within {self._options.timeout_seconds:g} seconds"
+            fault = f"did not answer within {self._options.timeout_seconds:g} seconds"
             advice = "try later, allow more timeout_seconds, or lower concurrency"
-            return Failure(error=self._failed(f"{said}; {advice}"), is_late=True)
+            return Failure(error=self._failed(f"{fault}; {advice}"), timed_out=True)
         if isinstance(error, httpx.TransportError):
-            words = str(error) if self._secret is None else self._secret.hide_in(str(error))
-            said = f"cannot be reached at {self._url}, or broke off: {words}"
-            return Failure(error=self._failed(f"{said}; check the address and the network"))
-        return Failure(error=self._failed(f"answered what is no JSON: {type(error).__name__}"))
+            message = str(error) if self._secret is None else self._secret.hide_in(str(error))
+            fault = f"cannot be reached at {self._url}, or broke off: {message}"
+            return Failure(error=self._failed(f"{fault}; check the address and the network"))
+        return Failure(
+            error=self._failed(f"gave an answer that is not JSON: {type(error).__name__}")
+        )
 
-    def _failed(self, said: str, kind: type[ModelError] = ModelError) -> ModelError:
+    def _failed(self, fault: str, kind: type[ModelError] = ModelError) -> ModelError:
         return kind(
-            f"{self.name} {said}",
+            f"{self.name} {fault}",
             provider=self._spec.vendor.name,
             model=self._spec.model,
             retryable=kind is ModelError,
@@ -322,70 +333,70 @@ class HttpReranker:
 
 
 @cache
-def _traffic(process: int, url: str, key: str, *, own: bool) -> Traffic:
-    """Return what goes to one address with one key, whoever sends it."""
-    del process, url, key
-    return traffic_of(own=own)
+def _limiter(process: int, url: str, key: str, *, is_self_hosted: bool) -> RateLimiter:
+    """Return the rate limiter of one address and key, shared by all rerankers of a process."""
+    del process, url, key  # the cache key
+    return make_rate_limiter(is_self_hosted=is_self_hosted)
 
 
 @cache
 def _client(process: int) -> httpx.AsyncClient:
-    """Return the client of all rerankers of a process, which keeps connections open to its end."""
-    del process  # the key alone
+    """Return the HTTP client that all rerankers of a process share until it ends."""
+    del process  # the cache key
     client = httpx.AsyncClient()
     close_at_exit(client.aclose)
     return client
 
 
 class _StatusError(Exception):
-    """An answer with another status than 200."""
+    """Answer with another status than 200."""
 
     def __init__(self, response: httpx.Response, data: bytes) -> None:
         super().__init__(f"status {response.status_code}")
         self.status = response.status_code
-        self.words = _words(data)
-        self.asked_seconds = _asked_seconds(response.headers.get("retry-after", ""))
+        self.message = _error_message(data)
+        self.retry_after_seconds = _retry_after_seconds(response.headers.get("retry-after", ""))
 
 
-def _words(data: bytes) -> str:
-    """Return what a server says of a failure, without what is wrapped around it."""
+def _error_message(data: bytes) -> str:
+    """Return the message in the body of an error, unwrapped from the JSON around it."""
     try:
-        found: object = json.loads(data)
+        body: object = json.loads(data)
     except ValueError:
-        found = data.decode("utf-8", errors="replace")
+        body = data.decode("utf-8", errors="replace")
     for name in ("error", "message", "detail"):
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-    return " ".join(str(found).split())[:_WORDS_CHARS]
+        if isinstance(body, Mapping) and name in body:
+            body = body[name]
+    return " ".join(str(body).split())[:_MESSAGE_CHARS]
 
 
-def _asked_seconds(given: str) -> float | None:
-    """Return the wait that `Retry-After` asks for, in seconds or until a time; None for none."""
+def _retry_after_seconds(header: str) -> float | None:
+    """Return the seconds of a `Retry-After` header, a number or a date; None if it has neither."""
     try:
-        seconds = float(given)
+        seconds = float(header)
     except ValueError:
         pass
     else:
         return None if isnan(seconds) else max(seconds, 0.0)
     try:
-        until = parsedate_to_datetime(given).astimezone(UTC)
+        until = parsedate_to_datetime(header).astimezone(UTC)
     except (OverflowError, ValueError):
         return None
     return max((until - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def make_http_reranker(name: str, options: ModelOptions) -> HttpReranker:
-    """Return a reranker behind HTTP; nothing is sent.
+    """Return a reranker over HTTP by name; nothing is sent.
 
     Args:
-        name: "vendor:model", or "vendor:model@address" for a server of one's own.
-        options: How it is called.
+        name: "vendor:model", or "vendor:model@address" for a self-hosted server.
+        options: Options of the calls.
 
     Raises:
-        OptionError: If no model or address is named that can be meant.
-        ModelKeyError: If there is no key, and the vendor needs one.
+        OptionError: If the name has no usable model or address.
+        ModelKeyError: If the vendor needs a key and there is none.
     """
-    spec = parse_model_spec(name, vendors={one: form.vendor for one, form in FORMATS.items()})
+    spec = parse_model_spec(name, vendors={key: form.vendor for key, form in FORMATS.items()})
     vendor = spec.vendor
     address, secret = find_place(spec)
     if not address:
