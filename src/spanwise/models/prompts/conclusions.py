@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from spanwise.core.answers.drafts import Draft, GivenQuote, Statement
 from spanwise.core.text.fences import fence_tag
@@ -129,6 +129,7 @@ class _Statement(BaseModel):
 
 
 class _CombiningForm(BaseModel):
+    model_config = ConfigDict(title="_Form")  # the title is part of the cache key
     answered: bool
     statements: list[_Statement]
     conflicts: list[_Statement]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from spanwise.core.text.fences import fenced
 from spanwise.core.text.model_lines import model_line
@@ -88,6 +88,7 @@ _SECTION_INSTRUCTIONS = (
 
 
 class _SummariesForm(BaseModel):
+    model_config = ConfigDict(title="_Form")  # the title is part of the cache key
     summary: str
 
 
