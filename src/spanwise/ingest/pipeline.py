@@ -31,7 +31,7 @@ from spanwise.ingest.counter import (
     out_of_memory,
 )
 from spanwise.ingest.downloads import Downloader
-from spanwise.ingest.given_parts import stored_parts
+from spanwise.ingest.given_parts import given_document, stored_parts
 from spanwise.ingest.job import IngestJob
 from spanwise.ingest.prepare import Draft, Outline, Wanted
 from spanwise.ingest.reader import Compared, Found, Reader
@@ -246,6 +246,43 @@ class Ingestor:
             document.id, "unchanged" if draft is None else self._put(draft, job, tally, twins={})
         )
         return self._report(job, tally)
+
+    def add_text(
+        self,
+        text: str,
+        *,
+        document_id: str,
+        title: str = "",
+        media_type: Literal["text/plain", "text/markdown"] = "text/plain",
+        job: IngestJob | None = None,
+    ) -> IngestReport:
+        """Add a text as a document, character for character.
+
+        Args:
+            text: Text of the document.
+            document_id: Id of the document.
+            title: Title; if empty, the title of the front matter or the words of the id.
+            media_type: "text/markdown" to parse headings, tables, code and front matter.
+            job: Options; `job.metadata` holds the caller's fields, None keeps the stored ones.
+
+        Raises:
+            DocumentError: As `add_document`.
+            OptionError: As `add_document`.
+            CostLimitError: As `add_document`.
+            ModelKeyError: As `add_document`.
+        """
+        job = job or IngestJob()
+        metadata = job.metadata
+        if metadata is None:
+            metadata = kept_fields(self.store.get_record(document_id), root="")
+        document = given_document(
+            text,
+            document_id=document_id,
+            title=title,
+            media_type=media_type,
+            metadata=metadata,
+        )
+        return self.add_document(document, job=job)
 
     def _report(self, job: IngestJob, tally: IngestCounter) -> IngestReport:
         tally.warnings += [

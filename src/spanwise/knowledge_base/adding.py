@@ -196,7 +196,7 @@ class Adding:
             document_id: Its id.
             title: Its title; where it is empty, that of the front matter, or the words of its id.
             media_type: "text/markdown" to read headings, tables and front matter in it.
-            metadata: Fields to filter by.
+            metadata: Fields to filter by; None keeps the stored ones, {} removes them.
             replace: Whether it may take the place of a document that came from a file or URL.
             llm: As `add`; it makes no title where one is given.
             context: As `add`.
@@ -211,24 +211,25 @@ class Adding:
             CostLimitError: If models would cost more than `ModelOptions.max_cost`.
             ModelKeyError: As `add`.
         """
-        from spanwise.ingest import IngestJob, given_document
+        from spanwise.ingest import IngestJob
 
-        document = given_document(
-            checked_text(text, document_id),
-            document_id=checked_id(document_id),
-            title=checked_title(title),
-            media_type=checked_media_type(media_type),
-            metadata=checked_metadata(metadata),
-        )
+        checked_text(text, document_id)
+        checked_id(document_id)
+        checked_title(title)
+        checked_media_type(media_type)
+        fields = None if metadata is None else checked_metadata(metadata)
         enricher = self._enriching.enricher(llm, context)
         if enricher is not None and title:
             given = replaced(given or GivenParts(), title=title)
         job = IngestJob(
+            metadata=fields,
             replace_other=replace,
             given=checked_given(None if given is None else {document_id: given}),
             enricher=enricher,
         )
-        return self._ingestor.add_document(document, job=job)
+        return self._ingestor.add_text(
+            text, document_id=document_id, title=title, media_type=media_type, job=job
+        )
 
     def add_parsed(self, document: Document, *, given: GivenParts) -> IngestReport:
         """Add a document of another knowledge base as it was parsed there, for evaluation.
