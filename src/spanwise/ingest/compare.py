@@ -127,16 +127,16 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
 def _has_fields(record: DocumentRecord, metadata: Mapping[str, Scalar]) -> bool:
     """Return whether a document has exactly these fields from the caller, whatever its own are."""
     given = {name: record.metadata[name] for name in record.given_fields}
-    return typed(given) == typed(metadata)
+    return with_types(given) == with_types(metadata)
 
 
-def kept_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
+def stored_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
     """Return the fields that the caller gave before to the document of this root."""
     if record is None or record.source_root != root:
         return {}
     return {name: record.metadata[name] for name in record.given_fields}
 
 
-def typed(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
+def with_types(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
     """Return fields with the types of their values: 1, 1.0 and True are equal, and not the same."""
     return {name: (type(value), value) for name, value in metadata.items()}

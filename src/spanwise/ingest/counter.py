@@ -24,7 +24,7 @@ from spanwise.types import IngestFailure, IngestProgress, IngestReport, Usage
 
 if TYPE_CHECKING:
     from spanwise.errors import CostLimitError
-    from spanwise.ingest.reader import Compared
+    from spanwise.ingest.reader import ComparedSource
     from spanwise.stores.port import DocumentEntry
     from spanwise.types import Document, DocumentRecord, DocumentStatus
 
@@ -149,7 +149,7 @@ class IngestCounter:
                 self.on_document(progress)
 
     @contextmanager
-    def telling_after(self, commit: Callable[[], None]) -> Iterator[None]:
+    def reporting_after_commit(self, commit: Callable[[], None]) -> Iterator[None]:
         """Tell of documents once they are on the disk: several of a short time together.
 
         Args:
@@ -296,7 +296,7 @@ def out_of_memory(source: Source | DocumentError) -> DocumentError:
 
 
 @dataclass(slots=True)
-class FailuresInRow:
+class EmbeddingFailures:
     """Counts the documents in a row for which the embedder failed."""
 
     _count: int = 0
@@ -305,7 +305,7 @@ class FailuresInRow:
         """Begin anew: a document was embedded."""
         self._count = 0
 
-    def are_enough(self, error: DocumentError) -> bool:
+    def is_limit_reached(self, error: DocumentError) -> bool:
         """Count a failure of a document, and return whether the run is to end.
 
         Args:
@@ -318,39 +318,39 @@ class FailuresInRow:
 
 
 def note_not_begun(
-    sources: Sequence[Compared], reached: Source | DocumentError, tally: IngestCounter
+    sources: Sequence[ComparedSource], reached: Source | DocumentError, counter: IngestCounter
 ) -> None:
     """Note all after the source that was reached as not begun, since the embedder fails.
 
     Args:
         sources: All that was to be taken in.
         reached: The last one that was tried, which is noted already.
-        tally: Takes the notes.
+        counter: Takes the notes.
     """
     reason = (
         f"not taken in, because the embedder failed for {_MOST_IN_ROW} documents in a row; run the "
         "same again to go on"
     )
-    _note_rest(sources, reached, tally, reason=reason, code="not_begun")
+    _note_rest(sources, reached, counter, reason=reason, code="not_begun")
 
 
 def note_too_costly(
-    sources: Sequence[Compared],
+    sources: Sequence[ComparedSource],
     reached: Source | DocumentError,
-    tally: IngestCounter,
+    counter: IngestCounter,
     cause: CostLimitError,
 ) -> None:
     """Note the source that would have cost too much, and all after it, as not taken in."""
     if isinstance(reached, Source):
-        tally.note_failure(reached, _failure(reached, f"not taken in: {cause}", "cost_limit"))
+        counter.note_failure(reached, _failure(reached, f"not taken in: {cause}", "cost_limit"))
     reason = "not taken in any more, because max_cost was reached; run the same again to go on"
-    _note_rest(sources, reached, tally, reason=reason, code="cost_limit")
+    _note_rest(sources, reached, counter, reason=reason, code="cost_limit")
 
 
 def _note_rest(
-    sources: Sequence[Compared],
+    sources: Sequence[ComparedSource],
     reached: Source | DocumentError,
-    tally: IngestCounter,
+    counter: IngestCounter,
     *,
     reason: str,
     code: DocumentErrorCode,
@@ -362,13 +362,13 @@ def _note_rest(
     for source, verdict in sources:
         if isinstance(source, DocumentError):
             if is_left:
-                tally.note_failure(source, source)
+                counter.note_failure(source, source)
             continue
         is_left = is_left or source.document_id in names
-        if not is_left or source.members_only or tally.knows(source.document_id):
+        if not is_left or source.members_only or counter.knows(source.document_id):
             continue
         error = verdict if isinstance(verdict, DocumentError) else None
-        tally.note_failure(source, error or _failure(source, reason, code))
+        counter.note_failure(source, error or _failure(source, reason, code))
 
 
 def _failure(source: Source, reason: str, code: DocumentErrorCode) -> DocumentError:

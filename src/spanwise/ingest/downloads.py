@@ -48,7 +48,7 @@ class Downloader:
     """One, once a URL is named: it remembers what servers forbid."""
     _making: threading.Lock = field(default_factory=threading.Lock)
 
-    def bring(self, source: Source) -> LocalFile:
+    def download(self, source: Source) -> LocalFile:
         """Return the file of a source, made where it has none.
 
         Raises:

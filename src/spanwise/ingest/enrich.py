@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.ingest.replaced_pages import PageReading, instead, read_pages
+from spanwise.ingest.replaced_pages import PageReading, parse_without_model, read_pages
 from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
 from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import make_sections
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from spanwise.types import Chunk, Document, Section
 
 
-_Made = TypeVar("_Made")
-_TRIES = 3  # documents in a row for which the model could not be reached
+_Part = TypeVar("_Part")
+_MAX_UNREACHED = 3  # documents in a row for which the model could not be reached
 _SUMMARISED_CHARS = 400  # a shorter section is its own summary
 _NOT_FOUND = 404  # there is no such model
 
@@ -99,8 +99,8 @@ class Enricher:
         if reading.is_unfinished:
             with self._lock:
                 self._unread.add(document.id)
-        self._tell(document.id, is_reached=reading.is_reached)
-        return reading.document or instead(parse, failure=reading.failure)
+        self._note_reached(document.id, is_reached=reading.is_reached)
+        return reading.document or parse_without_model(parse, failure=reading.failure)
 
     def begin(
         self,
@@ -126,16 +126,16 @@ class Enricher:
             given=given,
             making=making,
             is_reached=self._is_reached(document.id),
-            tell=partial(self._tell, document.id),
+            tell=partial(self._note_reached, document.id),
             again={"pages"} if document.id in self._unread else set(),
         )
 
     def _is_reached(self, document_id: str) -> bool:
         """Return whether the model is asked about a document."""
         with self._lock:
-            return len(self._unreached) < _TRIES and document_id not in self._unreached
+            return len(self._unreached) < _MAX_UNREACHED and document_id not in self._unreached
 
-    def _tell(self, document_id: str, *, is_reached: bool) -> None:
+    def _note_reached(self, document_id: str, *, is_reached: bool) -> None:
         """Count documents for which the model could not be reached."""
         with self._lock:
             if is_reached:
@@ -174,9 +174,9 @@ class Enrichment:
         """
         options, title, summary = self.making.options, plain.title, plain.summary
         if options.headers and not self.given.title:
-            title = self._made("title", self._title, otherwise=title)
+            title = self._generate("title", self._title, otherwise=title)
         if options.headers and not self.given.summary:
-            summary = self._made("summary", lambda: self._summary(title), otherwise=summary)
+            summary = self._generate("summary", lambda: self._summary(title), otherwise=summary)
         sections = plain.sections
         if options.sections and not self.given.sections:
             sections = self._sections(sections, limits)
@@ -195,7 +195,7 @@ class Enrichment:
         """
         if not self.making.options.chunk_contexts or self.given.contexts:
             return chunks
-        if not self._asks("chunk contexts"):
+        if not self._may_ask("chunk contexts"):
             return chunks
         made = make_chunk_contexts(chunks, sections=sections, title=title, making=self.making)
         self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
@@ -221,7 +221,7 @@ class Enrichment:
         return make_summary(self.document, title=title, making=self.making)
 
     def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
-        if not self._asks("sections"):
+        if not self._may_ask("sections"):
             return plain
         made = make_sections(
             self.document,
@@ -242,7 +242,7 @@ class Enrichment:
             for at, section in enumerate(sections)
             if not section.summary and section.end - section.start >= _SUMMARISED_CHARS
         ]
-        if not wanted or not self._asks("section summaries"):
+        if not wanted or not self._may_ask("section summaries"):
             return sections
         made = make_section_summaries(
             self.document, [sections[at] for at in wanted], title=title, making=self.making
@@ -256,14 +256,14 @@ class Enrichment:
             for at, section in enumerate(sections)
         )
 
-    def _asks(self, part: str) -> bool:
+    def _may_ask(self, part: str) -> bool:
         """Return whether the model is asked for a part; else note that it is missing."""
         if not self.is_reached:
             self.again.add(part)
         return self.is_reached
 
-    def _made(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
-        if not self._asks(part):
+    def _generate(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
+        if not self._may_ask(part):
             return otherwise
         try:
             made = make()

@@ -84,7 +84,7 @@ def walk(
     Raises:
         OptionError: If a pattern is empty, begins with "!" or has a range like [z-a].
     """
-    chosen = Choice.of(include, exclude)
+    chosen = PathPatterns.of(include, exclude)
     if _is_file(root):
         yield FoundFile(path=root, document_id=name_to_id(root.name))
         return
@@ -133,15 +133,15 @@ class _Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PathPatterns:
     """What patterns choose."""
 
     include: tuple[_Pattern, ...] = ()
     exclude: tuple[_Pattern, ...] = ()
 
     @classmethod
-    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> Choice:
-        """Return the choice of these patterns.
+    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> PathPatterns:
+        """Return the patterns of these patterns.
 
         Raises:
             OptionError: If one cannot be read.
@@ -231,7 +231,7 @@ class _Search:
     """What was found so far: first the tree itself, then what its links lead to."""
 
     root: Path
-    choice: Choice
+    patterns: PathPatterns
     found: dict[str, Path | FetchError] = field(default_factory=dict)
     real_files: set[str] = field(default_factory=set)
     real_folders: set[str] = field(default_factory=set)
@@ -264,7 +264,7 @@ class _Search:
             if entry.is_symlink():
                 self.links.append((path, folder / entry.name))
             elif entry.is_dir():
-                if not self.choice.leaves_out(path, is_folder=True):
+                if not self.patterns.leaves_out(path, is_folder=True):
                     folders.append((folder / entry.name, f"{path}/"))
             elif entry.is_file():
                 self._take(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
@@ -285,13 +285,13 @@ class _Search:
                     continue
                 if stat.S_ISREG(mode):
                     self._take(path, link, real=os.path.realpath(link))
-                elif stat.S_ISDIR(mode) and not self.choice.leaves_out(path, is_folder=True):
+                elif stat.S_ISDIR(mode) and not self.patterns.leaves_out(path, is_folder=True):
                     self.visit(link, f"{path}/")
                 else:
                     self._note_special(path, mode)
 
     def _take(self, path: str, file: Path, *, real: str) -> None:
-        if self.choice.leaves_out(path, is_folder=False):
+        if self.patterns.leaves_out(path, is_folder=False):
             return
         if not self._wants(path):
             return
@@ -300,11 +300,11 @@ class _Search:
             self.found[path] = file
 
     def _wants(self, path: str) -> bool:
-        return self.choice.takes(path) or self.choice.opens(path)
+        return self.patterns.takes(path) or self.patterns.opens(path)
 
     def _note_link(self, path: str, exc: OSError) -> None:
         """Note a link that cannot be followed, unless it can lead to nothing that is wanted."""
-        if self.choice.leaves_out(path, is_folder=False):
+        if self.patterns.leaves_out(path, is_folder=False):
             return
         if isinstance(exc, PermissionError) or self._wants(path):
             self._note(path, exc)
@@ -312,7 +312,7 @@ class _Search:
     def _note_special(self, path: str, mode: int) -> None:
         """Note what is no regular file where a file of its name would be taken."""
         kind = special_kind(mode)
-        if kind and self._wants(path) and not self.choice.leaves_out(path, is_folder=False):
+        if kind and self._wants(path) and not self.patterns.leaves_out(path, is_folder=False):
             name = name_to_id(str(self.root / path))
             self.found[path] = FetchError(
                 f"{name}: it is {kind}, no regular file", source=name, code="unsupported"

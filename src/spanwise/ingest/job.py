@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spanwise.errors import DocumentError
-from spanwise.ingest.folder_walk import Choice
-from spanwise.ingest.prepare import Wanted
-from spanwise.ingest.recipes import Recipe, has_recipe, reads_pages, wanted_recipe
+from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.prepare import DraftRequest
+from spanwise.ingest.recipes import Recipe, has_recipe, reads_pages, requested_recipe
 from spanwise.ingest.sources import Source
 from spanwise.types import GivenParts, IngestProgress, Scalar
 
@@ -32,7 +32,7 @@ class IngestJob:
     """Whether documents from other roots may be replaced."""
     on_document: Callable[[IngestProgress], None] | None = None
     """Called after each document."""
-    choice: Choice = field(default_factory=Choice)
+    patterns: PathPatterns = field(default_factory=PathPatterns)
     """Which members of containers are taken."""
     held: Sequence[DocumentRecord] = ()
     """Documents of the sources and of their members; those that are found no more are removed."""
@@ -47,12 +47,14 @@ class IngestJob:
         """Return how a document is to be made; empty where nothing is asked for."""
         given = self.given.get(document_id)
         if self.enricher is None:
-            return wanted_recipe(given=given)
-        return wanted_recipe(model=self.enricher.model, options=self.enricher.options, given=given)
+            return requested_recipe(given=given)
+        return requested_recipe(
+            model=self.enricher.model, options=self.enricher.options, given=given
+        )
 
-    def wanted(self, document_id: str) -> Wanted:
+    def wanted(self, document_id: str) -> DraftRequest:
         """Return what is wanted of a document beside what is made without a model."""
-        return Wanted(
+        return DraftRequest(
             recipe=self.recipe(document_id),
             given=self.given.get(document_id, GivenParts()),
             enricher=self.enricher,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError
-from spanwise.ingest.folder_walk import Choice
+from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.sources import Source
 from spanwise.ingest.stoppable import run_until_stopped
 
@@ -55,7 +55,7 @@ class _Place:
 
 
 def objects_of(
-    address: str, *, choice: Choice, may_be_empty: bool = False
+    address: str, *, patterns: PathPatterns, may_be_empty: bool = False
 ) -> list[tuple[str, Source]]:
     """Return the objects below a prefix with their ids, ordered by id.
 
@@ -63,7 +63,7 @@ def objects_of(
 
     Args:
         address: Of the prefix, or the object.
-        choice: What of the prefix is taken.
+        patterns: What of the prefix is taken.
         may_be_empty: Whether there may be nothing at the address: stores know no empty folders.
 
     Raises:
@@ -80,7 +80,7 @@ def objects_of(
         key = name_to_id(path[len(place.path) :].strip("/"))
         if details.get("type") != "file" or path.endswith("/"):  # a marker, where a folder would be
             continue
-        if key and not (choice.reaches(key) and (choice.takes(key) or choice.opens(key))):
+        if key and not (patterns.reaches(key) and (patterns.takes(key) or patterns.opens(key))):
             continue
         sources[key or root] = Source(
             document_id=key or root,
@@ -89,7 +89,7 @@ def objects_of(
             path=None,
             bytes=int(details.get("size") or 0),
             from_folder=bool(key),
-            members_only=bool(key) and not choice.takes(key),
+            members_only=bool(key) and not patterns.takes(key),
             object_path=path,
         )
     return sorted(sources.items())

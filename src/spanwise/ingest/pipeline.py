@@ -20,9 +20,9 @@ from spanwise.core.documents.filing_covers import cover_fields, cover_title
 from spanwise.core.documents.titles import document_title
 from spanwise.core.documents.versions import text_version
 from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
-from spanwise.ingest.compare import compare, conflict, kept_fields, typed
+from spanwise.ingest.compare import compare, conflict, stored_fields, with_types
 from spanwise.ingest.counter import (
-    FailuresInRow,
+    EmbeddingFailures,
     IngestCounter,
     Outcome,
     embedding_failure,
@@ -33,9 +33,9 @@ from spanwise.ingest.counter import (
 from spanwise.ingest.downloads import Downloader
 from spanwise.ingest.given_parts import given_document, stored_parts
 from spanwise.ingest.job import IngestJob
-from spanwise.ingest.prepare import Draft, Outline, Wanted
-from spanwise.ingest.reader import Compared, Found, Reader
-from spanwise.ingest.recipes import has_recipe, kept_recipe, plain_title
+from spanwise.ingest.prepare import Draft, DraftRequest, Outline
+from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
+from spanwise.ingest.recipes import has_recipe, plain_title, stored_recipe
 from spanwise.ingest.sources import Source
 from spanwise.ingest.stored_parts import StoredPages
 from spanwise.ingest.sync import nothing_taken
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_LOOK_SECONDS = 0.1  # waiting without end cannot be interrupted everywhere
+_POLL_SECONDS = 0.1  # waiting without end cannot be interrupted everywhere
 
 
 def map_ahead(
@@ -110,7 +110,7 @@ def _begin(function: Callable[[_Item], _Result], item: _Item) -> Future[_Result]
 def _settled(item: _Item, outcome: Future[_Result]) -> tuple[_Item, Callable[[], _Result]]:
     def result() -> _Result:
         while not outcome.done():
-            wait((outcome,), timeout=_LOOK_SECONDS)
+            wait((outcome,), timeout=_POLL_SECONDS)
         return outcome.result()
 
     return item, result
@@ -143,7 +143,7 @@ class Ingestor:
     listener: Listener | None = None
     """Hears the calls of models."""
 
-    def carry_out(
+    def run(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
     ) -> IngestReport:
         """Take in all sources, then remove what is gone; what fails is reported alone.
@@ -164,30 +164,30 @@ class Ingestor:
             OptionError: If parts that are given do not fit to their document; as for StoreError.
             ModelKeyError: If the provider of a model refuses the key; as for StoreError.
         """
-        tally = self._new_tally(job)
-        with self.store.group_commits() as commit, tally.telling_after(commit):
-            self._bring_in_step(job, tally, records)
-        return self._report(job, tally)
+        counter = self._new_counter(job)
+        with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
+            self._bring_in_step(job, counter, records)
+        return self._report(job, counter)
 
     def _bring_in_step(
-        self, job: IngestJob, tally: IngestCounter, records: Mapping[str, DocumentRecord] | None
+        self, job: IngestJob, counter: IngestCounter, records: Mapping[str, DocumentRecord] | None
     ) -> None:
         """Take in what is new or changed, then remove what is gone."""
         changed = []
         with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
                 if verdict == "unchanged":
-                    tally.note(source, "unchanged")
+                    counter.note(source, "unchanged")
                 else:
                     changed.append((source, verdict))
-        if changed and not self._take_in(changed, job, tally, records):
+        if changed and not self._take_in(changed, job, counter, records):
             return
-        for record in _gone(job, tally):
+        for record in _gone(job, counter):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
-                tally.note(record, "removed")
+                counter.note(record, "removed")
 
-    def foresee(
+    def estimate(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
     ) -> IngestReport:
         """Return the report of a job without doing it.
@@ -199,16 +199,16 @@ class Ingestor:
 
         Args:
             job: What is to be foreseen.
-            records: As `carry_out`.
+            records: As `run`.
         """
-        tally = self._new_tally(job, foresees=True)
+        counter = self._new_counter(job, is_dry_run=True)
         parses = job.enricher is not None or (self.embeds and self.preparer().pays)
         with (
             closing(self._compared(job.sources, job, records)) as compared,
-            self._reading(compared, job, tally, records=records, parses=parses) as readings,
+            self._reading(compared, job, counter, records=records, parses=parses) as readings,
             closing(
                 _ahead(
-                    partial(self._foresee, job=job, ledger=tally.ledger, twins=_twins(job)),
+                    partial(self._estimate, job=job, ledger=counter.ledger, twins=_twins(job)),
                     readings,
                     job.enricher,
                 )
@@ -216,14 +216,14 @@ class Ingestor:
         ):
             for (source, _), outcome in found:
                 try:
-                    tally.note(source, outcome())
+                    counter.note(source, outcome())
                 except DocumentError as error:
-                    tally.note_failure(source, error)
+                    counter.note_failure(source, error)
                 except MemoryError:
-                    tally.note_failure(source, out_of_memory(source))
-        for record in _gone(job, tally):
-            tally.note(record, "removed")
-        return self._report(job, tally)
+                    counter.note_failure(source, out_of_memory(source))
+        for record in _gone(job, counter):
+            counter.note(record, "removed")
+        return self._report(job, counter)
 
     def add_document(self, document: Document, *, job: IngestJob | None = None) -> IngestReport:
         """Take in one document that is parsed already.
@@ -240,12 +240,12 @@ class Ingestor:
             ModelKeyError: If the provider of a model refuses the key.
         """
         job = job or IngestJob()
-        tally = self._new_tally(job)
+        counter = self._new_counter(job)
         draft = self._draft(document, job)
-        tally.note_given(
-            document.id, "unchanged" if draft is None else self._put(draft, job, tally, twins={})
+        counter.note_given(
+            document.id, "unchanged" if draft is None else self._put(draft, job, counter, twins={})
         )
-        return self._report(job, tally)
+        return self._report(job, counter)
 
     def add_text(
         self,
@@ -274,7 +274,7 @@ class Ingestor:
         job = job or IngestJob()
         metadata = job.metadata
         if metadata is None:
-            metadata = kept_fields(self.store.get_record(document_id), root="")
+            metadata = stored_fields(self.store.get_record(document_id), root="")
         document = given_document(
             text,
             document_id=document_id,
@@ -284,13 +284,13 @@ class Ingestor:
         )
         return self.add_document(document, job=job)
 
-    def _report(self, job: IngestJob, tally: IngestCounter) -> IngestReport:
-        tally.warnings += [
+    def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
+        counter.warnings += [
             f"parts are given for {document_id!r}, which is none of the documents of this run"
             for document_id in job.given
-            if not tally.knows(document_id)
+            if not counter.knows(document_id)
         ]
-        return tally.report(embeds=self.embeds)
+        return counter.report(embeds=self.embeds)
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
         """Return what is stored under the ids of the sources."""
@@ -305,7 +305,7 @@ class Ingestor:
         sources: Sequence[Source | DocumentError],
         job: IngestJob,
         records: Mapping[str, DocumentRecord] | None,
-    ) -> Generator[Compared]:
+    ) -> Generator[ComparedSource]:
         return compare(
             sources,
             records=self._records(sources) if records is None else records,
@@ -315,16 +315,16 @@ class Ingestor:
             is_outdated=partial(job.is_outdated, reads_pictures=has_engine(self.parse.ocr)),
         )
 
-    def _new_tally(self, job: IngestJob, *, foresees: bool = False) -> IngestCounter:
+    def _new_counter(self, job: IngestJob, *, is_dry_run: bool = False) -> IngestCounter:
         """Return what counts a run; what is only foreseen is not limited, and lacks nothing yet."""
         named = [source for source in job.sources if isinstance(source, Source)]
         unwanted = sum(source.members_only for source in named)
-        limit = None if foresees else self.max_cost
+        limit = None if is_dry_run else self.max_cost
         return IngestCounter(
             total=len(job.sources) - unwanted + len(job.gone),
             bytes_total=sum(source.bytes for source in named),
             on_document=job.on_document,
-            warnings=[] if self.embeds or foresees else [_NO_VECTORS],
+            warnings=[] if self.embeds or is_dry_run else [_NO_VECTORS],
             ledger=job.enricher.ledger
             if job.enricher is not None
             else Ledger(max_cost=limit, listener=self.listener),
@@ -332,16 +332,16 @@ class Ingestor:
 
     def _take_in(
         self,
-        sources: Sequence[Compared],
+        sources: Sequence[ComparedSource],
         job: IngestJob,
-        tally: IngestCounter,
+        counter: IngestCounter,
         records: Mapping[str, DocumentRecord] | None,
     ) -> bool:
         """Parse and store what is new or changed, and return whether it was all looked at."""
         twins = _twins(job)
-        failures = FailuresInRow()
+        failures = EmbeddingFailures()
         with (
-            self._reading(sources, job, tally, records=records, parses=True) as readings,
+            self._reading(sources, job, counter, records=records, parses=True) as readings,
             closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
         ):
             for (source, _), drafted in drafts:
@@ -349,28 +349,28 @@ class Ingestor:
                 draft = None  # a large one is not held while the next one is made
                 try:
                     draft = drafted()
-                    tally.check_id(source)
+                    counter.check_id(source)
                     if draft is not None:
-                        outcome = self._put(draft, job, tally, twins=twins)
+                        outcome = self._put(draft, job, counter, twins=twins)
                 except DocumentError as error:
-                    tally.note_failure(source, error)
-                    if failures.are_enough(error):
-                        note_not_begun(sources, source, tally)
+                    counter.note_failure(source, error)
+                    if failures.is_limit_reached(error):
+                        note_not_begun(sources, source, counter)
                         _let_end(drafts, job.enricher)
                         return False
                 except MemoryError:
-                    tally.note_failure(source, out_of_memory(source))
+                    counter.note_failure(source, out_of_memory(source))
                 except CostLimitError as error:
-                    note_too_costly(sources, source, tally, error)
+                    note_too_costly(sources, source, counter, error)
                     _let_end(drafts, job.enricher)
                     return False
                 else:
-                    tally.note(source, outcome)
+                    counter.note(source, outcome)
                     if draft is not None:
                         failures.end()
         return True
 
-    def _draft_of(self, found: Found, *, job: IngestJob) -> Draft | None:
+    def _draft_of(self, found: ReadSource, *, job: IngestJob) -> Draft | None:
         """Return the draft of a document that was read; None where it is stored already.
 
         Raises:
@@ -385,8 +385,8 @@ class Ingestor:
         record = self.store.get_record(reading.id)
         return self._draft(_with_fields(reading, job.metadata, record=record), job)
 
-    def _foresee(
-        self, found: Found, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
+    def _estimate(
+        self, found: ReadSource, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
     ) -> Outcome:
         """Return what would become of a document, and count what its vectors would take.
 
@@ -399,7 +399,7 @@ class Ingestor:
             if draft is None:
                 return "unchanged"
             if self.embeds:
-                self.preparer().foresee(
+                self.preparer().estimate(
                     draft, known=self._known(draft, twins), packs=self._packs(), ledger=ledger
                 )
             return "added" if self.store.get_record(reading.id) is None else "replaced"
@@ -428,7 +428,7 @@ class Ingestor:
         if record is not None and record.recipe and not wanted.recipe:
             if record.version == text_version(document.text):
                 given = stored_parts(self.store, record)
-                wanted = Wanted(recipe=kept_recipe(record), given=given)
+                wanted = DraftRequest(recipe=stored_recipe(record), given=given)
             else:
                 warnings = (_OUTDATED,)
         draft = self.preparer().draft(document, wanted=wanted)
@@ -437,19 +437,19 @@ class Ingestor:
     @contextmanager
     def _reading(
         self,
-        sources: Iterable[Compared],
+        sources: Iterable[ComparedSource],
         job: IngestJob,
-        tally: IngestCounter,
+        counter: IngestCounter,
         *,
         records: Mapping[str, DocumentRecord] | None,
         parses: bool,
-    ) -> Iterator[Generator[Found]]:
+    ) -> Iterator[Generator[ReadSource]]:
         """Give what yields the sources and their members with what became of them.
 
         Args:
             sources: What is to be read, and why.
             job: Which members are taken, and with which fields.
-            tally: Counts what containers hold.
+            counter: Counts what containers hold.
             records: What is stored, by id; looked up where it is None.
             parses: Whether documents are parsed.
         """
@@ -462,11 +462,11 @@ class Ingestor:
                 pool=pool,
                 threads=threads,
                 space=space,
-                tally=tally,
-                porter=Downloader(space=space, fetch=self.fetch, parse=self.parse),
+                counter=counter,
+                downloader=Downloader(space=space, fetch=self.fetch, parse=self.parse),
                 compared=lambda members: self._compared(members, job, records),
                 limits=self.parse,
-                choice=job.choice,
+                patterns=job.patterns,
                 ahead=self.workers * _AHEAD,
                 parses=parses,
                 page_reader=job.enricher or StoredPages(store=self.store, job=job),
@@ -475,7 +475,7 @@ class Ingestor:
                 yield readings
 
     def _put(
-        self, draft: Draft, job: IngestJob, tally: IngestCounter, *, twins: Mapping[str, str]
+        self, draft: Draft, job: IngestJob, counter: IngestCounter, *, twins: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
         """Store a document.
 
@@ -486,7 +486,7 @@ class Ingestor:
         """
         known, preparer = self._known(draft, twins), self.preparer()
         try:
-            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=tally.ledger)
+            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=counter.ledger)
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
@@ -494,7 +494,7 @@ class Ingestor:
         outcome = self.store.put_document(entry, replace=job.replace_other)
         outline = Outline(entry.title, entry.summary, entry.sections)
         kept = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
-        tally.count(entry, kept_vectors=kept, warnings=draft.warnings)
+        counter.count(entry, kept_vectors=kept, warnings=draft.warnings)
         return outcome
 
     def _packs(self) -> str:
@@ -523,8 +523,10 @@ class Ingestor:
 
 
 def _ahead(
-    function: Callable[[Found], _Result], readings: Iterable[Found], enricher: Enricher | None
-) -> Generator[tuple[Found, Callable[[], _Result]]]:
+    function: Callable[[ReadSource], _Result],
+    readings: Iterable[ReadSource],
+    enricher: Enricher | None,
+) -> Generator[tuple[ReadSource, Callable[[], _Result]]]:
     """Yield what was read with what is made of it, several ahead where a model makes them."""
     try:
         threads = 0 if enricher is None else enricher.documents_at_once
@@ -536,7 +538,7 @@ def _ahead(
 
 
 def _let_end(
-    drafts: Iterable[tuple[Found, Callable[[], object]]], enricher: Enricher | None
+    drafts: Iterable[tuple[ReadSource, Callable[[], object]]], enricher: Enricher | None
 ) -> None:
     """Wait for the calls that a model is answering: what is paid for is kept and counted."""
     if enricher is None:
@@ -547,15 +549,15 @@ def _let_end(
             drafted()
 
 
-def _gone(job: IngestJob, tally: IngestCounter) -> list[DocumentRecord]:
+def _gone(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
     """Return the documents that are to be removed, once the sources are in.
 
     Raises:
         OptionError: If containers were opened, nothing in them or beside them is taken, and their
             documents would be removed: it may be a pattern with a slip.
     """
-    members = tally.gone(job.held)
-    if members and not tally.has_found and not job.allow_empty:
+    members = counter.gone(job.held)
+    if members and not counter.has_found and not job.allow_empty:
         raise nothing_taken(members[0].source_root, len(members))
     return [*job.gone, *members]
 
@@ -574,7 +576,7 @@ def _with_fields(
     since files of filings are titled by the programs that made them.
     """
     cover = cover_fields(document.text)
-    given = kept_fields(record, root=document.source_root) if metadata is None else metadata
+    given = stored_fields(record, root=document.source_root) if metadata is None else metadata
     return replace(
         document,
         title=(cover and cover_title({**cover, **given})) or document.title,
@@ -592,6 +594,6 @@ def _is_same(record: DocumentRecord, document: Document) -> bool:
         and record.source_root == document.source_root
         and record.media_type == document.media_type
         and record.given_fields == document.given_fields
-        and typed(record.metadata) == typed(document.metadata)
+        and with_types(record.metadata) == with_types(document.metadata)
         and plain_title(record) == document_title(document)
     )

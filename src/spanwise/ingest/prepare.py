@@ -55,7 +55,7 @@ class Outline(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DraftRequest:
     """What is wanted of a document beside what is made without a model."""
 
     recipe: Recipe = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Preparer:
     chunks: ChunkOptions
     headers: HeaderOptions = field(default_factory=HeaderOptions)
 
-    def draft(self, document: Document, *, wanted: Wanted) -> Draft:
+    def draft(self, document: Document, *, wanted: DraftRequest) -> Draft:
         """Return a document cut, headed and counted.
 
         Args:
@@ -170,7 +170,7 @@ class Preparer:
         texts = self._entry_texts(entry)
         return replace(entry, vectors=self._vectors(texts, known, ledger=ledger))
 
-    def foresee(
+    def estimate(
         self,
         draft: Draft,
         *,

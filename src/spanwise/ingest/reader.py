@@ -33,7 +33,7 @@ from spanwise.types import Document
 if TYPE_CHECKING:
     from spanwise.ingest.counter import IngestCounter
     from spanwise.ingest.downloads import Downloader, LocalFile
-    from spanwise.ingest.folder_walk import Choice
+    from spanwise.ingest.folder_walk import PathPatterns
     from spanwise.ingest.temporary_files import TemporarySpace
     from spanwise.options import ParseOptions
     from spanwise.parsers.containers import UnpackBudget, Unpacked
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from spanwise.parsers.process.isolation import ParserPool
 
 
-Compared = tuple[Source | DocumentError, Verdict]
+ComparedSource = tuple[Source | DocumentError, Verdict]
 Reading = Document | Literal["unchanged", "new", "changed"]
 """A source that was read; "new" or "changed" where documents are not parsed."""
-Found = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
+ReadSource = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
 
 
 _MODEL_DOTS_PER_INCH = 130
 """A page of letter size is drawn for a model with no more dots than vendors take."""
 
 
-class _Origin(TypedDict):
+class _ParseArguments(TypedDict):
     """What a parser is told of a file."""
 
     media_type: str | None
@@ -101,8 +101,8 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
-    """What is known of a source once it was looked at."""
+class _Inspection:
+    """What is known of a source once it was inspection at."""
 
     place: _Place | None
     """None where it was not opened."""
@@ -119,12 +119,12 @@ class Reader:
     pool: ParserPool
     threads: ThreadPoolExecutor
     space: TemporarySpace
-    tally: IngestCounter
-    porter: Downloader
-    compared: Callable[[Sequence[Source]], Generator[Compared]]
+    counter: IngestCounter
+    downloader: Downloader
+    compared: Callable[[Sequence[Source]], Generator[ComparedSource]]
     """Compares members, and objects that were brought, with what is stored."""
     limits: ParseOptions
-    choice: Choice
+    patterns: PathPatterns
     """Which members are taken."""
     ahead: int
     """Documents that the reading may be ahead of the store."""
@@ -134,38 +134,38 @@ class Reader:
     """Reads pages that are to be seen."""
 
     def read(
-        self, sources: Iterable[Compared], *, inside: _Place | None = None
-    ) -> Generator[Found]:
+        self, sources: Iterable[ComparedSource], *, inside: _Place | None = None
+    ) -> Generator[ReadSource]:
         """Yield each document with what became of it, in order; members follow their container.
 
         Args:
             sources: What is to be read, and why.
             inside: Where they are; None for sources that were named, or lie in folders.
         """
-        waiting: deque[tuple[Source | DocumentError, Future[_Looked]]] = deque()
+        waiting: deque[tuple[Source | DocumentError, Future[_Inspection]]] = deque()
         try:
             for source, verdict in sources:
                 limit = None if inside is None else inside.budget.text_limit()
-                look = self.threads.submit(self._look, source, verdict, inside, limit)
+                look = self.threads.submit(self._inspect, source, verdict, inside, limit)
                 waiting.append((source, look))
                 if len(waiting) > self.ahead:
-                    yield from self._settled(*waiting.popleft(), inside)
+                    yield from self._results(*waiting.popleft(), inside)
             while waiting:
-                yield from self._settled(*waiting.popleft(), inside)
+                yield from self._results(*waiting.popleft(), inside)
         except BaseException:  # interrupted: nobody waits for what is being read
-            self.porter.stopped.set()
+            self.downloader.stopped.set()
             for _, future in waiting:
                 future.cancel()
             self.pool.close()
             raise
 
-    def _look(
+    def _inspect(
         self,
         source: Source | DocumentError,
         verdict: Verdict,
         inside: _Place | None,
         text_limit: Limit | None,
-    ) -> _Looked:
+    ) -> _Inspection:
         """Return what a source is.
 
         Args:
@@ -182,29 +182,31 @@ class Reader:
         if isinstance(source, DocumentError):
             raise source
         try:
-            return self._brought(source, verdict, inside, text_limit)
+            return self._inspect_source(source, verdict, inside, text_limit)
         except MemoryError as exc:
             raise out_of_memory(source) from exc
 
-    def _brought(
+    def _inspect_source(
         self, source: Source, verdict: Verdict, inside: _Place | None, text_limit: Limit | None
-    ) -> _Looked:
+    ) -> _Inspection:
         if verdict == "unchanged":
-            return _Looked(reading="unchanged", file=None, place=inside)
-        file = self.porter.bring(source)
+            return _Inspection(reading="unchanged", file=None, place=inside)
+        file = self.downloader.download(source)
         try:
             place = inside or _Place(SourceBudget.of(source, file.path, limits=self.limits), 0)
             limit = text_limit or place.budget.text_limit()
-            reading, is_container = self._look_into(source, verdict, file, limit)
-            looked = _Looked(reading=reading, file=file if is_container else None, place=place)
+            reading, is_container = self._inspect_file(source, verdict, file, limit)
+            inspection = _Inspection(
+                reading=reading, file=file if is_container else None, place=place
+            )
         except BaseException:
             file.discard()
             raise
-        if looked.file is None:
+        if inspection.file is None:
             file.discard()
-        return looked
+        return inspection
 
-    def _look_into(
+    def _inspect_file(
         self, source: Source, verdict: Verdict, file: LocalFile, text_limit: Limit
     ) -> tuple[Reading | None, bool]:
         """Return what a file is as a document, None for none, and whether it may be a container."""
@@ -229,7 +231,7 @@ class Reader:
 
     def _parse(self, source: Source, file: LocalFile, text_limit: Limit) -> Document:
         """Return a file parsed, with the pages that are to be seen."""
-        origin = _Origin(
+        arguments = _ParseArguments(
             media_type=file.media_type,
             charset=file.charset,
             document_id=source.document_id,
@@ -239,8 +241,8 @@ class Reader:
         )
         reader = self.page_reader
         if not reader.reads(source.document_id):
-            return self.pool.parse(file.path, **origin)
-        document, pages = self.pool.parse_seen(file.path, **origin)
+            return self.pool.parse(file.path, **arguments)
+        document, pages = self.pool.parse_seen(file.path, **arguments)
         if not pages.numbers:
             return document
 
@@ -256,57 +258,61 @@ class Reader:
 
         return run_until_stopped(
             lambda: reader.read_pages(
-                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **origin)
+                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **arguments)
             ),
-            stopped=self.porter.stopped,
+            stopped=self.downloader.stopped,
         )
 
-    def _settled(
+    def _results(
         self,
         source: Source | DocumentError,
-        future: Future[_Looked],
+        future: Future[_Inspection],
         inside: _Place | None,
-    ) -> Generator[Found]:
+    ) -> Generator[ReadSource]:
         try:
-            looked = future.result()
+            inspection = future.result()
         except (DocumentError, CostLimitError) as error:
             if inside is not None and isinstance(error, DocumentError):
                 inside.budget.spend_failure(error)
             yield source, error
             return
-        if looked.place is not None and isinstance(looked.reading, Document):
-            looked.place.budget.spend_text(looked.reading)
-        if looked.file is not None and looked.place is not None and isinstance(source, Source):
+        if inspection.place is not None and isinstance(inspection.reading, Document):
+            inspection.place.budget.spend_text(inspection.reading)
+        if (
+            inspection.file is not None
+            and inspection.place is not None
+            and isinstance(source, Source)
+        ):
             try:
-                yield from self._open(source, looked, looked.file, looked.place)
+                yield from self._open(source, inspection, inspection.file, inspection.place)
             finally:
-                looked.file.discard()
-        elif looked.reading is not None:
-            yield source, looked.reading
+                inspection.file.discard()
+        elif inspection.reading is not None:
+            yield source, inspection.reading
 
     def _open(
-        self, source: Source, looked: _Looked, file: LocalFile, place: _Place
-    ) -> Generator[Found]:
+        self, source: Source, inspection: _Inspection, file: LocalFile, place: _Place
+    ) -> Generator[ReadSource]:
         """Yield what may be a container, where it is a document, and its members."""
         closed = place.budget.closed(place.level)
         if closed:
-            if looked.reading is not None:
-                yield source, looked.reading
-            self.tally.note_closed(source, closed)
+            if inspection.reading is not None:
+                yield source, inspection.reading
+            self.counter.note_closed(source, closed)
             return
         with self.space.folder() as folder:
             try:
                 unpacked = self._unpacked(source, file, place.budget.for_container(folder))
             except DocumentError as error:
-                if looked.reading is None:
+                if inspection.reading is None:
                     yield source, error
                 else:  # the mail is read, its attachments cannot be
-                    yield source, looked.reading
-                    self.tally.note_incomplete(source, error)
+                    yield source, inspection.reading
+                    self.counter.note_incomplete(source, error)
                 return
             place.budget.spend_members(unpacked)
-            if looked.reading is not None:
-                yield source, looked.reading
+            if inspection.reading is not None:
+                yield source, inspection.reading
             if unpacked.is_container:
                 yield from self._members(source, unpacked, folder, place)
 
@@ -323,7 +329,7 @@ class Reader:
 
     def _members(
         self, source: Source, unpacked: Unpacked, folder: Path, place: _Place
-    ) -> Generator[Found]:
+    ) -> Generator[ReadSource]:
         """Yield the members of an open container, those first that could not be taken out."""
         members = self._chosen(source, unpacked, folder, place.budget)
         lost = [
@@ -331,12 +337,12 @@ class Reader:
             for one in unpacked.lost
             for member in self._chosen_member(source, place.budget, name=one.name)
         ]
-        self.tally.note_opened(source, members, len(lost), is_document=unpacked.is_document)
-        self.tally.warnings += [f"{source.location}: {said}" for said in unpacked.remarks]
+        self.counter.note_opened(source, members, len(lost), is_document=unpacked.is_document)
+        self.counter.warnings += [f"{source.location}: {said}" for said in unpacked.remarks]
         if unpacked.stopped:
             cause = f"{unpacked.stopped.cause}; what came before is taken"
             error = _lost_error(source.location, unpacked.stopped.code, cause)
-            self.tally.note_incomplete(source, error)
+            self.counter.note_incomplete(source, error)
         yield from lost
         compared = self.compared(members)
         deeper = _Place(place.budget, level=place.level + 1)
@@ -345,8 +351,8 @@ class Reader:
             yield from found
 
     def _affordable(
-        self, source: Source, members: Iterable[Compared], budget: SourceBudget
-    ) -> Iterator[Compared]:
+        self, source: Source, members: Iterable[ComparedSource], budget: SourceBudget
+    ) -> Iterator[ComparedSource]:
         """Yield members until the budget is exhausted; note the container where some are left."""
         for member in members:
             if budget.exhausted:
@@ -354,7 +360,9 @@ class Reader:
                     f"{budget.exhausted}; what came before is taken: raise that limit, or unpack "
                     "it and add the folder"
                 )
-                self.tally.note_incomplete(source, _lost_error(source.location, "too_large", cause))
+                self.counter.note_incomplete(
+                    source, _lost_error(source.location, "too_large", cause)
+                )
                 return
             yield member
 
@@ -376,14 +384,14 @@ class Reader:
         """Yield a member as a source, or nothing where patterns leave it out."""
         document_id = f"{source.document_id}{MEMBER_MARK}{name}"
         path = budget.pattern_path(document_id)
-        if self.choice.reaches(path) and (self.choice.takes(path) or self.choice.opens(path)):
+        if self.patterns.reaches(path) and (self.patterns.takes(path) or self.patterns.opens(path)):
             yield Source(
                 document_id=document_id,
                 location=f"{source.location}{MEMBER_MARK}{name}",
                 root=source.root,
                 path=None,
                 bytes=0,
-                members_only=not self.choice.takes(path),
+                members_only=not self.patterns.takes(path),
                 is_member=True,
             )
 

@@ -32,7 +32,7 @@ _PLAIN_TITLE = "plain_title"
 _HASH_DIGITS = 12
 
 
-def wanted_recipe(
+def requested_recipe(
     *, model: str = "", options: ContextOptions | None = None, given: GivenParts | None = None
 ) -> Recipe:
     """Return the recipe that is asked for.
@@ -95,10 +95,10 @@ def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str])
 
 def has_recipe(record: DocumentRecord, wanted: Recipe) -> bool:
     """Return whether a document was made as it is asked for, or nothing is asked for."""
-    return not wanted or kept_recipe(record) == wanted
+    return not wanted or stored_recipe(record) == wanted
 
 
-def kept_recipe(record: DocumentRecord) -> Recipe:
+def stored_recipe(record: DocumentRecord) -> Recipe:
     """Return how a document was made; empty where nothing was made of it."""
     recorded = _read(record)
     recorded.pop(_PLAIN_TITLE, None)

@@ -98,7 +98,7 @@ def read_pages(
     )
 
 
-def instead(parse: Callable[[], Document], *, failure: str) -> Document:
+def parse_without_model(parse: Callable[[], Document], *, failure: str) -> Document:
     """Return a document as it is without a model that could read none of its pages.
 
     Args:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.folder_walk import Choice, Unread, special_kind, walk
+from spanwise.ingest.folder_walk import PathPatterns, Unread, special_kind, walk
 from spanwise.ingest.url_signatures import unsigned
 
 MEMBER_MARK = "!/"
@@ -108,7 +108,7 @@ def _sources_of(
     if not isinstance(name, str | Path) or not str(name).strip():
         raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
     if isinstance(name, str) and is_address(name):
-        yield from _of_address(name, choice=Choice.of(include, exclude))
+        yield from _of_address(name, patterns=PathPatterns.of(include, exclude))
         return
     path = Path(name)
     if _is_folder(path):
@@ -143,7 +143,7 @@ def _of_stream(
     )
 
 
-def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentError]:
+def _of_address(address: str, *, patterns: PathPatterns) -> Iterator[Source | DocumentError]:
     try:
         check_address(address)
         if is_url(address):
@@ -154,7 +154,7 @@ def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentEr
             return
         from spanwise.ingest.object_storage import objects_of
 
-        for _, source in objects_of(address, choice=choice):
+        for _, source in objects_of(address, patterns=patterns):
             yield source
     except FetchError as error:
         yield error

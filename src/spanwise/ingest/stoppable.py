@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _Result = TypeVar("_Result")
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event) -> _Result:
@@ -38,7 +38,7 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event
     thread = threading.Thread(target=run, name="spanwise-fetch", daemon=True)
     thread.start()
     while not stopped.is_set():
-        thread.join(_LOOK_SECONDS)
+        thread.join(_POLL_SECONDS)
         if outcome.done():
             return outcome.result()
     raise CancelledError

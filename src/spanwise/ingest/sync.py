@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.text.file_names import name_to_id, names_of_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.folder_walk import Choice
+from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.sources import (
     Source,
     check_address,
@@ -50,10 +50,12 @@ class SyncedFolder:
     """Ids of the files."""
     unread: frozenset[str]
     """Ids of what cannot be read; a folder stands for all that is below it."""
-    choice: Choice = field(default_factory=Choice)
+    patterns: PathPatterns = field(default_factory=PathPatterns)
     """What of it the patterns take."""
 
-    def split_gone(self, records: Iterable[DocumentRecord], *, allow_empty: bool) -> Gone:
+    def split_gone(
+        self, records: Iterable[DocumentRecord], *, allow_empty: bool
+    ) -> MissingDocuments:
         """Return the documents that are gone from the folder, and what keeps others in doubt.
 
         Args:
@@ -72,7 +74,7 @@ class SyncedFolder:
         looked: dict[str, DocumentError | None] = {}
         gone = [record for record in missing if self._is_certain(record.id, looked)]
         doubts = [error for error in looked.values() if error is not None]
-        return Gone(certain=tuple(gone), held=tuple(held), doubts=tuple(doubts))
+        return MissingDocuments(certain=tuple(gone), held=tuple(held), doubts=tuple(doubts))
 
     def _takes_any(self) -> bool:
         return any(isinstance(one, Source) and not one.members_only for one in self.sources)
@@ -106,7 +108,7 @@ class SyncedFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class MissingDocuments:
     """What became of the documents that came from a folder."""
 
     certain: tuple[DocumentRecord, ...] = ()
@@ -147,7 +149,7 @@ def _unread(path: Path, error: OSError) -> FetchError:
     )
 
 
-def look_into(
+def scan_folder(
     folder: str | Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> SyncedFolder:
     """Return a folder, or a prefix of an object storage, as it is now.
@@ -157,7 +159,7 @@ def look_into(
         FetchError: If there is no such folder, or it cannot be listed.
     """
     if isinstance(folder, str) and is_address(folder) and not is_url(folder):
-        return _look_into_prefix(folder, Choice.of(include, exclude))
+        return _scan_prefix(folder, PathPatterns.of(include, exclude))
     if not isinstance(folder, str | Path) or not str(folder).strip() or is_url(str(folder)):
         raise OptionError(f"folder is {folder!r}; name one folder")
     path = Path(folder)
@@ -184,15 +186,15 @@ def look_into(
         sources=tuple(source for _, source in found),
         taken=frozenset(name for name, source in found if isinstance(source, Source)),
         unread=frozenset(name for name, source in found if isinstance(source, DocumentError)),
-        choice=Choice.of(include, exclude),
+        patterns=PathPatterns.of(include, exclude),
     )
 
 
-def _look_into_prefix(address: str, choice: Choice) -> SyncedFolder:
+def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
     from spanwise.ingest.object_storage import objects_of
 
     check_address(address)
-    found = objects_of(address, choice=choice, may_be_empty=True)
+    found = objects_of(address, patterns=patterns, may_be_empty=True)
     root = address.rstrip("/")
     if any(source.document_id == root for _, source in found):
         raise OptionError(f"{root} is no prefix with objects below it; `add` takes a single one")
@@ -202,7 +204,7 @@ def _look_into_prefix(address: str, choice: Choice) -> SyncedFolder:
         sources=tuple(source for _, source in found),
         taken=frozenset(name for name, _ in found),
         unread=frozenset(),
-        choice=choice,
+        patterns=patterns,
     )
 
 
@@ -229,9 +231,9 @@ def sync_folder(
         sources=(*folder.sources, *gone.doubts),
         gone=gone.certain,
         held=gone.held,
-        choice=folder.choice,
+        patterns=folder.patterns,
         allow_empty=allow_empty,
     )
     if dry_run:
-        return ingestor.foresee(job, records=records)
-    return ingestor.carry_out(job, records=records)
+        return ingestor.estimate(job, records=records)
+    return ingestor.run(job, records=records)

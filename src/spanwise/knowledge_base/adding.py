@@ -99,21 +99,21 @@ class Adding:
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
-        from spanwise.ingest import Choice, IngestJob, find_sources
+        from spanwise.ingest import IngestJob, PathPatterns, find_sources
 
         include, exclude = checked_list("include", include), checked_list("exclude", exclude)
         job = IngestJob(
             sources=tuple(
                 find_sources(sources, include=include, exclude=exclude, document_id=document_id)
             ),
-            choice=Choice.of(include, exclude),
+            patterns=PathPatterns.of(include, exclude),
             metadata=None if metadata is None else checked_metadata(metadata),
             replace_other=replace,
             on_document=on_document,
             given=checked_given(given),
             enricher=self._enriching.enricher(llm, context, foresees=dry_run),
         )
-        return self._ingestor.foresee(job) if dry_run else self._ingestor.carry_out(job)
+        return self._ingestor.estimate(job) if dry_run else self._ingestor.run(job)
 
     def sync(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -156,10 +156,10 @@ class Adding:
             ModelKeyError: As `add`.
             StoreError: If the knowledge base cannot be written.
         """
-        from spanwise.ingest import IngestJob, look_into, sync_folder
+        from spanwise.ingest import IngestJob, scan_folder, sync_folder
 
         return sync_folder(
-            look_into(
+            scan_folder(
                 folder,
                 include=checked_list("include", include),
                 exclude=checked_list("exclude", exclude),

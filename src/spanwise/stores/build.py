@@ -18,7 +18,7 @@ from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.database import StoredDocument
+    from spanwise.stores.database import IndexedDocument
 
 
 _MAX_RUNS = 100_000  # some 20 MB
@@ -95,11 +95,11 @@ class Vocabulary:
             self._hashes = self._hashes[:0]
 
 
-def in_pieces(
-    documents: Iterable[StoredDocument], *, rows: int
-) -> Iterator[tuple[StoredDocument, ...]]:
+def batch_documents(
+    documents: Iterable[IndexedDocument], *, rows: int
+) -> Iterator[tuple[IndexedDocument, ...]]:
     """Yield runs of documents that together have at least that many chunks, the last one fewer."""
-    piece: list[StoredDocument] = []
+    piece: list[IndexedDocument] = []
     size = 0
     for document in documents:
         piece.append(document)
@@ -112,7 +112,7 @@ def in_pieces(
 
 
 def build_part(
-    documents: Sequence[StoredDocument],
+    documents: Sequence[IndexedDocument],
     *,
     vocabulary: Vocabulary,
     dimension: int,
@@ -159,7 +159,7 @@ def build_part(
 
 
 def _quantised(
-    documents: Sequence[StoredDocument], *, rows: int, dimension: int
+    documents: Sequence[IndexedDocument], *, rows: int, dimension: int
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     vectors = np.zeros((rows, dimension), dtype=np.int8)
     scales = np.zeros(rows, dtype=np.float32)
@@ -258,7 +258,7 @@ def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _title_postings(
-    documents: Sequence[StoredDocument],
+    documents: Sequence[IndexedDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
     held: dict[str, list[int]] = {}
     for ordinal, document in enumerate(documents):

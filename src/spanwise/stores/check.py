@@ -37,7 +37,7 @@ ORPHAN_TABLES = {
 """Tables whose rows belong to documents, and the number of that document in SQL."""
 
 
-def found(
+def make_finding(
     code: CheckCode, message: str, *, document_id: str = "", repaired: bool = False
 ) -> CheckFinding:
     """Return a finding."""
@@ -45,7 +45,7 @@ def found(
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckCounts:
     """Counts of what was looked at."""
 
     documents: int = 0
@@ -60,13 +60,13 @@ def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     try:
         said = [row[0] for row in connection.execute(f"pragma integrity_check({_MAX_TOLD:d})")]
         if said != ["ok"]:
-            yield found("database", f"SQLite finds damage: {'; '.join(said)}; {_RESTORE}")
+            yield make_finding("database", f"SQLite finds damage: {'; '.join(said)}; {_RESTORE}")
         yield from _check_changes(connection)
         yield from _check_orphans(connection)
         yield from _check_threads(connection)
         yield from _check_outputs(connection)
     except sqlite3.DatabaseError as error:
-        yield found("database", f"truth.db cannot be read ({error}); {_RESTORE}")
+        yield make_finding("database", f"truth.db cannot be read ({error}); {_RESTORE}")
 
 
 def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
@@ -76,7 +76,7 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         " on change.document = number group by number having total(gone = 0) != 1 or total(gone)"
     )
     for document_id, came, gone in rows:
-        yield found(
+        yield make_finding(
             "changes",
             f"the changes say that {document_id!r} came {came:.0f} times and went {gone:.0f} "
             "times, so other processes may not see it; remove it and add it again",
@@ -86,7 +86,7 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         "select count(*) from change where length(stamp) != 8 or typeof(stamp) != 'blob'"
     ).fetchone()
     if odd:
-        yield found("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
+        yield make_finding("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
 
 
 def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
@@ -98,7 +98,7 @@ def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         ).fetchall()
         if rows:
             numbers = ", ".join(str(number) for number, _ in rows[:_MAX_TOLD])
-            yield found(
+            yield make_finding(
                 "orphans",
                 f"{sum(row[1] for row in rows)} rows of `{table}` belong to no document (number "
                 f"{numbers}): the row of a document is lost; {_RESTORE}, or add that document "
@@ -112,19 +112,21 @@ def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         try:
             read_thread(connection, thread_id)
         except FormatError as error:
-            yield found("threads", str(error))
+            yield make_finding("threads", str(error))
     (lost,) = connection.execute(
         "select count(*) from turn where thread not in (select number from thread)"
     ).fetchone()
     if lost:
-        yield found("threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}")
+        yield make_finding(
+            "threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}"
+        )
 
 
 def _check_outputs(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     """Every kept output of a model is the one that was kept."""
     damaged = damaged_outputs(connection)
     if damaged:
-        yield found(
+        yield make_finding(
             "outputs",
             f"{len(damaged)} kept outputs of models differ from their checksums; a repair deletes "
             "them, and the models are asked again",
@@ -132,7 +134,7 @@ def _check_outputs(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 
 def check_documents(
-    connection: sqlite3.Connection, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, checked: CheckCounts, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
     """Yield what is wrong with each document, in the order of age.
 
@@ -144,7 +146,7 @@ def check_documents(
     try:
         numbers = [row[0] for row in connection.execute("select number from document order by 1")]
     except sqlite3.DatabaseError as error:
-        yield found("database", f"the documents cannot be listed ({error}); {_RESTORE}")
+        yield make_finding("database", f"the documents cannot be listed ({error}); {_RESTORE}")
         return
     for number in numbers:
         checked.documents += 1
@@ -154,21 +156,21 @@ def check_documents(
 
 
 def _check_document(
-    connection: sqlite3.Connection, number: int, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, number: int, checked: CheckCounts, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
     row = None
     try:
         row = stored_row(connection, number)
         problems = _problems(connection, row, checked, dimension=dimension)
         for code, problem in problems.items():
-            yield found(code, f"{row.id!r}: {problem}; {_again(row)}", document_id=row.id)
+            yield make_finding(code, f"{row.id!r}: {problem}; {_again(row)}", document_id=row.id)
     except (sqlite3.DatabaseError, ValueError, TypeError) as error:
         if row is None:
             message = f"the record of document number {number} cannot be read ({error}); {_RESTORE}"
-            yield found("record", message)
+            yield make_finding("record", message)
         else:
             message = f"{row.id!r} cannot be read ({error}); {_again(row)}"
-            yield found("record", message, document_id=row.id)
+            yield make_finding("record", message, document_id=row.id)
 
 
 def _again(row: DocumentRow) -> str:
@@ -178,7 +180,7 @@ def _again(row: DocumentRow) -> str:
 
 
 def _problems(
-    connection: sqlite3.Connection, row: DocumentRow, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, row: DocumentRow, checked: CheckCounts, *, dimension: int | None
 ) -> dict[CheckCode, str]:
     """Return what is wrong with a document, the first problem of each kind."""
     sections = connection.execute(

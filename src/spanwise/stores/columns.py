@@ -1,4 +1,4 @@
-"""Metadata of the living documents by field, so that a filter is evaluated once a distinct value.
+"""Metadata of the live documents by field, so that a filter is evaluated once a distinct value.
 
 Documents are added as they come and never change; each field keeps a code for each document and
 the distinct values that the codes stand for. What a filter means is decided by `spanwise.filters`
@@ -62,11 +62,11 @@ class _Table:
 
 
 class _Slice:
-    """The fields of the living documents at one moment, D documents."""
+    """The fields of the live documents at one moment, D documents."""
 
-    def __init__(self, table: _Table, living: NDArray[np.int64]) -> None:
-        slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), living)
-        self.documents = len(living)
+    def __init__(self, table: _Table, live: NDArray[np.int64]) -> None:
+        slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), live)
+        self.documents = len(live)
         self.codes: dict[str, NDArray[np.int32]] = {}
         self.values: dict[str, list[Scalar | None]] = {}
         for name, column in table.fields.items():
@@ -78,7 +78,7 @@ class _Slice:
 
     @cached_property
     def kinds(self) -> dict[str, frozenset[Kind]]:
-        """Return the kinds of values that each field has in living documents."""
+        """Return the kinds of values that each field has in live documents."""
         return known_fields(
             {name: value}
             for name, codes in self.codes.items()
@@ -122,38 +122,38 @@ class MetadataColumns:
         self._latest: tuple[NDArray[np.int64], _Slice] | None = None
 
     def mask(
-        self, connection: sqlite3.Connection, living: NDArray[np.int64], where: Filter
+        self, connection: sqlite3.Connection, live: NDArray[np.int64], where: Filter
     ) -> NDArray[np.bool_]:
-        """Return whether each living document meets a filter, (D,).
+        """Return whether each live document meets a filter, (D,).
 
         Args:
             connection: Inside the read transaction in which these documents live.
-            living: Numbers of all living documents, ascending, (D,).
+            live: Numbers of all live documents, ascending, (D,).
             where: The filter.
 
         Raises:
             FilterError: If it names a field that no document has, or compares it with a value of
                 another type.
         """
-        slice_ = self._slice(connection, living)
+        slice_ = self._slice(connection, live)
         check_filter(where, slice_.kinds)
         return slice_.mask(where)
 
-    def _slice(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> _Slice:
+    def _slice(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> _Slice:
         with self._lock:
-            if self._latest is not None and self._latest[0] is living:
+            if self._latest is not None and self._latest[0] is live:
                 return self._latest[1]
-            self._complete(connection, living)
-            made = _Slice(self._table, living)
-            self._latest = living, made
+            self._complete(connection, live)
+            made = _Slice(self._table, live)
+            self._latest = live, made
             return made
 
-    def _complete(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> None:
-        """Add the living documents that are not in the table yet."""
+    def _complete(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> None:
+        """Add the live documents that are not in the table yet."""
         numbers = np.array(self._table.numbers, dtype=np.int64)
-        known = np.isin(living, numbers)
+        known = np.isin(live, numbers)
         last = int(numbers[-1]) if len(numbers) else 0
-        unseen = living[~known]
+        unseen = live[~known]
         gone = len(numbers) - int(np.count_nonzero(known))
         crossed = len(unseen) > 0 and int(unseen[0]) <= last
         if crossed or gone > _MAX_GONE_SHARE * len(numbers):

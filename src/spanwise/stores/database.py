@@ -432,7 +432,7 @@ def read_vectors(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StoredDocument:
+class IndexedDocument:
     """Fields of a document that the index is built from."""
 
     number: int
@@ -453,12 +453,12 @@ class StoredDocument:
 
 def read_indexed(
     connection: sqlite3.Connection, numbers: Iterable[int], *, dimension: int
-) -> Iterator[StoredDocument]:
+) -> Iterator[IndexedDocument]:
     """Yield the indexed fields of some documents, in the given order."""
     for number in numbers:
         row = document_row(connection, number)
         chunks = read_chunks(connection, number)
-        yield StoredDocument(
+        yield IndexedDocument(
             number=number,
             language=row.language,
             title_words=row.title_words,

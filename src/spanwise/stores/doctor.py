@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanwise.errors import FormatError, StoreError
-from spanwise.stores.check import ORPHAN_TABLES, Checked, check_database, check_documents, found
+from spanwise.stores.check import (
+    ORPHAN_TABLES,
+    CheckCounts,
+    check_database,
+    check_documents,
+    make_finding,
+)
 from spanwise.stores.flush import flush_pending
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, drop_parts, is_outdated, read_manifest
 from spanwise.stores.merge import Source, merge_parts
@@ -42,7 +48,7 @@ _PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair 
 
 
 @dataclass(slots=True)
-class CheckedIndex:
+class IndexCheck:
     """What was looked at."""
 
     parts: int = 0
@@ -55,7 +61,7 @@ class CheckedIndex:
 
 
 def check_index(
-    index: Index, connection: sqlite3.Connection, manifest: Manifest, checked: CheckedIndex
+    index: Index, connection: sqlite3.Connection, manifest: Manifest, checked: IndexCheck
 ) -> Iterator[CheckFinding]:
     """Yield what is wrong with the index; searches are right again once it is made anew.
 
@@ -68,11 +74,11 @@ def check_index(
     problem = _manifest_problem(index, connection, manifest)
     if problem:
         checked.damaged += manifest.parts
-        checked.pending_chunks = int(index.living(connection).chunks.sum())
-        yield found("manifest", f"{problem}; a repair makes the index anew")
+        checked.pending_chunks = int(index.live_documents(connection).chunks.sum())
+        yield make_finding("manifest", f"{problem}; a repair makes the index anew")
         return
-    living = index.living(connection)
-    held = np.zeros(len(living.numbers), dtype=bool)
+    live = index.live_documents(connection)
+    held = np.zeros(len(live.numbers), dtype=bool)
     for name in manifest.parts:
         checked.parts += 1
         try:
@@ -85,10 +91,10 @@ def check_index(
             problem = f"it is damaged ({error})"
         if problem:
             checked.damaged.append(name)
-            yield found("part", f"index part {name}: {problem}; {_PART_ADVICE}")
+            yield make_finding("part", f"index part {name}: {problem}; {_PART_ADVICE}")
         else:
             held[positions] = True
-    checked.pending_chunks = int(living.chunks[~held].sum())
+    checked.pending_chunks = int(live.chunks[~held].sum())
 
 
 def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
@@ -110,18 +116,18 @@ def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Ma
 
 
 def _part_problem(
-    index: Index, connection: sqlite3.Connection, part: Part, checked: CheckedIndex
+    index: Index, connection: sqlite3.Connection, part: Part, checked: IndexCheck
 ) -> tuple[str, NDArray[np.int64]]:
-    """Return what is wrong with a part, and the positions of the living documents that it holds."""
-    living = index.living(connection)
+    """Return what is wrong with a part, and the positions of the live documents that it holds."""
+    live = index.live_documents(connection)
     nothing = np.empty(0, dtype=np.int64)
     if (np.diff(part.numbers) <= 0).any() or len(part.starts) != len(part.numbers) + 1:
         return "its documents are not in order", nothing
-    lives = np.isin(part.numbers, living.numbers)
-    positions = np.searchsorted(living.numbers, part.numbers[lives])
+    lives = np.isin(part.numbers, live.numbers)
+    positions = np.searchsorted(live.numbers, part.numbers[lives])
     comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
     counts = np.diff(part.starts)[comparable]
-    if (counts != living.chunks[positions[comparable[lives]]]).any():
+    if (counts != live.chunks[positions[comparable[lives]]]).any():
         return "it holds documents with other numbers of chunks than they have", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
@@ -171,15 +177,15 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
         StoreError: If the index cannot be written.
     """
     started = time.perf_counter()
-    checked = Checked()
-    findings = _check_truth(index, checked)
+    checked = CheckCounts()
+    findings = _check_documents(index, checked)
     if repair and any(f.code == "orphans" for f in findings) and not _is_broken(findings):
         _delete_orphans(index)
         findings = [replace(f, repaired=True) if f.code == "orphans" else f for f in findings]
     if repair and any(f.code == "outputs" for f in findings) and not _is_broken(findings):
         _delete_outputs(index)
         findings = [replace(f, repaired=True) if f.code == "outputs" else f for f in findings]
-    parts = CheckedIndex(unreadable=frozenset(checked.damaged))
+    parts = IndexCheck(unreadable=frozenset(checked.damaged))
     if not _is_broken(findings) and index.folder.exists():
         findings += _check_index(index, parts, repair=repair)
     return CheckReport(
@@ -200,7 +206,7 @@ def _is_broken(findings: Sequence[CheckFinding]) -> bool:
     return any(finding.code in ("database", "settings") for finding in findings)
 
 
-def _check_truth(index: Index, checked: Checked) -> list[CheckFinding]:
+def _check_documents(index: Index, checked: CheckCounts) -> list[CheckFinding]:
     with index.pool.lend() as connection:
         connection.execute("begin")
         findings = list(check_database(connection))
@@ -210,7 +216,7 @@ def _check_truth(index: Index, checked: Checked) -> list[CheckFinding]:
         except StoreError as error:
             # A knowledge base that was never filled has none, and needs none.
             if connection.execute("select count(*) from document").fetchone()[0]:
-                findings.append(found("settings", str(error)))
+                findings.append(make_finding("settings", str(error)))
         findings += check_documents(connection, checked, dimension=dimension)
     return findings
 
@@ -234,7 +240,7 @@ def _delete_outputs(index: Index) -> None:
         connection.execute("commit")
 
 
-def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[CheckFinding]:
+def _check_index(index: Index, checked: IndexCheck, *, repair: bool) -> list[CheckFinding]:
     with ExitStack() as stack:
         if index.pool.writable:
             stack.enter_context(index.locked())
@@ -248,7 +254,7 @@ def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[C
 
 
 def _repaired(
-    index: Index, findings: Sequence[CheckFinding], checked: CheckedIndex
+    index: Index, findings: Sequence[CheckFinding], checked: IndexCheck
 ) -> list[CheckFinding]:
     """Make the damaged parts anew; return the findings as they are then."""
     drop_parts(index.folder, checked.damaged)

@@ -33,8 +33,8 @@ from spanwise.stores.doctor import check_store
 from spanwise.stores.durability import LogSync
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
 from spanwise.stores.folder import (
+    DATABASE_NAME,
     INDEX_NAME,
-    TRUTH_NAME,
     check_database_file,
     make_folder,
     may_write,
@@ -87,7 +87,7 @@ def open_embedded(
             knowledge base of a newer version, or an index whose database was emptied.
         StoreError: If the knowledge base cannot be created or opened.
     """
-    database_path = path / TRUTH_NAME
+    database_path = path / DATABASE_NAME
     try:
         if database_path.exists():
             check_database_file(path)
@@ -308,7 +308,7 @@ class EmbeddedStore:
             records = database.read_records(connection)
             if where is None:
                 return [record for _, record in records]
-            numbers = self._index.living(connection).numbers
+            numbers = self._index.live_documents(connection).numbers
             chosen = set(numbers[self._columns.mask(connection, numbers, where)].tolist())
         return [record for number, record in records if number in chosen]
 
@@ -358,7 +358,7 @@ class EmbeddedStore:
     @contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """Open a snapshot; close it soon, because it holds a read transaction."""
-        with self._index.moment() as (connection, view):
+        with self._index.open_view() as (connection, view):
             yield EmbeddedSnapshot(
                 connection,
                 view,
@@ -462,7 +462,7 @@ class EmbeddedStore:
             StoreError: If the target cannot be written for another reason; the partial copy is
                 removed.
         """
-        database_path = self._path / TRUTH_NAME
+        database_path = self._path / DATABASE_NAME
         back_up(self._index, database_path, target, on_progress=on_progress)
 
     def close(self) -> None:

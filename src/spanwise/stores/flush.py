@@ -161,8 +161,8 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
         on_disk = index.locate_on_disk(connection, manifest)
         batch = _first_run(on_disk)
         more = len(batch) < len(on_disk.missing)
-        sources = index.sources(connection, manifest, on_disk.living.numbers[batch])
-        seq, stamp = on_disk.living.seq, _stamp(connection, on_disk.living.seq)
+        sources = index.sources(connection, manifest, on_disk.live.numbers[batch])
+        seq, stamp = on_disk.live.seq, _stamp(connection, on_disk.live.seq)
     groups = _plan(_groups(on_disk, sources), compact=compact and not more)
     parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
     if parts != manifest.parts:
@@ -176,7 +176,7 @@ def _first_run(on_disk: View) -> NDArray[np.int64]:
     missing = on_disk.missing
     gaps = np.flatnonzero(np.diff(missing) != 1)
     run = missing[: gaps[0] + 1] if len(gaps) else missing
-    rows = np.cumsum(on_disk.living.chunks[run])
+    rows = np.cumsum(on_disk.live.chunks[run])
     return run[: max(1, int(np.searchsorted(rows, _BATCH_ROWS, side="right")))]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from spanwise.errors import FormatError
 from spanwise.stores.disk import share_as, sync_folder
 
-TRUTH_NAME = "truth.db"
+DATABASE_NAME = "truth.db"
 INDEX_NAME = "index"
 
 
@@ -21,7 +21,7 @@ def check_database_file(path: Path) -> None:
     Raises:
         FormatError: If it is so.
     """
-    database, index = path / TRUTH_NAME, path / INDEX_NAME
+    database, index = path / DATABASE_NAME, path / INDEX_NAME
     log = database.with_name(database.name + "-wal")
     if not database.is_file():
         raise FormatError(
@@ -50,9 +50,9 @@ def make_folder(path: Path, *, create: bool) -> None:
         if not path.is_dir():
             raise FormatError(f"{path} is a file; a knowledge base is a folder: name another one")
         names = {entry.name for entry in path.iterdir()}
-        if names and TRUTH_NAME not in names:
+        if names and DATABASE_NAME not in names:
             raise FormatError(
-                f"{path} is no knowledge base: it has no {TRUTH_NAME}, but holds "
+                f"{path} is no knowledge base: it has no {DATABASE_NAME}, but holds "
                 f"{', '.join(sorted(names)[:3])}; name another folder"
             )
     if not create:
@@ -73,4 +73,4 @@ def may_write(path: Path) -> bool:
 
 def share_index_file(path: Path) -> None:
     """Let those read a new file of the index who may read the database."""
-    share_as(path, path.parent.parent / TRUTH_NAME)
+    share_as(path, path.parent.parent / DATABASE_NAME)

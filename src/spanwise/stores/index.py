@@ -24,7 +24,7 @@ import numpy as np
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores.blocks import DamagedPartError
-from spanwise.stores.build import Vocabulary, build_part, in_pieces
+from spanwise.stores.build import Vocabulary, batch_documents, build_part
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.database import read_indexed, read_settings
 from spanwise.stores.disk import is_disk_full
@@ -32,7 +32,7 @@ from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
 from spanwise.stores.merge import Source, merge_parts
 from spanwise.stores.part import Part, open_part
-from spanwise.stores.view import Living, View, locate, read_living
+from spanwise.stores.view import LiveDocuments, View, locate, read_live_documents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class _StaleError(Exception):
     """A file of the manifest is gone, and there is a newer manifest; never leaves this module."""
 
 
-class _Disk(NamedTuple):
+class _DiskParts(NamedTuple):
     manifest: Manifest
     names: tuple[str, ...]
     parts: tuple[Part, ...]
@@ -103,8 +103,8 @@ class Index:
         self._building = threading.Lock()
         self._vocabulary = Vocabulary()
         self._settings: IndexSettings | None = None
-        self._living: Living | None = None
-        self._disk = _Disk(Manifest(), (), ())
+        self._live: LiveDocuments | None = None
+        self._disk = _DiskParts(Manifest(), (), ())
         self._delta: tuple[Part, ...] = ()
         self._latest: View | None = None
         self._searched = False
@@ -126,16 +126,16 @@ class Index:
             self._settings = IndexSettings.parse(read_settings(connection))
         return self._settings
 
-    def living(self, connection: sqlite3.Connection) -> Living:
+    def live_documents(self, connection: sqlite3.Connection) -> LiveDocuments:
         """Return the documents that a read transaction sees."""
-        known = self._living
-        living = read_living(connection, known=known)
-        if known is None or living.seq > known.seq:
-            self._living = living
-        return living
+        known = self._live
+        live = read_live_documents(connection, known=known)
+        if known is None or live.seq > known.seq:
+            self._live = live
+        return live
 
     @contextmanager
-    def moment(self) -> Iterator[tuple[sqlite3.Connection, View]]:
+    def open_view(self) -> Iterator[tuple[sqlite3.Connection, View]]:
         """Open a moment: a connection inside a read transaction, and the view that fits it.
 
         Where much is missing, it is written to parts first. Where a part turned out to be damaged,
@@ -170,7 +170,7 @@ class Index:
         if not self._searched:
             return
         try:
-            with self.moment():
+            with self.open_view():
                 pass
         except StoreError as error:  # the documents are safe, and the next search tries again
             _logger.warning("the index does not follow for now: %s", error)
@@ -245,25 +245,25 @@ class Index:
             _StaleError: If a file is gone because there is a newer manifest, and `allow_stale` is
                 False.
         """
-        living = self.living(connection)
+        live = self.live_documents(connection)
         self._check_sizes()
         latest = self._latest
-        if latest and latest.living is living and self._disk.manifest == manifest:
+        if latest and latest.live is live and self._disk.manifest == manifest:
             return latest
         with self._lock:
             disk = self._read_disk(connection, manifest)
-            view = _located(living, disk, self._delta)
+            view = _located(live, disk, self._delta)
             if len(view.missing):
                 lost = len(disk.names) < len(manifest.parts)
                 if lost and not allow_stale and read_manifest(self.folder) != manifest:
                     raise _StaleError
-                rows = int(living.chunks[view.missing].sum())
+                rows = int(live.chunks[view.missing].sum())
                 if rows > _MAX_DELTA_ROWS:
                     if not allow_large:
                         raise _BehindError
                     _logger.warning("the index lacks %d chunks: they are read into memory", rows)
-                built = self.build(connection, living.numbers[view.missing], rows=_PIECE_ROWS)
-                view = _located(living, disk, _compacted((*self._delta, *built), living))
+                built = self.build(connection, live.numbers[view.missing], rows=_PIECE_ROWS)
+                view = _located(live, disk, _compacted((*self._delta, *built), live))
             self._keep(view, disk)
             return view
 
@@ -284,7 +284,7 @@ class Index:
             name: Its file name.
         """
         kept = [part for part in self._disk.parts if part.name != name]
-        self._disk = _Disk(self._disk.manifest, tuple(part.name for part in kept), tuple(kept))
+        self._disk = _DiskParts(self._disk.manifest, tuple(part.name for part in kept), tuple(kept))
         self._latest = None
         self.damaged.add(name)
 
@@ -308,19 +308,19 @@ class Index:
             kept = [entry.part for entry in view.parts if entry.part.name != name]
             files = tuple(part.name for part in kept if part.name)
             parts = tuple(dict.fromkeys((*kept, *self._delta)))
-            missing = locate(view.living, parts, manifest_parts=files).missing
-            built = self.build(connection, view.living.numbers[missing], rows=_PIECE_ROWS)
+            missing = locate(view.live, parts, manifest_parts=files).missing
+            built = self.build(connection, view.live.numbers[missing], rows=_PIECE_ROWS)
             self._delta = (*self._delta, *built)
-            return locate(view.living, (*parts, *built), manifest_parts=files)
+            return locate(view.live, (*parts, *built), manifest_parts=files)
 
     def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
-        """Return which living documents stand in files."""
-        return _located(self.living(connection), self._read_disk(connection, manifest), ())
+        """Return which live documents stand in files."""
+        return _located(self.live_documents(connection), self._read_disk(connection, manifest), ())
 
     def sources(
         self, connection: sqlite3.Connection, manifest: Manifest, numbers: NDArray[np.int64]
     ) -> list[Source]:
-        """Return parts in memory that hold some living documents, for a flush.
+        """Return parts in memory that hold some live documents, for a flush.
 
         Args:
             connection: Inside a read transaction.
@@ -346,7 +346,7 @@ class Index:
     def build(
         self, connection: sqlite3.Connection, numbers: NDArray[np.int64], *, rows: int
     ) -> list[Part]:
-        """Return parts in memory that hold some living documents, ascending by number."""
+        """Return parts in memory that hold some live documents, ascending by number."""
         settings = self.settings(connection)
         documents = read_indexed(connection, numbers.tolist(), dimension=settings.dimension)
         with self._building:
@@ -357,12 +357,12 @@ class Index:
                     dimension=settings.dimension,
                     reference_terms=settings.reference_terms,
                 )
-                for piece in in_pieces(documents, rows=rows)
+                for piece in batch_documents(documents, rows=rows)
             ]
 
-    def _keep(self, view: View, disk: _Disk) -> None:
+    def _keep(self, view: View, disk: _DiskParts) -> None:
         """Remember a view for the next search, unless a newer one is known."""
-        if self._latest is not None and self._latest.living.seq > view.living.seq:
+        if self._latest is not None and self._latest.live.seq > view.live.seq:
             return
         self._disk = disk
         self._latest = view
@@ -370,7 +370,7 @@ class Index:
             entry.part for entry in view.parts[len(disk.parts) :] if entry.used.any()
         )
 
-    def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _Disk:
+    def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _DiskParts:
         """Return the parts of a manifest that can be used.
 
         A part that is gone, damaged or of another knowledge base is left out: its documents are
@@ -380,7 +380,7 @@ class Index:
         if known.manifest == manifest:
             return known
         if not _fits(connection, manifest):
-            return _Disk(manifest, (), ())
+            return _DiskParts(manifest, (), ())
         opened = dict(zip(known.names, known.parts, strict=True))
         for name in manifest.parts:
             if name in opened:
@@ -392,7 +392,7 @@ class Index:
             except (OSError, FormatError) as error:
                 _logger.warning("an index part is left out and made anew: %s", error)
         names = tuple(name for name in manifest.parts if name in opened)
-        return _Disk(manifest, names, tuple(opened[name] for name in names))
+        return _DiskParts(manifest, names, tuple(opened[name] for name in names))
 
 
 def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
@@ -407,17 +407,17 @@ def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
     return False
 
 
-def _located(living: Living, disk: _Disk, delta: Sequence[Part]) -> View:
-    return locate(living, (*disk.parts, *delta), manifest_parts=disk.names)
+def _located(live: LiveDocuments, disk: _DiskParts, delta: Sequence[Part]) -> View:
+    return locate(live, (*disk.parts, *delta), manifest_parts=disk.names)
 
 
-def _compacted(delta: Sequence[Part], living: Living) -> tuple[Part, ...]:
+def _compacted(delta: Sequence[Part], live: LiveDocuments) -> tuple[Part, ...]:
     """Return the parts in memory, small neighbours merged, so that their number stays small."""
     merged: list[Part] = []
     for part in delta:
         merged.append(part)
         while len(merged) > 1 and merged[-2].rows < 2 * merged[-1].rows:
-            pair = locate(living, merged[-2:], manifest_parts=()).parts
+            pair = locate(live, merged[-2:], manifest_parts=()).parts
             if not _in_order(
                 pair[0].part.numbers[pair[0].used], pair[1].part.numbers[pair[1].used]
             ):

@@ -107,7 +107,7 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
     )
 
 
-def select_documents(
+def filter_documents(
     documents: Sequence[StoredDocument], where: Filter | None
 ) -> tuple[StoredDocument, ...]:
     """Return the documents that a filter leaves, in the order given.
@@ -144,7 +144,7 @@ class MemorySnapshot:
         return tuple(sorted({stored.record.language for stored in self._documents}))
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return how many living chunks hold each term, (T,), and how many there are."""
+        """Return how many live chunks hold each term, (T,), and how many there are."""
         return self._collection.term_counts(terms)
 
     def scan(
@@ -167,7 +167,7 @@ class MemorySnapshot:
     def _scope(
         self, where: Filter | None, documents: Sequence[str] | None
     ) -> tuple[StoredDocument, ...]:
-        scope = select_documents(self._documents, where)
+        scope = filter_documents(self._documents, where)
         if documents is None:
             return scope
         known = {stored.record.id for stored in self._documents}
@@ -287,7 +287,7 @@ class MemoryStore:
         self._next_handle = 1
         self._closed = False
 
-    def _living(self) -> Mapping[str, StoredDocument]:
+    def _live(self) -> Mapping[str, StoredDocument]:
         """Return the documents of this moment by id."""
         if self._closed:
             raise StoreError("the store is closed; open it again")
@@ -296,7 +296,7 @@ class MemoryStore:
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record the settings that are not recorded yet, and return all that are recorded."""
         with self._lock:
-            self._living()
+            self._live()
             self._settings = {**settings, **self._settings}
             return dict(sorted(self._settings.items()))
 
@@ -308,7 +308,7 @@ class MemoryStore:
         """
         check_changeable(settings)
         with self._lock:
-            self._living()
+            self._live()
             self._settings = {**self._settings, **settings}
 
     def record_packs(
@@ -318,15 +318,15 @@ class MemoryStore:
         with self._lock:
             renewed = {
                 name: replace(stored, signals=make([chunk.text for chunk in stored.chunks]))
-                for name, stored in self._living().items()
+                for name, stored in self._live().items()
             }
             self._settings = {**self._settings, "packs": packs}
             self._documents = renewed
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
         """Return the landmarks that documents have, sorted, by id; those that have any."""
-        living = sorted(self._living().items())
-        return {name: tuple(sorted(stored.signals)) for name, stored in living if stored.signals}
+        live = sorted(self._live().items())
+        return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
@@ -341,7 +341,7 @@ class MemoryStore:
         check_entry(entry, dimension=dimension)
         stored = stored_document(entry, handle=0)
         with self._lock:
-            before = self._living().get(entry.document.id)
+            before = self._live().get(entry.document.id)
             check_packs(entry, recorded=self._settings.get("packs", ""))
             if before is not None and not replace:
                 _check_root(before.record, entry.document.source_root)
@@ -358,10 +358,10 @@ class MemoryStore:
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
         """Delete a document whole, if it is still as `record` says; return whether it was."""
         with self._lock:
-            living = self._living()
-            if document_id not in living or record not in (None, living[document_id].record):
+            live = self._live()
+            if document_id not in live or record not in (None, live[document_id].record):
                 return False
-            self._documents = {name: living[name] for name in living if name != document_id}
+            self._documents = {name: live[name] for name in live if name != document_id}
             return True
 
     @contextmanager
@@ -371,7 +371,7 @@ class MemoryStore:
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return what is known of a document, or None."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         return None if stored is None else stored.record
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
@@ -381,18 +381,18 @@ class MemoryStore:
             FilterError: If the filter cannot mean what it says on these documents.
         """
         records = [
-            stored.record for stored in select_documents(tuple(self._living().values()), where)
+            stored.record for stored in filter_documents(tuple(self._live().values()), where)
         ]
         return sorted(records, key=lambda record: record.id)
 
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was put, or None."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         return None if stored is None else stored.document
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
         """Return a document with its record and sections, or None."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         if stored is None:
             return None
         return WholeDocument(
@@ -401,19 +401,19 @@ class MemoryStore:
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document, none when there is no such document."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         return () if stored is None else stored.chunks
 
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
         """Return all sections of a document, none when there is no such document."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         return () if stored is None else stored.sections
 
     def get_embedded(
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
         """Return its chunks and their vectors as stored, of one moment, or None."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         if stored is None or not stored.vectors.shape[1]:
             return None
         return stored.chunks, stored.vectors.astype(np.float32)
@@ -421,31 +421,31 @@ class MemoryStore:
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open a snapshot."""
-        yield MemorySnapshot(tuple(self._living().values()), self._settings)
+        yield MemorySnapshot(tuple(self._live().values()), self._settings)
 
     def get_output(self, key: str) -> str | None:
         """Return what was kept under a key, or None."""
-        self._living()
+        self._live()
         return self._outputs.get(key)
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         """Keep an output; the first one under a key stays."""
         _ = task, model
         with self._lock:
-            self._living()
+            self._live()
             self._outputs.setdefault(key, output)
 
     def count_outputs(self) -> tuple[int, int]:
         """Return how many outputs of models are kept, and their bytes."""
         with self._lock:
-            self._living()
+            self._live()
             sizes = [len(one.encode(errors="surrogatepass")) for one in self._outputs.values()]
         return len(sizes), sum(sizes)
 
     def forget_outputs(self) -> int:
         """Delete all outputs of models, and return how many there were."""
         with self._lock:
-            self._living()
+            self._live()
             forgotten, self._outputs = self._outputs, {}
         return len(forgotten)
 
@@ -457,7 +457,7 @@ class MemoryStore:
         """
         check_turn(thread_id, turn)
         with self._lock:
-            self._living()
+            self._live()
             before = self._threads.get(thread_id)
             turns = (turn,) if before is None else (*before.turns, turn)
             info = ThreadInfo(
@@ -471,30 +471,30 @@ class MemoryStore:
 
     def get_thread(self, thread_id: str) -> Thread | None:
         """Return a conversation with its turns in order, or None."""
-        self._living()
+        self._live()
         return self._threads.get(thread_id)
 
     def list_threads(self) -> list[ThreadInfo]:
         """Return all conversations, the one with the latest turn first; ties by id."""
         with self._lock:
-            self._living()
+            self._live()
             infos = [self._threads[name].info for name in sorted(self._threads)]
         return sorted(infos, key=lambda info: info.changed_at, reverse=True)
 
     def delete_thread(self, thread_id: str) -> bool:
         """Delete a conversation, and return whether there was one."""
         with self._lock:
-            self._living()
+            self._live()
             return self._threads.pop(thread_id, None) is not None
 
     def optimise(self) -> None:
         """Do nothing: nothing here is derived."""
-        self._living()
+        self._live()
 
     def check(self, *, repair: bool = False) -> CheckReport:
         """Return what there is; nothing is read from a disk, so nothing can be damaged."""
         _ = repair
-        documents = self._living().values()
+        documents = self._live().values()
         return CheckReport(
             path=":memory:",
             documents=len(documents),
@@ -516,7 +516,7 @@ class MemoryStore:
             StoreError: Always.
         """
         _ = on_progress
-        self._living()
+        self._live()
         raise StoreError(
             f"a store in memory cannot be copied to {target}; add the documents to one on disk"
         )

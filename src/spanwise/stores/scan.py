@@ -125,7 +125,7 @@ class PartTerms:
         )
 
     def count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how many living chunks hold each term, and how many title words, (T,) each."""
+        """Return how many live chunks hold each term, and how many title words, (T,) each."""
         part, used = self.view.part, self.view.used
         if self.view.whole:
             chunks = [held.stop - held.start for held in self.rows]
@@ -152,7 +152,7 @@ class PartScope:
 
     terms: PartTerms
     positions: NDArray[np.int64]
-    """Position of each document in scope among the living ones, -1 for the others, (d,)."""
+    """Position of each document in scope among the live ones, -1 for the others, (d,)."""
 
     @property
     def part(self) -> Part:
@@ -344,14 +344,14 @@ class _Tables(NamedTuple):
 
 
 def count_terms(view: View, terms: Sequence[str]) -> NDArray[np.int64]:
-    """Return how many living chunks hold each term, (T,)."""
+    """Return how many live chunks hold each term, (T,)."""
     hashes = term_hashes(terms)
     counts = _sum_counts([PartTerms.find(part, hashes) for part in view.parts], len(terms))
     return np.asarray(counts[0])
 
 
 def _sum_counts(found: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:
-    """Return how many living chunks and how many title words hold each term, (2, T)."""
+    """Return how many live chunks and how many title words hold each term, (2, T)."""
     counts = np.zeros((2, terms), dtype=np.int64)
     for part in found:
         counts += part.count()
@@ -364,7 +364,7 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     Args:
         view: The moment; no document of it is missing.
         query: What is looked for; its vector has the dimension of the parts.
-        scope: Whether each living document is searched, None for all of them.
+        scope: Whether each live document is searched, None for all of them.
     """
     hashes = term_hashes(query.terms)
     found = [PartTerms.find(part, hashes) for part in view.parts]
@@ -399,8 +399,8 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
         keyword=statistics.keyword,
         body=statistics.body,
         vector=statistics.vector,
-        handles=view.living.numbers[tables.positions],
-        document_chunks=view.living.chunks[tables.positions],
+        handles=view.live.numbers[tables.positions],
+        document_chunks=view.live.chunks[tables.positions],
         document_terms=tables.terms,
         document_titles=tables.titles,
         hit_documents=np.searchsorted(tables.positions, hit_positions),

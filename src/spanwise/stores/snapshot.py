@@ -59,8 +59,8 @@ def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
         DocumentNotFoundError: If the snapshot has no document with one of the handles.
     """
     requested = np.asarray(handles, dtype=np.int64)
-    numbers = np.append(view.living.numbers, -1)
-    positions: NDArray[np.int64] = np.searchsorted(view.living.numbers, requested)
+    numbers = np.append(view.live.numbers, -1)
+    positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
     unknown = np.flatnonzero(numbers[positions] != requested)
     if len(unknown):
         raise DocumentNotFoundError(
@@ -125,7 +125,7 @@ def read_passages(
 def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Runs], int]:
     """Return the row runs of each part, and the total number of rows."""
     positions = find_positions(view, [r.handle for r in ranges])
-    sizes = view.living.chunks[positions]
+    sizes = view.live.chunks[positions]
     firsts = np.clip([r.start for r in ranges], 0, sizes).astype(np.int64)
     lengths = np.maximum(np.clip([r.end for r in ranges], 0, sizes) - firsts, 0).astype(np.int64)
     targets = np.cumsum(lengths) - lengths
@@ -240,7 +240,7 @@ class EmbeddedSnapshot:
         if query.vector is not None:
             self._check_vectors(query.vector[None, :])
         scope = None
-        numbers = self._view.living.numbers
+        numbers = self._view.live.numbers
         if where is not None:
             scope = self._columns.mask(self._connection, numbers, where)
         if documents is not None:

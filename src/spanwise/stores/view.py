@@ -2,7 +2,7 @@
 
 Rules:
     Liveness comes from `truth.db` alone; nothing in a part changes when a document goes.
-    A document is searched in exactly one part: every living number is looked up, the first part
+    A document is searched in exactly one part: every live number is looked up, the first part
     that has it counts, and what no part has is reported as missing. So no gap between parts can
     hide a document, whatever other processes write meanwhile.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_STEPS = 20_000  # after more changes the table of documents is read anew
 
 
-class Living(NamedTuple):
+class LiveDocuments(NamedTuple):
     """The documents after one change of `truth.db`. D documents."""
 
     seq: int
@@ -39,8 +39,10 @@ class Living(NamedTuple):
     """Chunks of each, (D,)."""
 
 
-def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Living:
-    """Return the living documents that a transaction sees.
+def read_live_documents(
+    connection: sqlite3.Connection, *, known: LiveDocuments | None
+) -> LiveDocuments:
+    """Return the live documents that a transaction sees.
 
     Args:
         connection: Inside a read transaction.
@@ -53,7 +55,7 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
     if known is not None and known.seq == seq:
         return known
     if known is None or not 0 < seq - known.seq <= _MAX_STEPS:
-        known = Living(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        known = LiveDocuments(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     stays = np.ones(len(known.numbers), dtype=bool)
     if len(stays):
         gone = connection.execute(
@@ -73,7 +75,7 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
             "the table of documents is damaged: its rows are out of order, or hold no numbers; "
             "restore the knowledge base from a backup"
         )
-    return Living(
+    return LiveDocuments(
         seq,
         int(new[-1, 0]) if len(new) else known.high,
         np.concatenate((known.numbers[stays], new[:, 0])),
@@ -87,7 +89,7 @@ class PartView:
 
     part: Part
     positions: NDArray[np.int64]
-    """Position of each document of the part among the living ones, -1 for those not used, (d,)."""
+    """Position of each document of the part among the live ones, -1 for those not used, (d,)."""
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
@@ -113,9 +115,9 @@ class PartView:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """One moment of the index: all living documents, each in one part. D documents."""
+    """One moment of the index: all live documents, each in one part. D documents."""
 
-    living: Living
+    live: LiveDocuments
     manifest_parts: tuple[str, ...]
     """Files it was made with; the parts in memory come after them."""
     parts: tuple[PartView, ...]
@@ -126,13 +128,13 @@ class View:
 
     @cached_property
     def all_chunks(self) -> int:
-        """Number of living chunks."""
-        return int(self.living.chunks.sum())
+        """Number of live chunks."""
+        return int(self.live.chunks.sum())
 
     @property
     def all_documents(self) -> int:
-        """Number of living documents."""
-        return len(self.living.numbers)
+        """Number of live documents."""
+        return len(self.live.numbers)
 
     @cached_property
     def missing(self) -> NDArray[np.int64]:
@@ -140,26 +142,26 @@ class View:
         return np.flatnonzero(self.part_of < 0)
 
 
-def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
-    """Return where each living document stands; the first part that has it counts.
+def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
+    """Return where each live document stands; the first part that has it counts.
 
     A part that holds another number of chunks than a document has is not used for it: the document
     is missing then, and verified when it is built.
     """
-    part_of = np.full(len(living.numbers), -1, dtype=np.int64)
-    ordinals = np.zeros(len(living.numbers), dtype=np.int64)
+    part_of = np.full(len(live.numbers), -1, dtype=np.int64)
+    ordinals = np.zeros(len(live.numbers), dtype=np.int64)
     views = []
     for index, part in enumerate(parts):
-        positions = _positions(living.numbers, part.numbers, free=part_of < 0)
-        if len(living.numbers):
-            differs = living.chunks[positions] != np.diff(part.starts)
+        positions = _positions(live.numbers, part.numbers, free=part_of < 0)
+        if len(live.numbers):
+            differs = live.chunks[positions] != np.diff(part.starts)
             positions[differs] = -1
         used = np.flatnonzero(positions >= 0)
         part_of[positions[used]] = index
         ordinals[positions[used]] = used
         views.append(PartView(part=part, positions=positions))
     return View(
-        living=living,
+        live=live,
         manifest_parts=manifest_parts,
         parts=tuple(views),
         part_of=part_of,
@@ -168,11 +170,11 @@ def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, 
 
 
 def _positions(
-    living: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
+    live: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the position of each number among the living ones, -1 where it is not or is taken."""
-    if not len(living):
+    """Return the position of each number among the live ones, -1 where it is not or is taken."""
+    if not len(live):
         return np.full(len(numbers), -1, dtype=np.int64)
-    positions = np.searchsorted(living, numbers)
-    positions[positions == len(living)] = 0
-    return np.where((living[positions] == numbers) & free[positions], positions, -1)
+    positions = np.searchsorted(live, numbers)
+    positions[positions == len(live)] = 0
+    return np.where((live[positions] == numbers) & free[positions], positions, -1)

@@ -12,7 +12,7 @@ from tests.permissions import ordinary_user
 
 from spanwise.core.text.file_names import name_to_id, names_of_id
 from spanwise.errors import FetchError, OptionError
-from spanwise.ingest.folder_walk import Choice, FoundFile, Unread, walk
+from spanwise.ingest.folder_walk import FoundFile, PathPatterns, Unread, walk
 
 FILES = ("a.md", "a/b.md", "a/b/c.PDF", "a/b/d.pdf", "a-b.pdf", "drafts/x.pdf", "z/drafts/y.pdf")
 
@@ -62,8 +62,8 @@ def test_containers_that_patterns_leave_out_are_opened_for_their_members(tmp_pat
     ],
 )
 def test_a_container_is_like_a_folder(path: str, reached: bool, taken: bool) -> None:
-    choice = Choice.of(["*.md", "all.zip"], ["drafts/"])
-    assert (choice.reaches(path), choice.takes(path)) == (reached, taken)
+    patterns = PathPatterns.of(["*.md", "all.zip"], ["drafts/"])
+    assert (patterns.reaches(path), patterns.takes(path)) == (reached, taken)
 
 
 @pytest.mark.parametrize(
