@@ -1,13 +1,11 @@
-"""Check the derived index against `truth.db`, and throw away what differs.
+"""Integrity check of a whole knowledge base, and repair of its derived data.
 
-Every part is compared with its checksums, with the documents that live, and with what would be
-built of these documents now: all of a small part, documents spread evenly over a larger one.
+`truth.db` is read first, in one transaction. The index is checked under its write lock, so no part
+is removed meanwhile. Every part is compared with its checksums, with the live documents, and with a
+rebuild of these documents: all documents of a small part, evenly spread ones of a larger part.
 
-Check a knowledge base as a whole, and repair what is derived.
-
-`truth.db` is read first, in one transaction. The index is checked under the lock of whoever writes
-it, so that no part goes away meanwhile; what differs is thrown away and made anew from `truth.db`.
-A damaged document is never touched: what to do about it is said.
+A repair discards damaged index data and rebuilds it from `truth.db`. A damaged document is never
+changed: the finding says what to do.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from spanwise.stores.check import (
 )
 from spanwise.stores.flush import flush_pending
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, drop_parts, is_outdated, read_manifest
-from spanwise.stores.merge import Source, merge_parts
+from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.outputs import delete_damaged_outputs
 from spanwise.stores.part import Part, open_part
 from spanwise.types import CheckReport
@@ -43,39 +41,39 @@ if TYPE_CHECKING:
     from spanwise.stores.index import Index
     from spanwise.types import CheckFinding
 
-_SAMPLE_ROWS = 3_000  # built again of each part
-_PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair makes it anew"
+_SAMPLE_ROWS = 3_000  # rebuilt chunks per part, for comparison
+_PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair rebuilds it"
 
 
 @dataclass(slots=True)
 class IndexCheck:
-    """What was looked at."""
+    """State of an index check: counts and damaged parts."""
 
     parts: int = 0
     chunks: int = 0
     pending_chunks: int = 0
     unreadable: frozenset[int] = frozenset()
-    """Numbers of documents that are damaged themselves, which no part is compared with."""
+    """Numbers of damaged documents, which are not compared with parts."""
     damaged: list[str] = field(default_factory=list)
-    """Names of parts that are to be made anew."""
+    """File names of parts to rebuild."""
 
 
 def check_index(
     index: Index, connection: sqlite3.Connection, manifest: Manifest, checked: IndexCheck
 ) -> Iterator[CheckFinding]:
-    """Yield what is wrong with the index; searches are right again once it is made anew.
+    """Yield the defects of the index; a rebuild makes searches right again.
 
     Args:
-        index: The index.
-        connection: Inside a read transaction that began after the manifest was read.
-        manifest: What it says now.
-        checked: Counts, and names of damaged parts, to add to.
+        index: Index of the knowledge base.
+        connection: Connection inside a read transaction that began after the manifest was read.
+        manifest: Current manifest.
+        checked: Counts and names of damaged parts, to add to.
     """
     problem = _manifest_problem(index, connection, manifest)
     if problem:
         checked.damaged += manifest.parts
         checked.pending_chunks = int(index.live_documents(connection).chunks.sum())
-        yield make_finding("manifest", f"{problem}; a repair makes the index anew")
+        yield make_finding("manifest", f"{problem}; a repair rebuilds the index")
         return
     live = index.live_documents(connection)
     held = np.zeros(len(live.numbers), dtype=bool)
@@ -100,12 +98,12 @@ def check_index(
 def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
     path = index.folder / MANIFEST_NAME
     if manifest == Manifest():
-        if is_outdated(index.folder):  # after an update of Spanwise or of the stemmers
+        if is_outdated(index.folder):  # after an update of Spanwise or its stemmers
             return ""
         if path.exists():
             return f"{path} is damaged"
         if any(index.folder.glob("*.part")):
-            return f"{path} is missing, and there are index parts that only it can name"
+            return f"{path} is missing, and only it can name the existing index parts"
         return ""
     row = connection.execute(
         "select hex(stamp) from change where seq = ?", (manifest.seq,)
@@ -118,7 +116,7 @@ def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Ma
 def _part_problem(
     index: Index, connection: sqlite3.Connection, part: Part, checked: IndexCheck
 ) -> tuple[str, NDArray[np.int64]]:
-    """Return what is wrong with a part, and the positions of the live documents that it holds."""
+    """Return the defect of a part, and the positions of its live documents."""
     live = index.live_documents(connection)
     nothing = np.empty(0, dtype=np.int64)
     if (np.diff(part.numbers) <= 0).any() or len(part.starts) != len(part.numbers) + 1:
@@ -134,18 +132,18 @@ def _part_problem(
         kept = np.zeros(part.documents, dtype=bool)
         kept[sample] = True
         expected = merge_parts(
-            [Source(p, np.ones(p.documents, dtype=bool))
+            [MergeSource(p, np.ones(p.documents, dtype=bool))
              for p in index.build(connection, part.numbers[sample], rows=_SAMPLE_ROWS)]
         )  # fmt: skip
-        differing = _differing(merge_parts([Source(part, kept)]), expected)
+        differing = _differing(merge_parts([MergeSource(part, kept)]), expected)
         if differing:
-            return f"{', '.join(differing)} are not those of its documents", nothing
+            return f"{', '.join(differing)} do not match its documents", nothing
         checked.chunks += expected.rows
     return "", positions
 
 
 def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return documents evenly spread over a part, with some `_SAMPLE_ROWS` chunks together."""
+    """Return documents evenly spread over a part, about `_SAMPLE_ROWS` chunks in total."""
     rows = int(chunks[ordinals].sum())
     step = max(1, -(-rows // _SAMPLE_ROWS))
     return ordinals[::step]
@@ -164,13 +162,13 @@ def _differing(part: Part, expected: Part) -> list[str]:
 
 
 def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
-    """Return what is wrong with a knowledge base.
+    """Return the defects of a knowledge base.
 
     Args:
-        index: Its index, with the connections to `truth.db`.
-        path: Its folder.
-        repair: Whether to delete rows that belong to no document and damaged outputs of models, and
-            to make damaged parts of the index anew.
+        index: Index with the connections to `truth.db`.
+        path: Folder of the knowledge base.
+        repair: Whether to delete orphaned rows and damaged model outputs, and to rebuild damaged
+            parts of the index.
 
     Raises:
         StoreBusyError: If another process writes the index for too long.
@@ -202,7 +200,7 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
 
 
 def _is_broken(findings: Sequence[CheckFinding]) -> bool:
-    """Return whether so much is damaged that nothing can be derived from it."""
+    """Return whether the damage is so severe that the index cannot be rebuilt."""
     return any(finding.code in ("database", "settings") for finding in findings)
 
 
@@ -214,7 +212,7 @@ def _check_documents(index: Index, checked: CheckCounts) -> list[CheckFinding]:
         try:
             dimension = index.settings(connection).dimension
         except StoreError as error:
-            # A knowledge base that was never filled has none, and needs none.
+            # An empty knowledge base has no settings and needs none.
             if connection.execute("select count(*) from document").fetchone()[0]:
                 findings.append(make_finding("settings", str(error)))
         findings += check_documents(connection, checked, dimension=dimension)
@@ -225,7 +223,7 @@ def _delete_orphans(index: Index) -> None:
     with index.pool.lend() as connection:
         connection.execute("begin immediate")
         for table, owner in ORPHAN_TABLES.items():
-            # Names of tables and columns cannot be parameters; both are constants of a module.
+            # Table and column names cannot be SQL parameters; both are constants.
             connection.execute(
                 f"delete from {table} where not exists"  # noqa: S608
                 f" (select 1 from document where number = {owner})"
@@ -256,7 +254,7 @@ def _check_index(index: Index, checked: IndexCheck, *, repair: bool) -> list[Che
 def _repaired(
     index: Index, findings: Sequence[CheckFinding], checked: IndexCheck
 ) -> list[CheckFinding]:
-    """Make the damaged parts anew; return the findings as they are then."""
+    """Rebuild the damaged parts; return the findings afterwards."""
     drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)

@@ -28,7 +28,7 @@ from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.disk import is_disk_full, make_private, share_as
 from spanwise.stores.folder import share_index_file
 from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
-from spanwise.stores.merge import Source, merge_parts
+from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import check_part_file, write_part
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ _MERGE_RATIO = 3  # neighbours are merged while the left one is less than this t
 class _Group(NamedTuple):
     """Neighbours that become one part; a single one with a name may stay the file it is."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[MergeSource, ...]
     name: str
     rows: int
     """Of the documents that go on."""
@@ -185,16 +185,16 @@ def _stamp(connection: sqlite3.Connection, seq: int) -> str:
     return "" if row is None else str(row[0])
 
 
-def _group(sources: tuple[Source, ...], name: str) -> _Group:
+def _group(sources: tuple[MergeSource, ...], name: str) -> _Group:
     rows = sum(int(np.diff(s.part.starts)[s.kept].sum()) for s in sources)
     all_rows = sum(s.part.rows for s in sources)
     return _Group(sources, name, rows, 1 - rows / max(1, all_rows))
 
 
-def _groups(on_disk: View, sources: Sequence[Source]) -> list[_Group]:
+def _groups(on_disk: View, sources: Sequence[MergeSource]) -> list[_Group]:
     """Return the files with documents that go on, and what is to be written, in order."""
     groups = [
-        _group((Source(entry.part, entry.used),), name)
+        _group((MergeSource(entry.part, entry.used),), name)
         for name, entry in zip(on_disk.manifest_parts, on_disk.parts, strict=True)
         if entry.used.any()
     ]

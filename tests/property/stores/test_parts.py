@@ -17,7 +17,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.stores import build as build_module
 from spanwise.stores.build import Vocabulary, build_part
 from spanwise.stores.database import IndexedDocument
-from spanwise.stores.merge import Source, merge_parts
+from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import (
     Part,
     check_part_file,
@@ -142,7 +142,7 @@ def test_merging_gives_what_building_the_kept_documents_gives(
     pieces = [documents[a:b] for a, b in zip([0, *cuts], [*cuts, len(documents)], strict=True)]
     kept = {document.number: data.draw(st.booleans()) for document in documents}
     sources = [
-        Source(build(piece), np.array([kept[d.number] for d in piece], dtype=bool))
+        MergeSource(build(piece), np.array([kept[d.number] for d in piece], dtype=bool))
         for piece in pieces
     ]
     merged = merge_parts(sources)
