@@ -44,7 +44,7 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
         }
         records = {**ours, **others}
         looked = scan_folder(folder)
-        split = looked.split_gone(records.values(), allow_empty=True)
+        split = looked.compare_records(records.values(), allow_empty=True)
         compared = compare(
             looked.sources,
             records=records,
@@ -54,10 +54,10 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
             is_outdated=lambda _: False,
         )
         verdicts = {s.document_id: said for s, said in compared if isinstance(s, Source)}
-    assert split.doubts == ()
+    assert split.errors == ()
     assert verdicts.keys() == on_disk.keys()
     after = {name: record.content_hash for name, record in records.items()}
-    for record in split.certain:
+    for record in split.deleted:
         del after[record.id]
     for name, said in verdicts.items():
         assert isinstance(said, DocumentError) == (name in others)

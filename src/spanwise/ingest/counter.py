@@ -33,12 +33,12 @@ _STORED = ("added", "replaced", "removed")
 
 _GROUP_SECONDS = 0.2  # so that forcing commits to a disk takes a small share of the time
 
-_SET_ASIDE = frozenset(("unsupported", "binary", "empty"))
+_LEFT_OUT_CODES = frozenset(("unsupported", "binary", "empty"))
 """Why a member is no failure: pictures and programs lie beside documents in archives and mails."""
 
 
 @dataclass(slots=True)
-class _SetAside:
+class _LeftOut:
     """Members of containers that are left out for one reason."""
 
     first: str
@@ -59,7 +59,7 @@ class IngestCounter:
     chars: int = 0
     ledger: Ledger = field(default_factory=Ledger)
     """Counts what calls of models took."""
-    _in_part: dict[DocumentStatus, list[str]] = field(
+    _incomplete: dict[DocumentStatus, list[str]] = field(
         default_factory=lambda: {"partial": [], "needs_ocr": []}
     )
     _started: float = field(default_factory=time.perf_counter)
@@ -71,13 +71,13 @@ class IngestCounter:
         }
     )  # fmt: skip
     _failures: list[IngestFailure] = field(default_factory=list)
-    _set_aside: dict[str, _SetAside] = field(default_factory=dict)
+    _left_out: dict[str, _LeftOut] = field(default_factory=dict)
     _commit: Callable[[], None] | None = None
     """Forces to the disk what is stored; None where nothing is."""
-    _waits: bool = False
+    _has_uncommitted: bool = False
     """Whether something that is stored may not be on the disk."""
-    _committed: float = field(default_factory=time.perf_counter)
-    _unsettled: list[IngestProgress] = field(default_factory=list)
+    _last_commit: float = field(default_factory=time.perf_counter)
+    _unreported: list[IngestProgress] = field(default_factory=list)
     """What is told once it is on the disk."""
     _found: set[str] = field(default_factory=set)
     """Ids of documents that are there."""
@@ -100,8 +100,8 @@ class IngestCounter:
         self.chars += len(document.text)
         said = (*document.warnings, *warnings)
         self.warnings += [f"{document.source or document.id}: {one}" for one in said]
-        if document.status in self._in_part:
-            self._in_part[document.status].append(document.id)
+        if document.status in self._incomplete:
+            self._incomplete[document.status].append(document.id)
 
     def fail(self, error: DocumentError) -> None:
         """Note what cannot be taken in."""
@@ -121,7 +121,7 @@ class IngestCounter:
             document_id = source.id
         self._ids[outcome].append(document_id)
         self._done += 1
-        self._unsettled.append(
+        self._unreported.append(
             IngestProgress(
                 documents_done=self._done,
                 documents_total=self.total,
@@ -133,17 +133,17 @@ class IngestCounter:
             )
         )
         if outcome in _STORED and self._commit is not None:
-            self._waits = True
-        if not self._waits or time.perf_counter() - self._committed >= _GROUP_SECONDS:
-            self._settle()
+            self._has_uncommitted = True
+        if not self._has_uncommitted or time.perf_counter() - self._last_commit >= _GROUP_SECONDS:
+            self._commit_and_report()
 
-    def _settle(self) -> None:
+    def _commit_and_report(self) -> None:
         """Force to the disk what is stored, and tell of it."""
-        if self._commit is not None and self._waits:
+        if self._commit is not None and self._has_uncommitted:
             self._commit()
-            self._waits = False
-            self._committed = time.perf_counter()
-        told, self._unsettled = self._unsettled, []
+            self._has_uncommitted = False
+            self._last_commit = time.perf_counter()
+        told, self._unreported = self._unreported, []
         if self.on_document is not None:
             for progress in told:
                 self.on_document(progress)
@@ -160,7 +160,7 @@ class IngestCounter:
         try:
             yield
         finally:
-            self._settle()
+            self._commit_and_report()
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
         """Note what cannot be taken in.
@@ -168,9 +168,9 @@ class IngestCounter:
         A member that no parser reads is counted with its like. What is no regular file in a folder
         is skipped with a warning.
         """
-        if isinstance(source, Source) and source.is_member and error.code in _SET_ASIDE:
+        if isinstance(source, Source) and source.is_member and error.code in _LEFT_OUT_CODES:
             reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
-            self._count_aside(source, reason)
+            self._count_left_out(source, reason)
         elif isinstance(source, DocumentError) and error.code == "unsupported":
             reason = str(error).removeprefix(f"{error.source}: ")
             self.warnings.append(f"{error.source}: left out: {reason}")
@@ -178,8 +178,8 @@ class IngestCounter:
             self.fail(error)
         self.note(source, "failed")
 
-    def _count_aside(self, source: Source, reason: str) -> None:
-        self._set_aside.setdefault(reason, _SetAside(source.location)).count += 1
+    def _count_left_out(self, source: Source, reason: str) -> None:
+        self._left_out.setdefault(reason, _LeftOut(source.location)).count += 1
 
     def check_id(self, source: Source | DocumentError) -> None:
         """Refuse a member that has the id of another document, as that of "a.zip!/b" in a folder.
@@ -197,10 +197,10 @@ class IngestCounter:
                 code="conflict",
             )
 
-    def note_closed(self, source: Source, reason: str) -> None:
+    def note_unopened(self, source: Source, reason: str) -> None:
         """Note a container whose members are not looked at."""
         self._unreadable.add(source.document_id)
-        self._count_aside(source, reason)
+        self._count_left_out(source, reason)
 
     def note_opened(
         self, source: Source, members: Sequence[Source], lost: int, *, is_document: bool
@@ -220,11 +220,11 @@ class IngestCounter:
         """Whether there was any document."""
         return bool(self._found)
 
-    def knows(self, document_id: str) -> bool:
+    def has_seen(self, document_id: str) -> bool:
         """Return whether a document was looked at in this run."""
         return document_id in self._found or document_id in self._unreadable
 
-    def gone(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+    def not_found(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
         """Return the documents that were not found, though what they came from could be read."""
         return [
             record
@@ -248,7 +248,7 @@ class IngestCounter:
         left_out = [
             f"{one.first}: left out: {reason}"
             + (f" (and {one.count - 1} more in containers)" if one.count > 1 else "")
-            for reason, one in self._set_aside.items()
+            for reason, one in self._left_out.items()
         ]
         return IngestReport(
             added=tuple(self._ids["added"]),
@@ -257,8 +257,8 @@ class IngestCounter:
             removed=tuple(self._ids["removed"]),
             failed=tuple(self._failures),
             warnings=(*self.warnings, *left_out),
-            partial=tuple(self._in_part["partial"]),
-            needs_ocr=tuple(self._in_part["needs_ocr"]),
+            partial=tuple(self._incomplete["partial"]),
+            needs_ocr=tuple(self._incomplete["needs_ocr"]),
             chunks=self.chunks,
             embedded_chunks=self.chunks - self.kept_vectors if embeds else 0,
             kept_vectors=self.kept_vectors,
@@ -365,7 +365,7 @@ def _note_rest(
                 counter.note_failure(source, source)
             continue
         is_left = is_left or source.document_id in names
-        if not is_left or source.members_only or counter.knows(source.document_id):
+        if not is_left or source.members_only or counter.has_seen(source.document_id):
             continue
         error = verdict if isinstance(verdict, DocumentError) else None
         counter.note_failure(source, error or _failure(source, reason, code))

@@ -102,7 +102,7 @@ class Enricher:
         self._note_reached(document.id, is_reached=reading.is_reached)
         return reading.document or parse_without_model(parse, failure=reading.failure)
 
-    def begin(
+    def start(
         self,
         document: Document,
         *,
@@ -118,16 +118,16 @@ class Enricher:
             language: Of its text.
             count_tokens: Counts the tokens of each text.
         """
-        making = PromptContext(
+        prompt_context = PromptContext(
             caller=self.caller, options=self.options, language=language, count_tokens=count_tokens
         )
         return Enrichment(
             document=document,
             given=given,
-            making=making,
+            prompt_context=prompt_context,
             is_reached=self._is_reached(document.id),
-            tell=partial(self._note_reached, document.id),
-            again={"pages"} if document.id in self._unread else set(),
+            note_reached=partial(self._note_reached, document.id),
+            retry_parts={"pages"} if document.id in self._unread else set(),
         )
 
     def _is_reached(self, document_id: str) -> bool:
@@ -150,13 +150,13 @@ class Enrichment:
 
     document: Document
     given: GivenParts
-    making: PromptContext
+    prompt_context: PromptContext
     is_reached: bool
     """Whether the model is asked; it is not any more once it could not be reached."""
-    tell: Callable[..., None]
+    note_reached: Callable[..., None]
     warnings: list[str] = field(default_factory=list)
     """For people."""
-    again: set[str] = field(default_factory=set)
+    retry_parts: set[str] = field(default_factory=set)
     """Parts that another run is to ask for again, because the model could not be reached."""
     _is_answered: bool = False
     """Whether the model answered at all."""
@@ -172,7 +172,7 @@ class Enrichment:
             CostLimitError: If it would cost more than is allowed.
             ModelKeyError: If the provider refuses the key.
         """
-        options, title, summary = self.making.options, plain.title, plain.summary
+        options, title, summary = self.prompt_context.options, plain.title, plain.summary
         if options.headers and not self.given.title:
             title = self._generate("title", self._title, otherwise=title)
         if options.headers and not self.given.summary:
@@ -193,42 +193,44 @@ class Enrichment:
             CostLimitError: If it would cost more than is allowed.
             ModelKeyError: If the provider refuses the key.
         """
-        if not self.making.options.chunk_contexts or self.given.contexts:
+        if not self.prompt_context.options.chunk_contexts or self.given.contexts:
             return chunks
         if not self._may_ask("chunk contexts"):
             return chunks
-        made = make_chunk_contexts(chunks, sections=sections, title=title, making=self.making)
+        made = make_chunk_contexts(
+            chunks, sections=sections, title=title, making=self.prompt_context
+        )
         self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
         return tuple(
             chunk if isinstance(context, ModelError) else replace(chunk, context=context)
             for chunk, context in zip(chunks, made, strict=True)
         )
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Say what was not asked for because the model could not be reached."""
-        self.tell(is_reached=self.is_reached or self._is_answered)
-        if self.again and not self.is_reached:
-            missing = ", ".join(sorted(self.again))
+        self.note_reached(is_reached=self.is_reached or self._is_answered)
+        if self.retry_parts and not self.is_reached:
+            missing = ", ".join(sorted(self.retry_parts))
             self.warnings.append(
-                f"{self.making.caller.model.name} could not be asked for {missing}; the document "
+                f"{self.prompt_context.caller.model.name} could not be asked for {missing}; the document "
                 "is in without, and the same command makes what is missing"
             )
 
     def _title(self) -> str:
-        return make_title(self.document, making=self.making)
+        return make_title(self.document, making=self.prompt_context)
 
     def _summary(self, title: str) -> str:
-        return make_summary(self.document, title=title, making=self.making)
+        return make_summary(self.document, title=title, making=self.prompt_context)
 
     def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
         if not self._may_ask("sections"):
             return plain
         made = make_sections(
             self.document,
-            caller=self.making.caller,
-            options=self.making.options,
+            caller=self.prompt_context.caller,
+            options=self.prompt_context.options,
             limits=limits,
-            count_tokens=self.making.count_tokens,
+            count_tokens=self.prompt_context.count_tokens,
             fallback=plain,
         )
         self.warnings += made.warnings
@@ -245,7 +247,7 @@ class Enrichment:
         if not wanted or not self._may_ask("section summaries"):
             return sections
         made = make_section_summaries(
-            self.document, [sections[at] for at in wanted], title=title, making=self.making
+            self.document, [sections[at] for at in wanted], title=title, making=self.prompt_context
         )
         self._note_some("section summaries", made, "{lost} of {all} sections have no summary")
         found = dict(zip(wanted, made, strict=True))
@@ -259,7 +261,7 @@ class Enrichment:
     def _may_ask(self, part: str) -> bool:
         """Return whether the model is asked for a part; else note that it is missing."""
         if not self.is_reached:
-            self.again.add(part)
+            self.retry_parts.add(part)
         return self.is_reached
 
     def _generate(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
@@ -287,6 +289,6 @@ class Enrichment:
         """Note what is to be asked for again; an answer that was not usable would be again."""
         unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
         if unreached:
-            self.again.add(part)
+            self.retry_parts.add(part)
         if any(error.retryable or error.status == _NOT_FOUND for error in unreached):
             self.is_reached = False

@@ -54,7 +54,7 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadablePath:
     """File or folder that cannot be read."""
 
     document_id: str
@@ -67,7 +67,7 @@ class Unread:
 
 def walk(
     root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> Iterator[FoundFile | Unread]:
+) -> Iterator[FoundFile | UnreadablePath]:
     """Yield the regular files below a folder, ordered by id; a file itself where root is one.
 
     Symbolic links are followed, but each real file comes once, under its own path where that is
@@ -84,11 +84,11 @@ def walk(
     Raises:
         OptionError: If a pattern is empty, begins with "!" or has a range like [z-a].
     """
-    chosen = PathPatterns.of(include, exclude)
+    patterns = PathPatterns.of(include, exclude)
     if _is_file(root):
         yield FoundFile(path=root, document_id=name_to_id(root.name))
         return
-    search = _Search(root, chosen)
+    search = _Search(root, patterns)
     search.visit(root, "")
     search.follow_links()
     last = None
@@ -96,7 +96,7 @@ def walk(
     for identifier, path in names:
         found = search.found[path]
         if isinstance(found, FetchError):
-            yield Unread(document_id=identifier, error=found)
+            yield UnreadablePath(document_id=identifier, error=found)
         elif identifier == last:
             error = FetchError(
                 f"{identifier}: two files have this id, because their names are not valid UTF-8; "
@@ -104,9 +104,9 @@ def walk(
                 source=identifier,
                 code="conflict",
             )
-            yield Unread(document_id=identifier, error=error)
+            yield UnreadablePath(document_id=identifier, error=error)
         else:
-            members_only = not chosen.takes(path)
+            members_only = not patterns.takes(path)
             yield FoundFile(path=found, document_id=identifier, members_only=members_only)
             last = identifier
 
@@ -293,26 +293,26 @@ class _Search:
     def _take(self, path: str, file: Path, *, real: str) -> None:
         if self.patterns.leaves_out(path, is_folder=False):
             return
-        if not self._wants(path):
+        if not self._is_selected(path):
             return
         if real not in self.real_files:
             self.real_files.add(real)
             self.found[path] = file
 
-    def _wants(self, path: str) -> bool:
+    def _is_selected(self, path: str) -> bool:
         return self.patterns.takes(path) or self.patterns.opens(path)
 
     def _note_link(self, path: str, exc: OSError) -> None:
         """Note a link that cannot be followed, unless it can lead to nothing that is wanted."""
         if self.patterns.leaves_out(path, is_folder=False):
             return
-        if isinstance(exc, PermissionError) or self._wants(path):
+        if isinstance(exc, PermissionError) or self._is_selected(path):
             self._note(path, exc)
 
     def _note_special(self, path: str, mode: int) -> None:
         """Note what is no regular file where a file of its name would be taken."""
         kind = special_kind(mode)
-        if kind and self._wants(path) and not self.patterns.leaves_out(path, is_folder=False):
+        if kind and self._is_selected(path) and not self.patterns.leaves_out(path, is_folder=False):
             name = name_to_id(str(self.root / path))
             self.found[path] = FetchError(
                 f"{name}: it is {kind}, no regular file", source=name, code="unsupported"

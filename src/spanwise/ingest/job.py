@@ -24,7 +24,7 @@ class IngestJob:
 
     sources: Sequence[Source | DocumentError] = ()
     """What was found, and what could not be opened."""
-    gone: Sequence[DocumentRecord] = ()
+    deleted: Sequence[DocumentRecord] = ()
     """Documents to remove, once the sources are in."""
     metadata: Mapping[str, Scalar] | None = None
     """Fields that every document gets beside its own; None for those it was given before."""
@@ -34,7 +34,7 @@ class IngestJob:
     """Called after each document."""
     patterns: PathPatterns = field(default_factory=PathPatterns)
     """Which members of containers are taken."""
-    held: Sequence[DocumentRecord] = ()
+    expected: Sequence[DocumentRecord] = ()
     """Documents of the sources and of their members; those that are found no more are removed."""
     allow_empty: bool = False
     """Whether they may be removed where no document at all is found."""
@@ -52,7 +52,7 @@ class IngestJob:
             model=self.enricher.model, options=self.enricher.options, given=given
         )
 
-    def wanted(self, document_id: str) -> DraftRequest:
+    def draft_request(self, document_id: str) -> DraftRequest:
         """Return what is wanted of a document beside what is made without a model."""
         return DraftRequest(
             recipe=self.recipe(document_id),

@@ -39,7 +39,7 @@ _EXTRAS = {
 }  # fmt: skip
 """The extra that reads each scheme; `memory` is the store of fsspec inside this process."""
 _BUCKET = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)  # colons are those of an S3 access point
-_AZURE_PLACE = re.compile(
+_AZURE_CONTAINER = re.compile(
     r"[A-Za-z0-9$][\w.-]*@[A-Za-z0-9-]+(\.(dfs|blob)\.core\.[a-z]+(\.[a-z]+)*)?", re.ASCII
 )
 """A container and an account, alone or as a host of Azure."""
@@ -70,8 +70,8 @@ def objects_of(
         FetchError: If the store cannot be reached or listed, or there is nothing.
     """
     root = address.rstrip("/")
-    place = _opened(root)
-    with _translated(root, "cannot be listed"):
+    place = _open(root)
+    with _translate_errors(root, "cannot be listed"):
         found = place.store.find(place.path, detail=True)
     if not found and not may_be_empty:
         raise _error(root, "unreadable", "nothing is there; check the address")
@@ -104,10 +104,10 @@ def download(source: Source, target: Path, *, max_bytes: int, stopped: threading
     """
 
     def copy() -> None:
-        place = _opened(source.root)
+        place = _open(source.root)
         size = 0
         with (
-            _translated(source.location, "cannot be read"),
+            _translate_errors(source.location, "cannot be read"),
             place.store.open(source.object_path, "rb") as stream,
             target.open("wb") as file,
         ):
@@ -126,7 +126,7 @@ def download(source: Source, target: Path, *, max_bytes: int, stopped: threading
     run_until_stopped(copy, stopped=stopped)
 
 
-def _opened(address: str) -> _Place:
+def _open(address: str) -> _Place:
     """Return the store of an address and the path in it.
 
     Raises:
@@ -166,7 +166,7 @@ def _checked_extra(address: str) -> str:
             "the files to a folder and add that",
         )
     place = rest.partition("/")[0]
-    allowed = _AZURE_PLACE if extra == "az" and "@" in place else _BUCKET
+    allowed = _AZURE_CONTAINER if extra == "az" and "@" in place else _BUCKET
     if not allowed.fullmatch(place):
         raise _error(
             address,
@@ -178,7 +178,7 @@ def _checked_extra(address: str) -> str:
 
 
 @contextmanager
-def _translated(address: str, what: str) -> Iterator[None]:
+def _translate_errors(address: str, what: str) -> Iterator[None]:
     """Raise what a store raises as a FetchError."""
     try:
         yield

@@ -182,7 +182,7 @@ class Ingestor:
                     changed.append((source, verdict))
         if changed and not self._take_in(changed, job, counter, records):
             return
-        for record in _gone(job, counter):
+        for record in _documents_to_remove(job, counter):
             # What came again meanwhile, from another process, is not what was to be removed.
             if self.store.delete_document(record.id, record=record):
                 counter.note(record, "removed")
@@ -202,7 +202,7 @@ class Ingestor:
             records: As `run`.
         """
         counter = self._new_counter(job, is_dry_run=True)
-        parses = job.enricher is not None or (self.embeds and self.preparer().pays)
+        parses = job.enricher is not None or (self.embeds and self.preparer().is_remote)
         with (
             closing(self._compared(job.sources, job, records)) as compared,
             self._reading(compared, job, counter, records=records, parses=parses) as readings,
@@ -221,7 +221,7 @@ class Ingestor:
                     counter.note_failure(source, error)
                 except MemoryError:
                     counter.note_failure(source, out_of_memory(source))
-        for record in _gone(job, counter):
+        for record in _documents_to_remove(job, counter):
             counter.note(record, "removed")
         return self._report(job, counter)
 
@@ -288,7 +288,7 @@ class Ingestor:
         counter.warnings += [
             f"parts are given for {document_id!r}, which is none of the documents of this run"
             for document_id in job.given
-            if not counter.knows(document_id)
+            if not counter.has_seen(document_id)
         ]
         return counter.report(embeds=self.embeds)
 
@@ -321,7 +321,7 @@ class Ingestor:
         unwanted = sum(source.members_only for source in named)
         limit = None if is_dry_run else self.max_cost
         return IngestCounter(
-            total=len(job.sources) - unwanted + len(job.gone),
+            total=len(job.sources) - unwanted + len(job.deleted),
             bytes_total=sum(source.bytes for source in named),
             on_document=job.on_document,
             warnings=[] if self.embeds or is_dry_run else [_NO_VECTORS],
@@ -424,14 +424,14 @@ class Ingestor:
             and has_recipe(record, job.recipe(document.id))
         ):
             return None
-        wanted, warnings = job.wanted(document.id), tuple[str, ...]()
-        if record is not None and record.recipe and not wanted.recipe:
+        request, warnings = job.draft_request(document.id), tuple[str, ...]()
+        if record is not None and record.recipe and not request.recipe:
             if record.version == text_version(document.text):
                 given = stored_parts(self.store, record)
-                wanted = DraftRequest(recipe=stored_recipe(record), given=given)
+                request = DraftRequest(recipe=stored_recipe(record), given=given)
             else:
                 warnings = (_OUTDATED,)
-        draft = self.preparer().draft(document, wanted=wanted)
+        draft = self.preparer().draft(document, request=request)
         return replace(draft, warnings=(*draft.warnings, *warnings))
 
     @contextmanager
@@ -549,22 +549,22 @@ def _let_end(
             drafted()
 
 
-def _gone(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
+def _documents_to_remove(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
     """Return the documents that are to be removed, once the sources are in.
 
     Raises:
         OptionError: If containers were opened, nothing in them or beside them is taken, and their
             documents would be removed: it may be a pattern with a slip.
     """
-    members = counter.gone(job.held)
+    members = counter.not_found(job.expected)
     if members and not counter.has_found and not job.allow_empty:
         raise nothing_taken(members[0].source_root, len(members))
-    return [*job.gone, *members]
+    return [*job.deleted, *members]
 
 
 def _twins(job: IngestJob) -> dict[str, str]:
     """Return the ids of documents that go, by the hash of their bytes."""
-    return {record.content_hash: record.id for record in job.gone}
+    return {record.content_hash: record.id for record in job.deleted}
 
 
 def _with_fields(

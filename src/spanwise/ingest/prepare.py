@@ -56,7 +56,7 @@ class Outline(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRequest:
-    """What is wanted of a document beside what is made without a model."""
+    """What is wanted of a document beside what is enrichment without a model."""
 
     recipe: Recipe = field(default_factory=dict)
     """What is asked for, as it is recorded; empty for nothing."""
@@ -85,12 +85,12 @@ class Preparer:
     chunks: ChunkOptions
     headers: HeaderOptions = field(default_factory=HeaderOptions)
 
-    def draft(self, document: Document, *, wanted: DraftRequest) -> Draft:
+    def draft(self, document: Document, *, request: DraftRequest) -> Draft:
         """Return a document cut, headed and counted.
 
         Args:
             document: The document, as parsed.
-            wanted: What is wanted of it beside what is made without a model.
+            wanted: What is wanted of it beside what is enrichment without a model.
 
         Raises:
             ParseError: If the document holds no text.
@@ -105,7 +105,7 @@ class Preparer:
                 source=document.source or document.id,
                 code="no_text",
             )
-        given = wanted.given
+        given = request.given
         language = document_language(document.text, metadata=document.metadata)
         plain_title = document_title(document)
         outline = Outline(
@@ -114,17 +114,17 @@ class Preparer:
             sections=given_sections(document, given)
             or split_sections(document, options=self.sections),
         )
-        made = wanted.enricher and wanted.enricher.begin(
+        enrichment = request.enricher and request.enricher.start(
             document, given=given, language=language, count_tokens=self.tokenizer.count
         )
-        if made:
-            outline = made.outline(outline, limits=self.sections)
+        if enrichment:
+            outline = enrichment.outline(outline, limits=self.sections)
         title, sections = outline.title, self._headed(document, outline)
         chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
         chunks = with_contexts(chunks, given)
-        if made:
-            chunks = made.with_contexts(chunks, sections=sections, title=title)
-            made.end()
+        if enrichment:
+            chunks = enrichment.with_contexts(chunks, sections=sections, title=title)
+            enrichment.finish()
         entry = DocumentEntry(
             document=document,
             title=title,
@@ -135,13 +135,15 @@ class Preparer:
             vectors=None,
             language=language,
             recipe=recorded_recipe(
-                wanted.recipe, plain_title=plain_title, again=made.again if made else ()
+                request.recipe,
+                plain_title=plain_title,
+                again=enrichment.retry_parts if enrichment else (),
             ),
         )
-        return Draft(entry=entry, warnings=tuple(made.warnings) if made else ())
+        return Draft(entry=entry, warnings=tuple(enrichment.warnings) if enrichment else ())
 
     @property
-    def pays(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether its embedder is asked over a network."""
         return isinstance(self.embedder, EmbedCaller) and not self.embedder.embedder.is_local
 
@@ -179,7 +181,7 @@ class Preparer:
         ledger: Ledger,
     ) -> None:
         """Count what the vectors of a draft would take; as `entry`, without calling."""
-        if not (self.pays and isinstance(self.embedder, EmbedCaller)):
+        if not (self.is_remote and isinstance(self.embedder, EmbedCaller)):
             return
         texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
         caller = replace(self.embedder, ledger=ledger)
@@ -187,7 +189,7 @@ class Preparer:
             caller.foresee(batch)
 
     def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
-        """Return what the vectors of chunks are made of: text, under its header where it counts.
+        """Return what the vectors of chunks are enrichment of: text, under its header where it counts.
 
         A static embedder adds up words, so that a header would make all chunks of a document alike.
         """

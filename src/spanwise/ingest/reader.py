@@ -298,7 +298,7 @@ class Reader:
         if closed:
             if inspection.reading is not None:
                 yield source, inspection.reading
-            self.counter.note_closed(source, closed)
+            self.counter.note_unopened(source, closed)
             return
         with self.space.folder() as folder:
             try:

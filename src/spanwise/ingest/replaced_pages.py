@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _Outcome = PageText | ModelError | DocumentError | None
-_TRIES = 3  # pages that fail before any is read: the model sees no pictures
+_MAX_FAILURES = 3  # pages that fail before any is read: the model sees no pictures
 _NOT_FOUND = 404  # there is no such model
 
 
@@ -65,11 +65,11 @@ def read_pages(
         CostLimitError: If it would cost more than is allowed.
         ModelKeyError: If the provider refuses the key.
     """
-    asking = _Asking(document=document, pages=pages, draw=draw, caller=caller)
+    reader = _PageReader(document=document, pages=pages, draw=draw, caller=caller)
     outcomes = dict(
         zip(
             pages.numbers,
-            map_bounded(asking.read, pages.numbers, limit=caller.model.concurrency),
+            map_bounded(reader.read, pages.numbers, limit=caller.model.concurrency),
             strict=True,
         )
     )
@@ -93,7 +93,7 @@ def read_pages(
     return PageReading(
         document=read,
         failure=failure,
-        is_reached=asking.is_reached,
+        is_reached=reader.is_reached,
         is_unfinished=any(_is_of_provider(error) for error in errors),
     )
 
@@ -116,7 +116,7 @@ def parse_without_model(parse: Callable[[], Document], *, failure: str) -> Docum
 
 
 @dataclass(slots=True, kw_only=True)
-class _Asking:
+class _PageReader:
     """Reads one page after the other, on several threads, as long as the model can be reached."""
 
     document: Document
@@ -148,7 +148,7 @@ class _Asking:
         return text
 
     def _is_over(self) -> bool:
-        return not self.is_reached or (not self._read and len(self._failed) >= _TRIES)
+        return not self.is_reached or (not self._read and len(self._failed) >= _MAX_FAILURES)
 
     def _known(self, number: int) -> str:
         """Return the words of a page, where they are right."""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.folder_walk import PathPatterns, Unread, special_kind, walk
+from spanwise.ingest.folder_walk import PathPatterns, UnreadablePath, special_kind, walk
 from spanwise.ingest.url_signatures import unsigned
 
 MEMBER_MARK = "!/"
@@ -201,7 +201,7 @@ def files_of(
     """
     root = root_of(folder)
     for found in walk(folder, include=include, exclude=exclude):
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadablePath):
             yield found.document_id, found.error
         else:
             source = _file(found.path, document_id=found.document_id, root=root)

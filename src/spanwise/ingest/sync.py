@@ -1,7 +1,7 @@
 """A folder and the documents that came from it: what is there, and what is gone.
 
 Rules
-    A document is gone only where that is certain: its folder was looked into, and it is not there,
+    A document is gone only where that is certain: its folder was folder_errors into, and it is not there,
     or the patterns leave it out. What cannot be read or listed now keeps its document, and is
     reported.
     A folder that is missing, or of which nothing is taken, removes nothing: it may be a disk that
@@ -53,9 +53,9 @@ class SyncedFolder:
     patterns: PathPatterns = field(default_factory=PathPatterns)
     """What of it the patterns take."""
 
-    def split_gone(
+    def compare_records(
         self, records: Iterable[DocumentRecord], *, allow_empty: bool
-    ) -> MissingDocuments:
+    ) -> FolderComparison:
         """Return the documents that are gone from the folder, and what keeps others in doubt.
 
         Args:
@@ -67,14 +67,16 @@ class SyncedFolder:
                 `allow_empty` is False.
         """
         ours = [record for record in records if record.source_root == self.root]
-        held = [record for record in ours if self._is_taken(record.id)]
+        expected = [record for record in ours if self._is_taken(record.id)]
         missing = [record for record in ours if not self._may_be_there(record.id)]
         if missing and not self._takes_any() and not allow_empty:
             raise nothing_taken(self.root, len(missing))
-        looked: dict[str, DocumentError | None] = {}
-        gone = [record for record in missing if self._is_certain(record.id, looked)]
-        doubts = [error for error in looked.values() if error is not None]
-        return MissingDocuments(certain=tuple(gone), held=tuple(held), doubts=tuple(doubts))
+        folder_errors: dict[str, DocumentError | None] = {}
+        deleted = [record for record in missing if self._is_certain(record.id, folder_errors)]
+        errors = [error for error in folder_errors.values() if error is not None]
+        return FolderComparison(
+            deleted=tuple(deleted), expected=tuple(expected), errors=tuple(errors)
+        )
 
     def _takes_any(self) -> bool:
         return any(isinstance(one, Source) and not one.members_only for one in self.sources)
@@ -89,8 +91,8 @@ class SyncedFolder:
         names = (*containers_of(document_id), document_id, *above)
         return self._is_taken(document_id) or not self.unread.isdisjoint(names)
 
-    def _is_certain(self, document_id: str, looked: dict[str, DocumentError | None]) -> bool:
-        """Return whether each folder above a missing file can be looked into, or is not there.
+    def _is_certain(self, document_id: str, folder_errors: dict[str, DocumentError | None]) -> bool:
+        """Return whether each folder above a missing file can be folder_errors into, or is not there.
 
         The walk says nothing of a link that leads nowhere where the patterns would not take a
         file of its name; but a link to a folder on a disk that is not mounted is one of those.
@@ -100,22 +102,22 @@ class SyncedFolder:
         for name in names_of_id(document_id):
             for above in reversed(PurePosixPath(name).parents[:-1]):
                 folder = str(above)
-                if folder not in looked:
-                    looked[folder] = _unreachable(self.path / folder)
-                if looked[folder] is not None:
+                if folder not in folder_errors:
+                    folder_errors[folder] = _unreachable(self.path / folder)
+                if folder_errors[folder] is not None:
                     return False
         return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingDocuments:
+class FolderComparison:
     """What became of the documents that came from a folder."""
 
-    certain: tuple[DocumentRecord, ...] = ()
+    deleted: tuple[DocumentRecord, ...] = ()
     """Those that are gone."""
-    held: tuple[DocumentRecord, ...] = ()
+    expected: tuple[DocumentRecord, ...] = ()
     """Those whose file is there, or that of the container they were in: it has to be opened."""
-    doubts: tuple[DocumentError, ...] = ()
+    errors: tuple[DocumentError, ...] = ()
     """What keeps the others in doubt."""
 
 
@@ -129,7 +131,7 @@ def nothing_taken(root: str, documents: int) -> OptionError:
 
 
 def _unreachable(folder: Path) -> DocumentError | None:
-    """Return what keeps a folder from being looked into; None where it is open, or not there."""
+    """Return what keeps a folder from being folder_errors into; None where it is open, or not there."""
     try:
         folder.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -221,16 +223,16 @@ def sync_folder(
         dry_run: Whether nothing is changed, and the report says what would be.
 
     Raises:
-        OptionError: As `SyncedFolder.split_gone`.
+        OptionError: As `SyncedFolder.compare_records`.
         StoreError: If the store fails; what was done before stays.
     """
     records = {record.id: record for record in ingestor.store.list_records()}
-    gone = folder.split_gone(records.values(), allow_empty=allow_empty)
+    comparison = folder.compare_records(records.values(), allow_empty=allow_empty)
     job = replace(
         job,
-        sources=(*folder.sources, *gone.doubts),
-        gone=gone.certain,
-        held=gone.held,
+        sources=(*folder.sources, *comparison.errors),
+        deleted=comparison.deleted,
+        expected=comparison.expected,
         patterns=folder.patterns,
         allow_empty=allow_empty,
     )

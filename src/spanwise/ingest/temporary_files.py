@@ -55,7 +55,7 @@ class TemporarySpace:
         Raises:
             FetchError: If it cannot be made.
         """
-        path = self._made_in(lambda root: Path(tempfile.mkdtemp(dir=root)))
+        path = self._create(lambda root: Path(tempfile.mkdtemp(dir=root)))
         try:
             yield path
         finally:
@@ -67,9 +67,9 @@ class TemporarySpace:
         Raises:
             FetchError: If it cannot be made.
         """
-        return self._made_in(_new_file)
+        return self._create(_new_file)
 
-    def _made_in(self, make: Callable[[Path], Path]) -> Path:
+    def _create(self, make: Callable[[Path], Path]) -> Path:
         try:
             return make(self._folder())
         except OSError as exc:
@@ -86,7 +86,7 @@ class TemporarySpace:
             if self._root is None:
                 _remove_abandoned(Path(tempfile.gettempdir()))
                 self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
-                self._lock = _locked(self._root / _LOCK)
+                self._lock = _open_locked(self._root / _LOCK)
             return self._root
 
 
@@ -96,7 +96,7 @@ def _new_file(folder: Path) -> Path:
     return Path(name)
 
 
-def _locked(path: Path) -> BinaryIO | None:
+def _open_locked(path: Path) -> BinaryIO | None:
     """Return a file that is open and locked; None where another process holds the lock.
 
     None on Windows too, where nobody can tell: killed ingests leave their folders there.
@@ -124,7 +124,7 @@ def _remove_abandoned(place: Path) -> None:
             lock = folder / _LOCK
             if not lock.is_file():  # it is being made, or removed
                 continue
-            held = _locked(lock)
+            held = _open_locked(lock)
         except OSError:
             continue
         if held is not None:

@@ -11,7 +11,7 @@ from tests.records import make_record
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.sync import MissingDocuments, scan_folder
+from spanwise.ingest.sync import FolderComparison, scan_folder
 
 
 def make(root: Path, *names: str) -> Path:
@@ -32,8 +32,8 @@ def gone(
     """Return the ids that are gone, and the sources that are in doubt."""
     records = [make_record(name, root=folder) for name in stored]
     looked = scan_folder(folder, include=include, exclude=exclude)
-    split = looked.split_gone(records, allow_empty=allow_empty)
-    return [one.id for one in split.certain], [doubt.source for doubt in split.doubts]
+    split = looked.compare_records(records, allow_empty=allow_empty)
+    return [one.id for one in split.deleted], [doubt.source for doubt in split.errors]
 
 
 def test_what_is_not_there_is_gone(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_documents_from_elsewhere_are_left_alone(tmp_path: Path) -> None:
         make_record("y", root=""),
         make_record("z.txt", root=folder / "z.txt"),
     ]
-    assert scan_folder(folder).split_gone(others, allow_empty=True) == MissingDocuments()
+    assert scan_folder(folder).compare_records(others, allow_empty=True) == FolderComparison()
 
 
 @pytest.mark.parametrize("spelled", ["in", "./in/", "in/../in", "link"])
