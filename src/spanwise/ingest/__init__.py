@@ -1,4 +1,4 @@
-"""From sources to stored documents."""
+"""Ingest: from sources to stored documents."""
 
 from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.given_parts import given_document

@@ -334,7 +334,7 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     turn_bits: ("part", "are damaged"),
     cut_short: ("part", "bytes, not"),
     empty: ("part", "is damaged"),
-    damage_header: ("part", "is no index part, or is damaged"),
+    damage_header: ("part", "is not an index part, or is damaged"),
     lose_part: ("part", "it is missing"),
     lose_manifest: ("manifest", "is missing, and only it"),
     damage_manifest: ("manifest", "is damaged"),
