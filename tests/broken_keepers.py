@@ -17,7 +17,7 @@ class OutputsOverwritten(MemoryStore):
     """The last output under a key stays."""
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        self._living()
+        self._live()
         self._outputs[key] = output
 
 

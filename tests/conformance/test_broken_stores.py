@@ -57,14 +57,14 @@ class BrokenStore(MemoryStore):
         self.ghosts: list[StoredDocument] = []
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         if stored is not None:
             self.ghosts.append(stored)
         return super().delete_document(document_id, record=record)
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
-        snapshot = self.snapshot_class(tuple(self._living().values()), self._settings)
+        snapshot = self.snapshot_class(tuple(self._live().values()), self._settings)
         snapshot.ghosts = tuple(self.ghosts)
         yield snapshot
 
@@ -146,11 +146,11 @@ class LiveSnapshots(MemoryStore):
         class Live(MemorySnapshot):
             def __getattribute__(self, name: str) -> Any:
                 if name in ("scan", "chunks", "record"):
-                    living = tuple(store._living().values())
+                    living = tuple(store._live().values())
                     return getattr(MemorySnapshot(living, store._settings), name)
                 return super().__getattribute__(name)
 
-        yield Live(tuple(self._living().values()), self._settings)
+        yield Live(tuple(self._live().values()), self._settings)
 
 
 class StaleSnapshots(MemoryStore):
@@ -166,7 +166,7 @@ class StaleSnapshots(MemoryStore):
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
-        self._living()
+        self._live()
         yield MemorySnapshot(self._before, self._settings)
 
 
@@ -356,7 +356,7 @@ class OptimisedIsYounger(MemoryStore):
     """Optimising gives documents a new age."""
 
     def optimise(self) -> None:
-        for document_id in sorted(self._living(), reverse=True):
+        for document_id in sorted(self._live(), reverse=True):
             self._keep(self._documents[document_id])
 
 

@@ -99,9 +99,9 @@ def test_a_backup_for_a_program(home: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("reports", "is there already"),
+        ("reports", "already exists"),
         ("spanwise.kb/copy.kb", "is inside of"),
-        ("no/copy.kb", "is missing; make it"),
+        ("no/copy.kb", "does not exist; create it"),
     ],
 )
 def test_a_backup_that_cannot_be_is_refused(home: Path, target: str, words: str) -> None:

@@ -310,6 +310,16 @@ def test_text_without_words_is_refused() -> None:
         assert base.list() == []
 
 
+def test_a_text_without_metadata_keeps_the_stored_metadata(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "base.kb", embedder=None) as base:
+        base.add_text("Sales grew.", document_id="d", metadata={"year": 2018})
+        assert base.add_text("Sales grew.", document_id="d").unchanged == ("d",)
+        base.add_text("Sales fell.", document_id="d")
+        assert base.list()[0].metadata == {"year": 2018}
+        base.add_text("Sales fell.", document_id="d", metadata={})
+        assert base.list()[0].metadata == {}
+
+
 def test_metadata_of_an_add_is_on_every_document(folder: Path) -> None:
     with KnowledgeBase(":memory:") as base:
         base.add(folder, metadata={"quarter": "Q3"})

@@ -38,7 +38,7 @@ OF_EXTRAS = {
     "parsers/docling.py": {"docling"},
     "parsers/pdf/ocr.py": {"rapidocr"},
     "parsers/unstructured.py": {"unstructured"},
-    "search/explanation/plot.py": {"matplotlib"},
+    "search/explanation/explanation.py": {"matplotlib"},
     "stores/scan.py": {"simsimd"},
 }
 """Modules that only work with an extra, and the optional packages that they import."""

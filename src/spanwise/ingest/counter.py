@@ -1,12 +1,10 @@
-"""What an ingest counts: for its report, for the progress, and to know which documents are gone.
-
-What a run does not take in: an embedder fails, a model would cost too much, memory runs out.
+"""Counters of one ingest: report, progress, failures, and detection of removed documents.
 
 Rules:
-    A document whose text the embedder refuses fails alone.
-    Where the embedder fails otherwise, for some documents in a row, the run ends: each of the
-    others would wait for all retries too.
-    What was not begun is reported as failed, so that nobody takes the run for complete.
+    A document whose text the embedder rejects fails alone.
+    If the embedder fails otherwise for several documents in a row, the run ends, because every
+    other document would wait for all retries too.
+    Documents that were not started are reported as failed, so an incomplete run is visible.
 """
 
 from __future__ import annotations
@@ -24,22 +22,25 @@ from spanwise.types import IngestFailure, IngestProgress, IngestReport, Usage
 
 if TYPE_CHECKING:
     from spanwise.errors import CostLimitError
-    from spanwise.ingest.reader import Compared
+    from spanwise.ingest.reader import ComparedSource
     from spanwise.stores.port import DocumentEntry
     from spanwise.types import Document, DocumentRecord, DocumentStatus
 
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
 _STORED = ("added", "replaced", "removed")
 
-_GROUP_SECONDS = 0.2  # so that forcing commits to a disk takes a small share of the time
+_GROUP_SECONDS = 0.2  # bounds the share of time spent on flushing to disk
 
-_SET_ASIDE = frozenset(("unsupported", "binary", "empty"))
-"""Why a member is no failure: pictures and programs lie beside documents in archives and mails."""
+_LEFT_OUT_CODES = frozenset(("unsupported", "binary", "empty"))
+"""Error codes of container members that are left out, not failed.
+
+Archives and e-mails also contain pictures and programs.
+"""
 
 
 @dataclass(slots=True)
-class _SetAside:
-    """Members of containers that are left out for one reason."""
+class _LeftOut:
+    """Container members left out for one reason."""
 
     first: str
     count: int = 0
@@ -47,10 +48,10 @@ class _SetAside:
 
 @dataclass(slots=True, kw_only=True)
 class IngestCounter:
-    """Counts of one ingest."""
+    """Counters and progress of one ingest."""
 
     total: int
-    """Documents to be looked at, as far as it is known."""
+    """Number of documents to process, as far as known."""
     bytes_total: int
     on_document: Callable[[IngestProgress], None] | None = None
     warnings: list[str] = field(default_factory=list)
@@ -58,8 +59,8 @@ class IngestCounter:
     kept_vectors: int = 0
     chars: int = 0
     ledger: Ledger = field(default_factory=Ledger)
-    """Counts what calls of models took."""
-    _in_part: dict[DocumentStatus, list[str]] = field(
+    """Ledger of the model calls."""
+    _incomplete: dict[DocumentStatus, list[str]] = field(
         default_factory=lambda: {"partial": [], "needs_ocr": []}
     )
     _started: float = field(default_factory=time.perf_counter)
@@ -71,46 +72,46 @@ class IngestCounter:
         }
     )  # fmt: skip
     _failures: list[IngestFailure] = field(default_factory=list)
-    _set_aside: dict[str, _SetAside] = field(default_factory=dict)
+    _left_out: dict[str, _LeftOut] = field(default_factory=dict)
     _commit: Callable[[], None] | None = None
-    """Forces to the disk what is stored; None where nothing is."""
-    _waits: bool = False
-    """Whether something that is stored may not be on the disk."""
-    _committed: float = field(default_factory=time.perf_counter)
-    _unsettled: list[IngestProgress] = field(default_factory=list)
-    """What is told once it is on the disk."""
+    """Flushes stored documents to disk; None if nothing is stored."""
+    _has_uncommitted: bool = False
+    """Whether a stored document may not be on disk yet."""
+    _last_commit: float = field(default_factory=time.perf_counter)
+    _unreported: list[IngestProgress] = field(default_factory=list)
+    """Progress events to report after the next commit."""
     _found: set[str] = field(default_factory=set)
-    """Ids of documents that are there."""
+    """Ids of documents that exist."""
     _unreadable: set[str] = field(default_factory=set)
-    """Ids of what cannot be read now; a container stands for its members."""
+    """Ids of unreadable sources; a container includes its members."""
 
     def count(
         self, entry: DocumentEntry, *, kept_vectors: int, warnings: Sequence[str] = ()
     ) -> None:
-        """Count a document that is stored.
+        """Count a stored document.
 
         Args:
-            entry: The document.
-            kept_vectors: How many of its vectors were there already.
-            warnings: What could not be made of it.
+            entry: Stored document.
+            kept_vectors: Number of reused vectors.
+            warnings: Readable descriptions of parts that could not be made.
         """
         document = entry.document
         self.chunks += len(entry.chunks)
         self.kept_vectors += kept_vectors
         self.chars += len(document.text)
-        said = (*document.warnings, *warnings)
-        self.warnings += [f"{document.source or document.id}: {one}" for one in said]
-        if document.status in self._in_part:
-            self._in_part[document.status].append(document.id)
+        location = document.source or document.id
+        self.warnings += [f"{location}: {text}" for text in (*document.warnings, *warnings)]
+        if document.status in self._incomplete:
+            self._incomplete[document.status].append(document.id)
 
     def fail(self, error: DocumentError) -> None:
-        """Note what cannot be taken in."""
+        """Record a failed document."""
         self._failures.append(
             IngestFailure(source=error.source, code=error.code, message=str(error))
         )
 
     def note(self, source: Source | DocumentError | DocumentRecord, outcome: Outcome) -> None:
-        """Count what became of a source, or of a document that is gone, and tell it."""
+        """Record and report the outcome of a source or of a removed document."""
         if isinstance(source, DocumentError):
             document_id = source.source
         elif isinstance(source, Source):
@@ -121,7 +122,7 @@ class IngestCounter:
             document_id = source.id
         self._ids[outcome].append(document_id)
         self._done += 1
-        self._unsettled.append(
+        self._unreported.append(
             IngestProgress(
                 documents_done=self._done,
                 documents_total=self.total,
@@ -133,44 +134,44 @@ class IngestCounter:
             )
         )
         if outcome in _STORED and self._commit is not None:
-            self._waits = True
-        if not self._waits or time.perf_counter() - self._committed >= _GROUP_SECONDS:
-            self._settle()
+            self._has_uncommitted = True
+        if not self._has_uncommitted or time.perf_counter() - self._last_commit >= _GROUP_SECONDS:
+            self._commit_and_report()
 
-    def _settle(self) -> None:
-        """Force to the disk what is stored, and tell of it."""
-        if self._commit is not None and self._waits:
+    def _commit_and_report(self) -> None:
+        """Flush stored documents to disk, then report their progress."""
+        if self._commit is not None and self._has_uncommitted:
             self._commit()
-            self._waits = False
-            self._committed = time.perf_counter()
-        told, self._unsettled = self._unsettled, []
+            self._has_uncommitted = False
+            self._last_commit = time.perf_counter()
+        events, self._unreported = self._unreported, []
         if self.on_document is not None:
-            for progress in told:
+            for progress in events:
                 self.on_document(progress)
 
     @contextmanager
-    def telling_after(self, commit: Callable[[], None]) -> Iterator[None]:
-        """Tell of documents once they are on the disk: several of a short time together.
+    def reporting_after_commit(self, commit: Callable[[], None]) -> Iterator[None]:
+        """Report documents only after they are on disk, grouped over a short time.
 
         Args:
-            commit: Forces to the disk what is stored, by an earlier run too.
+            commit: Flushes stored documents to disk, including those of an earlier run.
         """
         commit()
         self._commit = commit
         try:
             yield
         finally:
-            self._settle()
+            self._commit_and_report()
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
-        """Note what cannot be taken in.
+        """Record a failure.
 
-        A member that no parser reads is counted with its like. What is no regular file in a folder
-        is skipped with a warning.
+        Container members without a parser are counted per reason. Special files in a folder are
+        skipped with a warning.
         """
-        if isinstance(source, Source) and source.is_member and error.code in _SET_ASIDE:
+        if isinstance(source, Source) and source.is_member and error.code in _LEFT_OUT_CODES:
             reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
-            self._count_aside(source, reason)
+            self._count_left_out(source, reason)
         elif isinstance(source, DocumentError) and error.code == "unsupported":
             reason = str(error).removeprefix(f"{error.source}: ")
             self.warnings.append(f"{error.source}: left out: {reason}")
@@ -178,14 +179,17 @@ class IngestCounter:
             self.fail(error)
         self.note(source, "failed")
 
-    def _count_aside(self, source: Source, reason: str) -> None:
-        self._set_aside.setdefault(reason, _SetAside(source.location)).count += 1
+    def _count_left_out(self, source: Source, reason: str) -> None:
+        self._left_out.setdefault(reason, _LeftOut(source.location)).count += 1
 
     def check_id(self, source: Source | DocumentError) -> None:
-        """Refuse a member that has the id of another document, as that of "a.zip!/b" in a folder.
+        """Raise an error if a container member has the id of another document of this run.
+
+        For example, a folder may contain both "a.zip" with a member "b" and a folder "a.zip!" with
+        a file "b".
 
         Raises:
-            ConflictError: If there was a document of this id.
+            ConflictError: If the id is taken.
         """
         if not isinstance(source, Source) or MEMBER_MARK not in source.document_id:
             return
@@ -197,35 +201,35 @@ class IngestCounter:
                 code="conflict",
             )
 
-    def note_closed(self, source: Source, reason: str) -> None:
-        """Note a container whose members are not looked at."""
+    def note_unopened(self, source: Source, reason: str) -> None:
+        """Record a container whose members are not read."""
         self._unreadable.add(source.document_id)
-        self._count_aside(source, reason)
+        self._count_left_out(source, reason)
 
     def note_opened(
         self, source: Source, members: Sequence[Source], lost: int, *, is_document: bool
     ) -> None:
-        """Note a container with the members that are looked at, and whether it is a document."""
+        """Add the members of an opened container to the total."""
         self.total += sum(not member.members_only for member in members) + lost
         if not is_document and not source.members_only:
             self.total -= 1
 
     def note_incomplete(self, source: Source, error: DocumentError) -> None:
-        """Note a container of which not all could be looked at."""
+        """Record a container that was read in part."""
         self.fail(error)
         self._unreadable.add(source.document_id)
 
     @property
     def has_found(self) -> bool:
-        """Whether there was any document."""
+        """Whether any document exists."""
         return bool(self._found)
 
-    def knows(self, document_id: str) -> bool:
-        """Return whether a document was looked at in this run."""
+    def has_seen(self, document_id: str) -> bool:
+        """Return whether a document was processed in this run."""
         return document_id in self._found or document_id in self._unreadable
 
-    def gone(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-        """Return the documents that were not found, though what they came from could be read."""
+    def not_found(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+        """Return the records of documents that are missing from readable sources."""
         return [
             record
             for record in records
@@ -234,21 +238,21 @@ class IngestCounter:
         ]
 
     def note_given(self, document_id: str, outcome: Outcome) -> None:
-        """Count a document that came from no source."""
+        """Count a document that has no source."""
         self._found.add(document_id)
         self._ids[outcome].append(document_id)
 
     def report(self, *, embeds: bool) -> IngestReport:
-        """Return the report.
+        """Return the report of the run.
 
         Args:
             embeds: Whether the knowledge base has an embedder.
         """
         usage_by_task = self.ledger.usage_by_task
         left_out = [
-            f"{one.first}: left out: {reason}"
-            + (f" (and {one.count - 1} more in containers)" if one.count > 1 else "")
-            for reason, one in self._set_aside.items()
+            f"{members.first}: left out: {reason}"
+            + (f" (and {members.count - 1} more in containers)" if members.count > 1 else "")
+            for reason, members in self._left_out.items()
         ]
         return IngestReport(
             added=tuple(self._ids["added"]),
@@ -257,8 +261,8 @@ class IngestCounter:
             removed=tuple(self._ids["removed"]),
             failed=tuple(self._failures),
             warnings=(*self.warnings, *left_out),
-            partial=tuple(self._in_part["partial"]),
-            needs_ocr=tuple(self._in_part["needs_ocr"]),
+            partial=tuple(self._incomplete["partial"]),
+            needs_ocr=tuple(self._incomplete["needs_ocr"]),
             chunks=self.chunks,
             embedded_chunks=self.chunks - self.kept_vectors if embeds else 0,
             kept_vectors=self.kept_vectors,
@@ -269,26 +273,26 @@ class IngestCounter:
         )
 
 
-_MOST_IN_ROW = 3
+_MAX_FAILURES = 3
 _REFUSED = frozenset({400, 413, 422})
-"""Status of what is wrong with a text, not with the provider."""
+"""HTTP status codes that reject the text, not the request as such."""
 
 
 def embedding_failure(document: Document, error: ModelError) -> DocumentError:
-    """Return what keeps a document out; to be raised from the error of the embedder."""
+    """Return the error of a document that cannot be embedded; raise it from `error`."""
     location = document.source or document.id
     return DocumentError(
-        f"{location}: not taken in, as its chunks could not be embedded: {error}",
+        f"{location}: not added, as its chunks could not be embedded: {error}",
         source=location,
         code="not_embedded",
     )
 
 
 def out_of_memory(source: Source | DocumentError) -> DocumentError:
-    """Return what keeps a document out that needs more memory than there is."""
+    """Return the error of a document that needs more memory than available."""
     location = source.location if isinstance(source, Source) else source.source
     return DocumentError(
-        f"{location}: not taken in, as memory ran out; close other programs, split the document, "
+        f"{location}: not added, as memory ran out; close other programs, split the document, "
         "or lower max_text_bytes to refuse documents as large as this one",
         source=location,
         code="too_large",
@@ -296,61 +300,61 @@ def out_of_memory(source: Source | DocumentError) -> DocumentError:
 
 
 @dataclass(slots=True)
-class FailuresInRow:
-    """Counts the documents in a row for which the embedder failed."""
+class EmbeddingFailures:
+    """Counts consecutive documents for which the embedder failed."""
 
     _count: int = 0
 
-    def end(self) -> None:
-        """Begin anew: a document was embedded."""
+    def reset(self) -> None:
+        """Reset the count, because a document was embedded."""
         self._count = 0
 
-    def are_enough(self, error: DocumentError) -> bool:
-        """Count a failure of a document, and return whether the run is to end.
+    def is_limit_reached(self, error: DocumentError) -> bool:
+        """Count a failed document, and return whether the run has to end.
 
         Args:
-            error: What kept it out; only a failure of the embedder counts.
+            error: Failure of the document; only embedder failures count.
         """
         cause = error.__cause__
         if isinstance(cause, ModelError) and cause.status not in _REFUSED:
             self._count += 1
-        return self._count == _MOST_IN_ROW
+        return self._count == _MAX_FAILURES
 
 
 def note_not_begun(
-    sources: Sequence[Compared], reached: Source | DocumentError, tally: IngestCounter
+    sources: Sequence[ComparedSource], reached: Source | DocumentError, counter: IngestCounter
 ) -> None:
-    """Note all after the source that was reached as not begun, since the embedder fails.
+    """Record all sources after the current one as not started, because the embedder fails.
 
     Args:
-        sources: All that was to be taken in.
-        reached: The last one that was tried, which is noted already.
-        tally: Takes the notes.
+        sources: All sources of the run.
+        reached: Last processed source, which is already recorded.
+        counter: Counter of the run.
     """
     reason = (
-        f"not taken in, because the embedder failed for {_MOST_IN_ROW} documents in a row; run the "
-        "same again to go on"
+        f"not added, because the embedder failed for {_MAX_FAILURES} documents in a row; run the "
+        "same command again to continue"
     )
-    _note_rest(sources, reached, tally, reason=reason, code="not_begun")
+    _note_rest(sources, reached, counter, reason=reason, code="not_begun")
 
 
 def note_too_costly(
-    sources: Sequence[Compared],
+    sources: Sequence[ComparedSource],
     reached: Source | DocumentError,
-    tally: IngestCounter,
+    counter: IngestCounter,
     cause: CostLimitError,
 ) -> None:
-    """Note the source that would have cost too much, and all after it, as not taken in."""
+    """Record the source that exceeds the cost limit, and all after it, as not added."""
     if isinstance(reached, Source):
-        tally.note_failure(reached, _failure(reached, f"not taken in: {cause}", "cost_limit"))
-    reason = "not taken in any more, because max_cost was reached; run the same again to go on"
-    _note_rest(sources, reached, tally, reason=reason, code="cost_limit")
+        counter.note_failure(reached, _failure(reached, f"not added: {cause}", "cost_limit"))
+    reason = "not added, because max_cost was reached; run the same command again to continue"
+    _note_rest(sources, reached, counter, reason=reason, code="cost_limit")
 
 
 def _note_rest(
-    sources: Sequence[Compared],
+    sources: Sequence[ComparedSource],
     reached: Source | DocumentError,
-    tally: IngestCounter,
+    counter: IngestCounter,
     *,
     reason: str,
     code: DocumentErrorCode,
@@ -358,17 +362,17 @@ def _note_rest(
     names: list[str] = []
     if isinstance(reached, Source):
         names = [*containers_of(reached.document_id), reached.document_id]
-    is_left = False
+    is_remaining = False
     for source, verdict in sources:
         if isinstance(source, DocumentError):
-            if is_left:
-                tally.note_failure(source, source)
+            if is_remaining:
+                counter.note_failure(source, source)
             continue
-        is_left = is_left or source.document_id in names
-        if not is_left or source.members_only or tally.knows(source.document_id):
+        is_remaining = is_remaining or source.document_id in names
+        if not is_remaining or source.members_only or counter.has_seen(source.document_id):
             continue
         error = verdict if isinstance(verdict, DocumentError) else None
-        tally.note_failure(source, error or _failure(source, reason, code))
+        counter.note_failure(source, error or _failure(source, reason, code))
 
 
 def _failure(source: Source, reason: str, code: DocumentErrorCode) -> DocumentError:

@@ -1,4 +1,4 @@
-"""What lies elsewhere, brought into a file of this machine."""
+"""Download of sources to local files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalFile:
-    """A file, and what a server said of it."""
+    """Local file with the media type and charset reported by a server."""
 
     path: Path
     media_type: str | None = None
@@ -31,28 +31,28 @@ class LocalFile:
     is_temporary: bool = False
 
     def discard(self) -> None:
-        """Remove the file if it was made only to be read."""
+        """Delete the file if it is temporary."""
         if self.is_temporary:
             self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Downloader:
-    """Brings sources into files."""
+    """Copies sources to local files."""
 
     space: TemporarySpace
     fetch: FetchOptions
     parse: ParseOptions
     stopped: threading.Event = field(default_factory=threading.Event)
     _fetchers: list[Fetcher] = field(default_factory=list)
-    """One, once a URL is named: it remembers what servers forbid."""
-    _making: threading.Lock = field(default_factory=threading.Lock)
+    """At most one fetcher, created for the first URL; it caches robots.txt rules."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def bring(self, source: Source) -> LocalFile:
-        """Return the file of a source, made where it has none.
+    def download(self, source: Source) -> LocalFile:
+        """Return the local file of a source, created if necessary.
 
         Raises:
-            FetchError: If it cannot be fetched or read.
+            FetchError: If the source cannot be fetched or read.
             CancelledError: If `stopped` is set first.
         """
         if source.path is not None:
@@ -88,7 +88,7 @@ class Downloader:
         )
 
     def _fetch(self, url: str) -> Fetched:
-        with self._making:
+        with self._lock:
             if not self._fetchers:
                 from spanwise.ingest.fetch import Fetcher
 
@@ -97,10 +97,10 @@ class Downloader:
 
 
 def _spool(source: Source, stream: BinaryIO, target: Path, max_bytes: int) -> None:
-    """Write what comes from a stream to a file.
+    """Copy a stream to a file.
 
     Raises:
-        FetchError: If it is more than the limit.
+        FetchError: If the stream exceeds the limit.
     """
     size = 0
     with target.open("wb") as file:
@@ -108,7 +108,7 @@ def _spool(source: Source, stream: BinaryIO, target: Path, max_bytes: int) -> No
             size += len(piece)
             if size > max_bytes:
                 raise FetchError(
-                    f"{source.location}: more than {max_bytes} bytes come; raise max_file_bytes",
+                    f"{source.location}: stream exceeds {max_bytes} bytes; raise max_file_bytes",
                     source=source.location,
                     code="too_large",
                 )

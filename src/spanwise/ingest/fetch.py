@@ -1,31 +1,28 @@
-"""Which network addresses may be fetched, so that a document's URL cannot reach inside.
+"""HTTP fetching of documents, with limits on size, time, redirects and reachable addresses.
 
-What a server asks programs not to fetch: robots.txt, as RFC 9309 has it.
-
-Rules
-    1. The group that names us counts, else that of "*"; groups of one name are one.
-    2. Of the rules that match a path the longest counts, and of two of one length the one that
-       allows. Without a rule everything may be fetched.
-    3. A pattern may hold "*", for any characters, and "$" at its end, for the end of the path. It
-       is matched piece by piece, not as a regular expression, which a server could make slow.
-    4. The answer to /robots.txt that is no file (4xx) allows everything, a server that fails (5xx)
-       or cannot be reached forbids everything.
-
-Fetching a URL under limits of size, time, redirects and reach.
-
-Rules
-    1. Redirects are followed here, one by one; each may lead to http and https alone.
-    2. A host is resolved once for a connection, all its addresses are checked, and the connection
-       goes to one of those that were checked: a name that changes its address in between (DNS
-       rebinding) gains nothing. The certificate is still that of the name.
-    3. One deadline covers everything, down to each read from the socket, so that a server that
-       sends a byte now and then cannot hold on for long.
+Rules of fetching:
+    1. Redirects are followed here, one by one, and only to http and https.
+    2. A host is resolved once per connection, all its addresses are checked, and the connection
+       goes to a checked address. So a name that changes its address in between (DNS rebinding)
+       gains nothing. The certificate is still checked against the name.
+    3. One deadline covers everything, including each read from the socket, so a server that sends a
+       byte now and then cannot block for long.
     4. No proxy, no cookies, no credentials.
-    5. Each address, redirects included, is fetched only if the robots.txt of its server allows it;
-       that file is fetched once a `Fetcher`, under the same limits.
+    5. Each address, redirects included, is fetched only if the robots.txt of its server allows it.
+       That file is fetched once per `Fetcher`, with the same limits.
     6. A response may be compressed once, with gzip. It is decompressed in bounded pieces, and its
        size and its ratio of decompressed to received bytes are limited.
-    7. What signs an address, or is secret in it, is sent, and stands in no message.
+    7. Signatures and secrets in an address are sent, but appear in no message.
+
+Rules of robots.txt (RFC 9309):
+    1. The group for our name applies, otherwise the group for "*"; groups with the same name are
+       merged.
+    2. Of the rules that match a path, the longest applies; of two with equal length, the one that
+       allows. Without a matching rule the path is allowed.
+    3. A pattern may contain "*" for any characters, and "$" at its end for the end of the path. It
+       is matched piece by piece, not as a regular expression, which a server could make slow.
+    4. If /robots.txt does not exist (4xx), everything is allowed. If the server fails (5xx) or
+       cannot be reached, everything is forbidden.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ from spanwise.options import FetchOptions
 from spanwise.parsers.expansion import MAX_RATIO, is_bomb
 
 MAX_ROBOTS_BYTES = 512_000
-"""What is read of it; the rest is ignored, as the RFC permits."""
+"""Maximum bytes read of robots.txt; the RFC permits ignoring the rest."""
 
 _OUR_NAME = "spanwise"
 _UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
@@ -56,7 +53,7 @@ _UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
 @dataclass(frozen=True, slots=True)
 class _Rule:
     pieces: tuple[str, ...]
-    """Between the stars."""
+    """Parts of the pattern between the stars."""
     to_the_end: bool
     allows: bool
     length: int
@@ -83,7 +80,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The rules of one server that concern us."""
+    """Rules of one server that apply to this client."""
 
     rules: tuple[_Rule, ...]
 
@@ -99,7 +96,7 @@ ALLOW_ALL = Robots(())
 
 
 def read_robots(text: str) -> Robots:
-    """Return the rules of a robots.txt that concern us."""
+    """Return the rules of a robots.txt that apply to this client."""
     ours: list[_Rule] = []
     general: list[_Rule] = []
     is_named = names_us = names_all = False
@@ -132,7 +129,7 @@ def _rule(pattern: str, *, allows: bool) -> _Rule:
 
 
 def _normal(path: str) -> str:
-    """Return a path with one spelling of each character: "%7e" and "~" are the same."""
+    """Return a path with normalised percent-encoding: "%7e" and "~" are equal."""
     return quote(unquote_to_bytes(path), safe=_UNRESERVED)
 
 
@@ -146,25 +143,25 @@ _GZIP = frozenset({"gzip", "x-gzip"})
 _GZIP_WINDOW = 31
 _PIECE_BYTES = 1 << 16
 _MAX_DIGITS = 18
-"""Digits of a Content-Length that is read as a number."""
+"""Maximum digits of a Content-Length that is parsed."""
 _SECONDS_PER_READ = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a server sent."""
+    """Response of a server."""
 
     data: bytes
     media_type: str | None
-    """Lower case, without parameters; None where the server named none."""
+    """Media type in lower case, without parameters; None if the server sent none."""
     url: str
-    """Where it was found in the end, after redirects."""
+    """Final URL, after redirects."""
     charset: str | None
-    """As the server named it."""
+    """Charset sent by the server."""
 
 
 class Fetcher:
-    """Fetches documents, and remembers what servers forbid. Safe for use by several threads."""
+    """Fetches documents and caches robots.txt rules. Safe for use by several threads."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._options = options
@@ -174,14 +171,14 @@ class Fetcher:
         """Fetch a document.
 
         Raises:
-            FetchError: "refused" for an address that may not be fetched, "too_large", "timeout",
-                or "network" where the server cannot be reached, answers with an error status or
-                redirects too often.
+            FetchError: "refused" for an address that is not allowed, "too_large", "timeout", or
+                "network" if the server cannot be reached, answers with an error status or redirects
+                too often.
         """
         return _fetch(url, options=self._options, check=self._check_robots)
 
     def _check_robots(self, url: str, current: httpx.URL) -> None:
-        """Raise an error if the server forbids an address that fetching a URL leads to."""
+        """Raise an error if the server forbids an address reached from a URL."""
         if not self._options.robots:
             return
         place = current.join("/robots.txt")
@@ -206,22 +203,22 @@ class Fetcher:
                 return ALLOW_ALL
             raise _unknown_robots(url, error) from error
         except FetchError as error:
-            if error.code == "refused":  # the server itself: it is not its rules that are missing
+            if error.code == "refused":  # the server itself is not allowed, not its rules
                 raise _error(url, "refused", str(error).removeprefix(f"{place}: ")) from error
             raise _unknown_robots(url, error) from error
         return read_robots(found.data.decode("utf-8", "replace"))
 
 
 def _unknown_robots(url: str, error: FetchError) -> FetchError:
-    said = (
-        f"{url}: whether programs may fetch it cannot be known: {error}; or ignore what the server "
-        "forbids (robots=False, --ignore-robots)"
+    message = (
+        f"{url}: the rules for programs (robots.txt) cannot be read: {error}; or ignore these "
+        "rules (robots=False, --ignore-robots)"
     )
-    return FetchError(said, source=url, code=error.code)
+    return FetchError(message, source=url, code=error.code)
 
 
 class _StatusError(FetchError):
-    """A server answers with an error status."""
+    """The server answered with an error status."""
 
     def __init__(self, url: str, status: int) -> None:
         super().__init__(
@@ -234,19 +231,19 @@ _Check = Callable[[str, httpx.URL], None]
 
 
 def _unchecked(url: str, current: httpx.URL) -> None:
-    """Allow everything."""
+    """Allow every address."""
 
 
 def _fetch(
     url: str, *, options: FetchOptions, check: _Check, head_bytes: int | None = None
 ) -> Fetched:
-    """Fetch what is at an address, if the check allows each that it leads to.
+    """Fetch a URL, if the check allows it and each redirect.
 
     Args:
-        url: The address.
+        url: URL to fetch.
         options: Limits of the fetch.
-        check: Called with each address before it is requested; raises to refuse it.
-        head_bytes: How many bytes of the document are read; None for all, up to `max_bytes`.
+        check: Called with each address before the request; raises an error to reject it.
+        head_bytes: Maximum bytes to read; None for all, up to `max_bytes`.
     """
     deadline = time.monotonic() + options.timeout_seconds
     shown = unsigned(url)
@@ -271,7 +268,7 @@ def _fetch(
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, OSError) as exc:
             raise _error(shown, "network", f"cannot be fetched: {exc}; check the address") from exc
         except (httpx.InvalidURL, UnicodeError) as exc:
-            raise _error(shown, "refused", f"is no valid address: {exc}") from exc
+            raise _error(shown, "refused", f"is not a valid address: {exc}") from exc
 
 
 def _error(url: str, code: DocumentErrorCode, cause: str) -> FetchError:
@@ -279,7 +276,7 @@ def _error(url: str, code: DocumentErrorCode, cause: str) -> FetchError:
 
 
 class _LateError(Exception):
-    """The deadline passed."""
+    """The deadline has passed."""
 
 
 def _follow(
@@ -292,7 +289,7 @@ def _follow(
     head_bytes: int | None,
 ) -> Fetched:
     current = httpx.URL(url)
-    url = unsigned(url)  # as it is shown
+    url = unsigned(url)  # as shown in messages
     for _ in range(options.max_redirects + 1):
         _check_url(url, current)
         check(url, current)
@@ -324,7 +321,7 @@ def _check_url(url: str, current: httpx.URL) -> None:
     shown = unsigned(str(current.copy_with(userinfo=b"")))
     if current.userinfo:
         raise _error(
-            shown, "refused", "holds a name or password; fetch it yourself and add the file"
+            shown, "refused", "contains a name or password; fetch it yourself and add the file"
         )
     if current.scheme not in {"http", "https"} or not current.host:
         raise _error(url, "refused", f"leads to {shown!r}; only http and https are fetched")
@@ -362,11 +359,11 @@ def _read_head(body: Iterable[bytes], count: int) -> bytes:
 
 
 class _Pieces:
-    """The body of a response, decompressed in bounded pieces; can be iterated once.
+    """Response body, decompressed in bounded pieces; can be iterated once.
 
     Raises:
-        FetchError: "network" where the body is encoded in a way that was not asked for, or is
-            damaged; "too_large" where it is a decompression bomb.
+        FetchError: "network" if the body has an encoding that was not requested, or is damaged;
+            "too_large" for a decompression bomb.
     """
 
     def __init__(self, url: str, response: httpx.Response, deadline: float) -> None:
@@ -374,7 +371,7 @@ class _Pieces:
         self._response = response
         self._deadline = deadline
         named = response.headers.get("content-encoding", "").lower().split(",")
-        self._encodings = [one.strip() for one in named if one.strip() not in ("", "identity")]
+        self._encodings = [name.strip() for name in named if name.strip() not in ("", "identity")]
 
     def __iter__(self) -> Iterator[bytes]:
         if not self._encodings:
@@ -382,11 +379,11 @@ class _Pieces:
         elif len(self._encodings) == 1 and self._encodings[0] in _GZIP:
             yield from self._decompressed()
         else:
-            found = ", ".join(self._encodings)
+            encodings = ", ".join(self._encodings)
             raise _error(
                 self._url,
                 "network",
-                f"the server encodes its answer as {found[:100]!r}, and only a single gzip is "
+                f"the server encodes its answer as {encodings[:100]!r}, and only a single gzip is "
                 "accepted; fetch it yourself and add the file",
             )
 
@@ -404,7 +401,7 @@ class _Pieces:
                 received += len(packed)
                 rest = packed
                 while rest:
-                    if decoder.eof:  # a gzip file may consist of several, one after the other
+                    if decoder.eof:  # a gzip file may have several members
                         decoder = zlib.decompressobj(_GZIP_WINDOW)
                     piece = decoder.decompress(rest, _PIECE_BYTES)
                     rest = decoder.unconsumed_tail or decoder.unused_data
@@ -431,7 +428,7 @@ class _Pieces:
 
 
 class _Transport(httpx.BaseTransport):
-    """Sends requests over connections that `_Backend` opens."""
+    """HTTP transport over connections opened by `_Backend`."""
 
     def __init__(self, url: str, *, options: FetchOptions, deadline: float) -> None:
         self._pool = httpcore.ConnectionPool(
@@ -471,7 +468,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Opens connections to checked addresses alone."""
+    """Network backend that connects only to checked addresses."""
 
     def __init__(self, url: str, *, options: FetchOptions, deadline: float) -> None:
         self._url = url
@@ -515,7 +512,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every step ends at the deadline."""
+    """Network stream with a deadline on every operation."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
         self._stream = stream
@@ -544,10 +541,10 @@ class _Stream(httpcore.NetworkStream):
 
 
 def _remaining(deadline: float, limit: float | None = None) -> float:
-    """Return the seconds left, at most `limit`.
+    """Return the remaining seconds, at most `limit`.
 
     Raises:
-        _LateError: If there are none.
+        _LateError: If none remain.
     """
     left = deadline - time.monotonic()
     if left <= 0:

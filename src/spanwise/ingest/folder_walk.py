@@ -1,21 +1,21 @@
-"""A folder to the files in it, in an order and under ids that do not depend on the machine.
+"""Files of a folder, in an order and with ids that do not depend on the machine.
 
 Patterns are those of a .gitignore file, without negation:
 
     *.pdf           a file or folder of that name at any depth
-    drafts/         a folder of that name at any depth, with all in it
-    reports/*.md    a slash before the end binds the pattern to the root; `*` does not cross slashes
-    a/**/b.txt      `**` crosses any number of folders, also none
+    drafts/         a folder of that name at any depth, with everything in it
+    reports/*.md    a slash before the end binds the pattern to the root; `*` does not match slashes
+    a/**/b.txt      `**` matches any number of folders, also none
     [abc] ? [!a-c]  one character
 
-A file is taken where it, or a folder it is in, matches one of `include` (or there is none) and
-neither it nor a folder it is in matches one of `exclude`. Case counts. Hidden files and folders
-(`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always left out; name them as root
-to take them.
+A file is selected if it or a folder around it matches an `include` pattern (or there is none), and
+none of them matches an `exclude` pattern. Patterns are case-sensitive. Hidden files and folders
+(`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always excluded, unless they are the
+root.
 
-A container (archive, mailbox, e-mail) is like a folder: `*.pdf` takes the PDF files in `a.zip` too,
-`a.zip/b/*.md` some of them, `a.zip` all. What `include` leaves out is opened where its name is that
-of a container; `exclude` closes it.
+A container (archive, mailbox, e-mail) is like a folder: `*.pdf` also selects the PDF files in
+`a.zip`, `a.zip/b/*.md` some of its members, `a.zip` all of them. A file that `include` does not
+match is opened if it has the name of a container; `exclude` prevents that.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ _HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """One file of a folder."""
+    """File of a folder."""
 
     path: Path
     document_id: str
-    """POSIX path relative to the root; the name, for a root that is a file itself."""
+    """POSIX path relative to the root; the file name if the root is a file."""
     members_only: bool = False
-    """Whether only what is in it may be taken, if it is a container: the patterns leave it out."""
+    """Whether only its members may be added: it is a container that patterns do not select."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class UnreadablePath:
     """File or folder that cannot be read."""
 
     document_id: str
-    """As that of a file; what is below a folder would have ids that begin with it and a slash.
+    """Id of the file, or prefix (without the slash) of the ids below the folder.
 
     Empty for the root itself.
     """
@@ -67,36 +67,35 @@ class Unread:
 
 def walk(
     root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
-) -> Iterator[FoundFile | Unread]:
-    """Yield the regular files below a folder, ordered by id; a file itself where root is one.
+) -> Iterator[FoundFile | UnreadablePath]:
+    """Yield the regular files below a folder, ordered by id; the root itself if it is a file.
 
-    Symbolic links are followed, but each real file comes once, under its own path where that is
-    below the root too, and loops end. What cannot be read (a folder, a link that leads nowhere, a
-    root that does not exist) comes as an error in its place, so that the rest is still taken. So
-    does a FIFO, socket or device, or a link to one, with the code "unsupported": opening it could
-    wait for ever.
+    Symbolic links are followed, but each real file is yielded once, under its own path if that is
+    below the root too, and loops end. An unreadable path (a folder, a broken link, a missing root)
+    is yielded as an error in its place, so the rest is still read. A FIFO, socket or device, or a
+    link to one, is an error with the code "unsupported", because opening it could block forever.
 
     Args:
         root: Folder or file.
-        include: Patterns of what is taken; everything when there are none.
-        exclude: Patterns of what is left out, also of what is included.
+        include: Patterns of files to include; all files if empty.
+        exclude: Patterns of files to exclude; they override `include`.
 
     Raises:
         OptionError: If a pattern is empty, begins with "!" or has a range like [z-a].
     """
-    chosen = Choice.of(include, exclude)
+    patterns = PathPatterns.of(include, exclude)
     if _is_file(root):
         yield FoundFile(path=root, document_id=name_to_id(root.name))
         return
-    search = _Search(root, chosen)
+    search = _Search(root, patterns)
     search.visit(root, "")
     search.follow_links()
     last = None
     names = sorted((name_to_id(path), path) for path in search.found)
     for identifier, path in names:
-        found = search.found[path]
-        if isinstance(found, FetchError):
-            yield Unread(document_id=identifier, error=found)
+        result = search.found[path]
+        if isinstance(result, FetchError):
+            yield UnreadablePath(document_id=identifier, error=result)
         elif identifier == last:
             error = FetchError(
                 f"{identifier}: two files have this id, because their names are not valid UTF-8; "
@@ -104,22 +103,22 @@ def walk(
                 source=identifier,
                 code="conflict",
             )
-            yield Unread(document_id=identifier, error=error)
+            yield UnreadablePath(document_id=identifier, error=error)
         else:
-            members_only = not chosen.takes(path)
-            yield FoundFile(path=found, document_id=identifier, members_only=members_only)
+            members_only = not patterns.takes(path)
+            yield FoundFile(path=result, document_id=identifier, members_only=members_only)
             last = identifier
 
 
 def special_kind(mode: int) -> str:
-    """Return what a file of this mode is, if it is no regular file, folder or link; else ""."""
+    """Return the kind of a special file with this mode; "" for files, folders and links."""
     return next((kind for is_kind, kind in _SPECIAL_KINDS if is_kind(mode)), "")
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # it cannot be reached, which the search says
+    except OSError:  # not reachable, which the search reports
         return False
 
 
@@ -133,30 +132,30 @@ class _Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What patterns choose."""
+class PathPatterns:
+    """Compiled include and exclude patterns."""
 
     include: tuple[_Pattern, ...] = ()
     exclude: tuple[_Pattern, ...] = ()
 
     @classmethod
-    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> Choice:
-        """Return the choice of these patterns.
+    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> PathPatterns:
+        """Compile patterns.
 
         Raises:
-            OptionError: If one cannot be read.
+            OptionError: If a pattern is invalid.
         """
         return cls(tuple(map(_compile, include)), tuple(map(_compile, exclude)))
 
     def reaches(self, path: str) -> bool:
-        """Return whether neither a member of a container nor what it is in is left out."""
+        """Return whether neither a container member nor a folder around it is excluded."""
         folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
         return not self.leaves_out(path, is_folder=False) and not any(
             self.leaves_out(folder, is_folder=True) for folder in folders
         )
 
     def opens(self, path: str) -> bool:
-        """Return whether a file that is not taken may be a container of what is."""
+        """Return whether an unselected file may be a container of selected members."""
         return PurePosixPath(path.lower()).suffix in CONTAINER_EXTENSIONS
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
@@ -167,7 +166,7 @@ class Choice:
         return any(pattern.matches(path, is_folder=is_folder) for pattern in self.exclude)
 
     def takes(self, path: str) -> bool:
-        """Return whether a file that nothing leaves out is included."""
+        """Return whether a file that is not left out matches the include patterns."""
         if not self.include:
             return True
         folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
@@ -199,7 +198,7 @@ def _compile(pattern: str) -> _Pattern:
     try:
         names = re.compile("".join(pieces), re.DOTALL)
     except re.error as exc:
-        raise OptionError(f"pattern {pattern!r} cannot be read: {exc}; mend its brackets") from exc
+        raise OptionError(f"pattern {pattern!r} is invalid: {exc}; fix its brackets") from exc
     return _Pattern(names, folders_only)
 
 
@@ -228,17 +227,17 @@ def _translate(part: str) -> str:
 
 @dataclass(slots=True)
 class _Search:
-    """What was found so far: first the tree itself, then what its links lead to."""
+    """State of a walk: first the tree itself, then the targets of its links."""
 
     root: Path
-    choice: Choice
+    patterns: PathPatterns
     found: dict[str, Path | FetchError] = field(default_factory=dict)
     real_files: set[str] = field(default_factory=set)
     real_folders: set[str] = field(default_factory=set)
     links: list[tuple[str, Path]] = field(default_factory=list)
 
     def visit(self, folder: Path, prefix: str) -> None:
-        """Take the files below a folder and note the links; `prefix` is its path and a slash."""
+        """Collect the files and links below a folder; `prefix` is its path with a slash."""
         pending = [(folder, prefix)]
         while pending:
             current, place = pending.pop()
@@ -255,7 +254,7 @@ class _Search:
     def _sort_out(
         self, folder: Path, place: str, *, real: str, entries: Sequence[os.DirEntry[str]]
     ) -> list[tuple[Path, str]]:
-        """Take the files of one folder, note its links, and return its folders."""
+        """Collect the files and links of one folder, and return its subfolders."""
         folders: list[tuple[Path, str]] = []
         if place and any(entry.name == _KNOWLEDGE_BASE_FILE for entry in entries):
             return folders
@@ -264,17 +263,17 @@ class _Search:
             if entry.is_symlink():
                 self.links.append((path, folder / entry.name))
             elif entry.is_dir():
-                if not self.choice.leaves_out(path, is_folder=True):
+                if not self.patterns.leaves_out(path, is_folder=True):
                     folders.append((folder / entry.name, f"{path}/"))
             elif entry.is_file():
                 self._take(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
             else:
-                with suppress(FileNotFoundError):  # it is gone meanwhile
+                with suppress(FileNotFoundError):  # deleted meanwhile
                     self._note_special(path, entry.stat(follow_symlinks=False).st_mode)
         return folders
 
     def follow_links(self) -> None:
-        """Take what links lead to, the links that this brings up too, in order of their paths."""
+        """Follow links in the order of their paths, including links found on the way."""
         while self.links:
             links, self.links = sorted(self.links), []
             for path, link in links:
@@ -285,37 +284,37 @@ class _Search:
                     continue
                 if stat.S_ISREG(mode):
                     self._take(path, link, real=os.path.realpath(link))
-                elif stat.S_ISDIR(mode) and not self.choice.leaves_out(path, is_folder=True):
+                elif stat.S_ISDIR(mode) and not self.patterns.leaves_out(path, is_folder=True):
                     self.visit(link, f"{path}/")
                 else:
                     self._note_special(path, mode)
 
     def _take(self, path: str, file: Path, *, real: str) -> None:
-        if self.choice.leaves_out(path, is_folder=False):
+        if self.patterns.leaves_out(path, is_folder=False):
             return
-        if not self._wants(path):
+        if not self._is_selected(path):
             return
         if real not in self.real_files:
             self.real_files.add(real)
             self.found[path] = file
 
-    def _wants(self, path: str) -> bool:
-        return self.choice.takes(path) or self.choice.opens(path)
+    def _is_selected(self, path: str) -> bool:
+        return self.patterns.takes(path) or self.patterns.opens(path)
 
     def _note_link(self, path: str, exc: OSError) -> None:
-        """Note a link that cannot be followed, unless it can lead to nothing that is wanted."""
-        if self.choice.leaves_out(path, is_folder=False):
+        """Record a link that cannot be followed, unless no file of its name would be selected."""
+        if self.patterns.leaves_out(path, is_folder=False):
             return
-        if isinstance(exc, PermissionError) or self._wants(path):
+        if isinstance(exc, PermissionError) or self._is_selected(path):
             self._note(path, exc)
 
     def _note_special(self, path: str, mode: int) -> None:
-        """Note what is no regular file where a file of its name would be taken."""
+        """Record a special file if a file of its name would be selected."""
         kind = special_kind(mode)
-        if kind and self._wants(path) and not self.choice.leaves_out(path, is_folder=False):
+        if kind and self._is_selected(path) and not self.patterns.leaves_out(path, is_folder=False):
             name = name_to_id(str(self.root / path))
             self.found[path] = FetchError(
-                f"{name}: it is {kind}, no regular file", source=name, code="unsupported"
+                f"{name}: it is {kind}, not a regular file", source=name, code="unsupported"
             )
 
     def _note(self, path: str, exc: OSError) -> None:

@@ -1,7 +1,4 @@
-"""A text that a program gives, as a document.
-
-Parts of a document that the caller gives, or that were made before, put in their place.
-"""
+"""Documents from texts, and parts of documents given by the caller or taken from the store."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ def given_document(
     metadata: Mapping[str, Scalar],
     media_type: Literal["text/plain", "text/markdown"],
 ) -> Document:
-    """Return a given text as a document, character for character.
+    """Return a text as a document, character for character.
 
     Args:
-        text: The text.
-        document_id: Its id.
-        title: Its title; that of the front matter where it is empty and the text is Markdown.
-        metadata: Its fields; they go before those of the front matter and of the first page.
-        media_type: Whether Markdown is read in it: headings, tables, code and front matter.
+        text: Text of the document.
+        document_id: Id of the document.
+        title: Title; if empty, the title of the front matter of a Markdown text.
+        metadata: Fields that take precedence over those of the front matter and of the first page.
+        media_type: "text/markdown" to parse headings, tables, code and front matter.
     """
     document = Document(
         id=document_id,
@@ -49,7 +46,7 @@ def given_document(
     )
     if media_type == "text/plain":
         return document
-    # A parser is loaded where it is asked for.
+    # Imported only when needed.
     from spanwise.parsers.markup.markdown import read_markdown
 
     parsed = read_markdown(text)
@@ -63,10 +60,10 @@ def given_document(
 
 
 def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:
-    """Return the sections that are given.
+    """Return the given sections.
 
     Raises:
-        OptionError: If they do not partition the text, or contexts lie outside of it or overlap.
+        OptionError: If the sections do not partition the text, or contexts overlap or exceed it.
     """
     length = len(document.text)
     ends = [0, *(section.end for section in given.sections)]
@@ -101,7 +98,7 @@ def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]
 
 
 def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
-    """Return chunks with the contexts that are given for where they begin."""
+    """Return chunks with the given context of the range that each chunk starts in."""
     contexts = iter(given.contexts)
     current = next(contexts, None)
     placed = []
@@ -114,9 +111,10 @@ def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ..
 
 
 def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
-    """Return all parts of a document that is stored, to be kept with the same text.
+    """Return all parts of a stored document, to be reused with the same text.
 
-    A title that was neither made nor given is none of them: fields may change it.
+    The title is included only if a model made it or the caller gave it; otherwise metadata may
+    change it.
     """
     chunks = store.get_chunks(record.id)
     return GivenParts(

@@ -1,13 +1,12 @@
-"""Sources read ahead of the store, and containers opened: a member is a source of its own.
+"""Parallel reading of sources ahead of the store, and opening of containers.
 
-Rules
-    1. Documents are parsed ahead, side by side; containers are opened one at a time, when it is
-       their turn, so that no more than one on each level takes temporary space.
-    2. What a container holds is counted against one budget, at whatever depth (`budget`): a small
-       archive of archives cannot unpack for ever.
-    3. A document that needs more memory than there is fails alone.
-    4. The temporary files are gone when the reading ends, however it ends, but by a kill of the
-       process.
+Rules:
+    1. Documents are parsed ahead, in parallel. Containers are opened one at a time, in their turn,
+       so at most one per nesting level takes temporary space. A member is a source of its own.
+    2. The content of a container counts against one budget at any depth (`source_budget`), so a
+       small archive of archives cannot unpack without limit.
+    3. A document that needs more memory than available fails alone.
+    4. Temporary files are removed when reading ends for any reason except a kill of the process.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from spanwise.types import Document
 if TYPE_CHECKING:
     from spanwise.ingest.counter import IngestCounter
     from spanwise.ingest.downloads import Downloader, LocalFile
-    from spanwise.ingest.folder_walk import Choice
+    from spanwise.ingest.folder_walk import PathPatterns
     from spanwise.ingest.temporary_files import TemporarySpace
     from spanwise.options import ParseOptions
     from spanwise.parsers.containers import UnpackBudget, Unpacked
@@ -42,18 +41,18 @@ if TYPE_CHECKING:
     from spanwise.parsers.process.isolation import ParserPool
 
 
-Compared = tuple[Source | DocumentError, Verdict]
+ComparedSource = tuple[Source | DocumentError, Verdict]
 Reading = Document | Literal["unchanged", "new", "changed"]
-"""A source that was read; "new" or "changed" where documents are not parsed."""
-Found = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
+"""Result of reading a source; "new" or "changed" if documents are not parsed."""
+ReadSource = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
 
 
 _MODEL_DOTS_PER_INCH = 130
-"""A page of letter size is drawn for a model with no more dots than vendors take."""
+"""Resolution of page images for a model, within the size limits of vendors."""
 
 
-class _Origin(TypedDict):
-    """What a parser is told of a file."""
+class _ParseArguments(TypedDict):
+    """Arguments of a parser call."""
 
     media_type: str | None
     charset: str | None
@@ -67,7 +66,7 @@ class PageReader(Protocol):
     """Reads pages that are pictures or complex tables."""
 
     def reads(self, document_id: str) -> bool:
-        """Return whether it reads pages of a document."""
+        """Return whether pages of a document are read by this reader."""
 
     def read_pages(
         self,
@@ -77,139 +76,143 @@ class PageReader(Protocol):
         draw: Callable[[int], bytes],
         parse: Callable[[], Document],
     ) -> Document:
-        """Return a document with what it reads on some of its pages.
+        """Return a document with the text read on some of its pages.
 
         Args:
-            document: The document, as it is parsed for somebody who reads these pages.
-            pages: Some of its pages.
+            document: Document, parsed for a page reader.
+            pages: Pages to read.
             draw: Returns a page as a PNG file, by its number from 1.
-            parse: Parses the document as it is without, where none of them is read.
+            parse: Parses the document without a page reader, if no page can be read.
 
         Raises:
-            ParseError: If the document cannot be read without either.
-            CostLimitError: If it would cost more than is allowed.
+            ParseError: If the document cannot be parsed without a page reader either.
+            CostLimitError: If reading would exceed the cost limit.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a document is."""
+    """Position of a document in nested containers."""
 
     budget: SourceBudget
     level: int
-    """In how many containers."""
+    """Number of containers around the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Looked:
-    """What is known of a source once it was looked at."""
+class _Inspection:
+    """Result of inspecting a source."""
 
     place: _Place | None
-    """None where it was not opened."""
+    """Position of the source; None if it was not opened."""
     reading: Reading | None
-    """None where the source is no document itself, or only its members are wanted."""
+    """Result as a document; None if only members are read."""
     file: LocalFile | None
-    """What may be a container; None where it is none."""
+    """File that may be a container; None otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """How sources are read."""
+    """Reads sources and the members of containers."""
 
     pool: ParserPool
     threads: ThreadPoolExecutor
     space: TemporarySpace
-    tally: IngestCounter
-    porter: Downloader
-    compared: Callable[[Sequence[Source]], Generator[Compared]]
-    """Compares members, and objects that were brought, with what is stored."""
+    counter: IngestCounter
+    downloader: Downloader
+    compared: Callable[[Sequence[Source]], Generator[ComparedSource]]
+    """Compares members and downloaded objects with the stored documents."""
     limits: ParseOptions
-    choice: Choice
-    """Which members are taken."""
+    patterns: PathPatterns
+    """Patterns that select members."""
     ahead: int
-    """Documents that the reading may be ahead of the store."""
+    """Maximum number of documents read ahead of the store."""
     parses: bool
-    """Whether documents are parsed; else containers are opened all the same."""
+    """Whether documents are parsed; containers are opened in any case."""
     page_reader: PageReader
-    """Reads pages that are to be seen."""
+    """Reads pages that the parser cannot read as text."""
 
     def read(
-        self, sources: Iterable[Compared], *, inside: _Place | None = None
-    ) -> Generator[Found]:
-        """Yield each document with what became of it, in order; members follow their container.
+        self, sources: Iterable[ComparedSource], *, inside: _Place | None = None
+    ) -> Generator[ReadSource]:
+        """Yield each document with its result, in order; members follow their container.
 
         Args:
-            sources: What is to be read, and why.
-            inside: Where they are; None for sources that were named, or lie in folders.
+            sources: Sources to read, with their verdicts.
+            inside: Position of the sources; None for named sources and files of folders.
         """
-        waiting: deque[tuple[Source | DocumentError, Future[_Looked]]] = deque()
+        waiting: deque[tuple[Source | DocumentError, Future[_Inspection]]] = deque()
         try:
             for source, verdict in sources:
                 limit = None if inside is None else inside.budget.text_limit()
-                look = self.threads.submit(self._look, source, verdict, inside, limit)
+                look = self.threads.submit(self._inspect, source, verdict, inside, limit)
                 waiting.append((source, look))
                 if len(waiting) > self.ahead:
-                    yield from self._settled(*waiting.popleft(), inside)
+                    yield from self._results(*waiting.popleft(), inside)
             while waiting:
-                yield from self._settled(*waiting.popleft(), inside)
-        except BaseException:  # interrupted: nobody waits for what is being read
-            self.porter.stopped.set()
+                yield from self._results(*waiting.popleft(), inside)
+        except BaseException:  # interrupted: do not wait for running reads
+            self.downloader.stopped.set()
             for _, future in waiting:
                 future.cancel()
             self.pool.close()
             raise
 
-    def _look(
+    def _inspect(
         self,
         source: Source | DocumentError,
         verdict: Verdict,
         inside: _Place | None,
         text_limit: Limit | None,
-    ) -> _Looked:
-        """Return what a source is.
+    ) -> _Inspection:
+        """Return the inspection of a source.
 
         Args:
-            source: The source.
-            verdict: What is to be done with it.
-            inside: Where it is; None for a source that was named, or lies in a folder.
-            text_limit: Bytes that its text may have; None for what its own budget says.
+            source: Source to inspect.
+            verdict: Verdict of the comparison with the stored document.
+            inside: Position of the source; None for a named source or a file of a folder.
+            text_limit: Maximum bytes of its text; None for the limit of its own budget.
 
         Raises:
-            DocumentError: If it cannot be opened, fetched or parsed.
+            DocumentError: If the source cannot be opened, fetched or parsed.
         """
         if isinstance(verdict, DocumentError):
             raise verdict
         if isinstance(source, DocumentError):
             raise source
         try:
-            return self._brought(source, verdict, inside, text_limit)
+            return self._inspect_source(source, verdict, inside, text_limit)
         except MemoryError as exc:
             raise out_of_memory(source) from exc
 
-    def _brought(
+    def _inspect_source(
         self, source: Source, verdict: Verdict, inside: _Place | None, text_limit: Limit | None
-    ) -> _Looked:
+    ) -> _Inspection:
         if verdict == "unchanged":
-            return _Looked(reading="unchanged", file=None, place=inside)
-        file = self.porter.bring(source)
+            return _Inspection(reading="unchanged", file=None, place=inside)
+        file = self.downloader.download(source)
         try:
             place = inside or _Place(SourceBudget.of(source, file.path, limits=self.limits), 0)
             limit = text_limit or place.budget.text_limit()
-            reading, is_container = self._look_into(source, verdict, file, limit)
-            looked = _Looked(reading=reading, file=file if is_container else None, place=place)
+            reading, is_container = self._inspect_file(source, verdict, file, limit)
+            inspection = _Inspection(
+                reading=reading, file=file if is_container else None, place=place
+            )
         except BaseException:
             file.discard()
             raise
-        if looked.file is None:
+        if inspection.file is None:
             file.discard()
-        return looked
+        return inspection
 
-    def _look_into(
+    def _inspect_file(
         self, source: Source, verdict: Verdict, file: LocalFile, text_limit: Limit
     ) -> tuple[Reading | None, bool]:
-        """Return what a file is as a document, None for none, and whether it may be a container."""
-        if source.object_path and verdict == "changed":  # it had to be brought to be compared
-            verdicts = [said for _, said in self.compared([replace(source, path=file.path)])]
+        """Return the file as a document (None if it is none), and whether it may be a container."""
+        if (
+            source.object_path and verdict == "changed"
+        ):  # an object is downloaded before it can be compared
+            verdicts = [verdict for _, verdict in self.compared([replace(source, path=file.path)])]
             verdict = verdicts[0]
             if verdict == "unchanged":
                 return verdict, "opened" in verdicts
@@ -218,9 +221,9 @@ class Reader:
         if verdict == "opened":
             return None, True
         if not self.parses:
-            found = self.pool.look(file.path, source=source.location)
-            reading = verdict if found in PARSERS else None
-            return reading, found in UNPACKERS
+            media_type = self.pool.look(file.path, source=source.location)
+            reading = verdict if media_type in PARSERS else None
+            return reading, media_type in UNPACKERS
         try:
             document = self._parse(source, file, text_limit)
         except ContainerError:
@@ -228,8 +231,8 @@ class Reader:
         return document, has_attachments(document)
 
     def _parse(self, source: Source, file: LocalFile, text_limit: Limit) -> Document:
-        """Return a file parsed, with the pages that are to be seen."""
-        origin = _Origin(
+        """Return the parsed file, with the text of pages from the page reader."""
+        arguments = _ParseArguments(
             media_type=file.media_type,
             charset=file.charset,
             document_id=source.document_id,
@@ -239,8 +242,8 @@ class Reader:
         )
         reader = self.page_reader
         if not reader.reads(source.document_id):
-            return self.pool.parse(file.path, **origin)
-        document, pages = self.pool.parse_seen(file.path, **origin)
+            return self.pool.parse(file.path, **arguments)
+        document, pages = self.pool.parse_seen(file.path, **arguments)
         if not pages.numbers:
             return document
 
@@ -256,62 +259,66 @@ class Reader:
 
         return run_until_stopped(
             lambda: reader.read_pages(
-                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **origin)
+                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **arguments)
             ),
-            stopped=self.porter.stopped,
+            stopped=self.downloader.stopped,
         )
 
-    def _settled(
+    def _results(
         self,
         source: Source | DocumentError,
-        future: Future[_Looked],
+        future: Future[_Inspection],
         inside: _Place | None,
-    ) -> Generator[Found]:
+    ) -> Generator[ReadSource]:
         try:
-            looked = future.result()
+            inspection = future.result()
         except (DocumentError, CostLimitError) as error:
             if inside is not None and isinstance(error, DocumentError):
                 inside.budget.spend_failure(error)
             yield source, error
             return
-        if looked.place is not None and isinstance(looked.reading, Document):
-            looked.place.budget.spend_text(looked.reading)
-        if looked.file is not None and looked.place is not None and isinstance(source, Source):
+        if inspection.place is not None and isinstance(inspection.reading, Document):
+            inspection.place.budget.spend_text(inspection.reading)
+        if (
+            inspection.file is not None
+            and inspection.place is not None
+            and isinstance(source, Source)
+        ):
             try:
-                yield from self._open(source, looked, looked.file, looked.place)
+                yield from self._open(source, inspection, inspection.file, inspection.place)
             finally:
-                looked.file.discard()
-        elif looked.reading is not None:
-            yield source, looked.reading
+                inspection.file.discard()
+        elif inspection.reading is not None:
+            yield source, inspection.reading
 
     def _open(
-        self, source: Source, looked: _Looked, file: LocalFile, place: _Place
-    ) -> Generator[Found]:
-        """Yield what may be a container, where it is a document, and its members."""
+        self, source: Source, inspection: _Inspection, file: LocalFile, place: _Place
+    ) -> Generator[ReadSource]:
+        """Yield a possible container as a document, if it is one, and its members."""
         closed = place.budget.closed(place.level)
         if closed:
-            if looked.reading is not None:
-                yield source, looked.reading
-            self.tally.note_closed(source, closed)
+            if inspection.reading is not None:
+                yield source, inspection.reading
+            self.counter.note_unopened(source, closed)
             return
         with self.space.folder() as folder:
             try:
                 unpacked = self._unpacked(source, file, place.budget.for_container(folder))
             except DocumentError as error:
-                if looked.reading is None:
+                if inspection.reading is None:
                     yield source, error
-                else:  # the mail is read, its attachments cannot be
-                    yield source, looked.reading
-                    self.tally.note_incomplete(source, error)
+                else:  # the e-mail is readable, its attachments are not
+                    yield source, inspection.reading
+                    self.counter.note_incomplete(source, error)
                 return
             place.budget.spend_members(unpacked)
-            if looked.reading is not None:
-                yield source, looked.reading
+            if inspection.reading is not None:
+                yield source, inspection.reading
             if unpacked.is_container:
                 yield from self._members(source, unpacked, folder, place)
 
     def _unpacked(self, source: Source, file: LocalFile, budget: UnpackBudget) -> Unpacked:
-        """Return what a container holds.
+        """Return the content of a container.
 
         Raises:
             DocumentError: If it cannot be opened.
@@ -323,20 +330,20 @@ class Reader:
 
     def _members(
         self, source: Source, unpacked: Unpacked, folder: Path, place: _Place
-    ) -> Generator[Found]:
-        """Yield the members of an open container, those first that could not be taken out."""
-        members = self._chosen(source, unpacked, folder, place.budget)
+    ) -> Generator[ReadSource]:
+        """Yield the members of an open container; members that could not be unpacked come first."""
+        members = self._select_members(source, unpacked, folder, place.budget)
         lost = [
-            (member, _lost_error(member.location, one.code, one.cause))
-            for one in unpacked.lost
-            for member in self._chosen_member(source, place.budget, name=one.name)
+            (member, _lost_error(member.location, loss.code, loss.cause))
+            for loss in unpacked.lost
+            for member in self._select_member(source, place.budget, name=loss.name)
         ]
-        self.tally.note_opened(source, members, len(lost), is_document=unpacked.is_document)
-        self.tally.warnings += [f"{source.location}: {said}" for said in unpacked.remarks]
+        self.counter.note_opened(source, members, len(lost), is_document=unpacked.is_document)
+        self.counter.warnings += [f"{source.location}: {remark}" for remark in unpacked.remarks]
         if unpacked.stopped:
-            cause = f"{unpacked.stopped.cause}; what came before is taken"
+            cause = f"{unpacked.stopped.cause}; earlier members are added"
             error = _lost_error(source.location, unpacked.stopped.code, cause)
-            self.tally.note_incomplete(source, error)
+            self.counter.note_incomplete(source, error)
         yield from lost
         compared = self.compared(members)
         deeper = _Place(place.budget, level=place.level + 1)
@@ -345,45 +352,47 @@ class Reader:
             yield from found
 
     def _affordable(
-        self, source: Source, members: Iterable[Compared], budget: SourceBudget
-    ) -> Iterator[Compared]:
-        """Yield members until the budget is exhausted; note the container where some are left."""
+        self, source: Source, members: Iterable[ComparedSource], budget: SourceBudget
+    ) -> Iterator[ComparedSource]:
+        """Yield members until the budget is exhausted; then record the container as incomplete."""
         for member in members:
             if budget.exhausted:
                 cause = (
-                    f"{budget.exhausted}; what came before is taken: raise that limit, or unpack "
+                    f"{budget.exhausted}; earlier members are added: raise that limit, or unpack "
                     "it and add the folder"
                 )
-                self.tally.note_incomplete(source, _lost_error(source.location, "too_large", cause))
+                self.counter.note_incomplete(
+                    source, _lost_error(source.location, "too_large", cause)
+                )
                 return
             yield member
 
-    def _chosen(
+    def _select_members(
         self, source: Source, unpacked: Unpacked, folder: Path, budget: SourceBudget
     ) -> list[Source]:
-        """Return the members that patterns take, as sources."""
+        """Return the members that the patterns select, as sources."""
         total = max(1, sum(member.bytes for member in unpacked.members))
         share = 0 if unpacked.is_document else source.bytes
         return [
             replace(chosen, path=folder / member.file_name, bytes=share * member.bytes // total)
             for member in unpacked.members
-            for chosen in self._chosen_member(source, budget, name=member.name)
+            for chosen in self._select_member(source, budget, name=member.name)
         ]
 
-    def _chosen_member(
+    def _select_member(
         self, source: Source, budget: SourceBudget, *, name: str
     ) -> Iterator[Source]:
-        """Yield a member as a source, or nothing where patterns leave it out."""
+        """Yield a member as a source, or nothing if the patterns exclude it."""
         document_id = f"{source.document_id}{MEMBER_MARK}{name}"
         path = budget.pattern_path(document_id)
-        if self.choice.reaches(path) and (self.choice.takes(path) or self.choice.opens(path)):
+        if self.patterns.reaches(path) and (self.patterns.takes(path) or self.patterns.opens(path)):
             yield Source(
                 document_id=document_id,
                 location=f"{source.location}{MEMBER_MARK}{name}",
                 root=source.root,
                 path=None,
                 bytes=0,
-                members_only=not self.choice.takes(path),
+                members_only=not self.patterns.takes(path),
                 is_member=True,
             )
 

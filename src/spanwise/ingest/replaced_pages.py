@@ -1,10 +1,10 @@
-"""Pages of a PDF that a language model reads, because they are pictures or hold merged cells.
+"""Reading of PDF pages by a language model: pages that are pictures or have merged table cells.
 
 Rules:
-    Each page is drawn, asked for and kept on its own: what was answered is not asked for again.
-    A page that is not read stays as it was, and the warnings of the document say so. Where none is
-    read, the document is the one that is parsed without a model.
-    Where the model cannot be reached, no more pages are asked for.
+    Each page is drawn, requested and cached separately, so an answered page is not requested again.
+    An unread page stays as parsed, and a warning of the document names it. If no page is read, the
+    document is the one parsed without a model.
+    If the model is unreachable, no more pages are requested.
 """
 
 from __future__ import annotations
@@ -32,51 +32,51 @@ if TYPE_CHECKING:
 
 
 _Outcome = PageText | ModelError | DocumentError | None
-_TRIES = 3  # pages that fail before any is read: the model sees no pictures
-_NOT_FOUND = 404  # there is no such model
+_MAX_FAILURES = 3  # failures before the first success: the model cannot read images
+_NOT_FOUND = 404  # the model does not exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReading:
-    """What became of the pages that a model was to read."""
+    """Result of reading pages with a model."""
 
     document: Document | None = None
-    """The document with the pages that were read; None where none was."""
+    """Document with the pages that were read; None if none was."""
     failure: str = ""
-    """Which were not read and why, for people; empty where all were."""
+    """Readable description of the unread pages and the cause; empty if all were read."""
     is_reached: bool = True
-    """Whether the model could be reached."""
+    """Whether the model was reachable."""
     is_unfinished: bool = False
-    """Whether pages are to be asked for again, because the model failed."""
+    """Whether pages have to be requested again, because the model failed."""
 
 
 def read_pages(
     document: Document, pages: PagesToRead, *, draw: Callable[[int], bytes], caller: ModelCaller
 ) -> PageReading:
-    """Return a document with what a model reads on some of its pages in their place.
+    """Return a document in which some pages are replaced by the text that a model reads.
 
     Args:
-        document: The document, as it is parsed for somebody who reads its pages.
-        pages: Which pages are read.
+        document: Document, parsed for a page reader.
+        pages: Pages to read.
         draw: Returns a page as a PNG file, by its number from 1.
-        caller: Calls the model.
+        caller: Caller of the model.
 
     Raises:
-        CostLimitError: If it would cost more than is allowed.
-        ModelKeyError: If the provider refuses the key.
+        CostLimitError: If reading would exceed the cost limit.
+        ModelKeyError: If the provider rejects the key.
     """
-    asking = _Asking(document=document, pages=pages, draw=draw, caller=caller)
+    reader = _PageReader(document=document, pages=pages, draw=draw, caller=caller)
     outcomes = dict(
         zip(
             pages.numbers,
-            map_bounded(asking.read, pages.numbers, limit=caller.model.concurrency),
+            map_bounded(reader.read, pages.numbers, limit=caller.model.concurrency),
             strict=True,
         )
     )
-    texts = {number: one for number, one in outcomes.items() if isinstance(one, PageText)}
+    texts = {number: text for number, text in outcomes.items() if isinstance(text, PageText)}
     blank = {number for number in pages.scans if outcomes[number] is None}
     left = [number for number in pages.numbers if number not in texts and number not in blank]
-    errors = [error for one in outcomes.values() if isinstance(error := one, Exception)]
+    errors = [outcome for outcome in outcomes.values() if isinstance(outcome, Exception)]
     model, count = caller.model.name, len(document.pages)
     failure = ""
     if left:
@@ -84,29 +84,29 @@ def read_pages(
         failure = f"{name_pages(left)} of {count} not read by {model}: {cause}"
     read = None
     if texts or blank:
-        said = f"{name_pages(sorted((*texts, *blank)))} of {count} read by {model}"
+        message = f"{name_pages(sorted((*texts, *blank)))} of {count} read by {model}"
         read = replace(
             replace_pages(document, texts),
             status=_status(document, pages, left=set(left)),
-            warnings=(*document.warnings, said, *([failure] if failure else [])),
+            warnings=(*document.warnings, message, *([failure] if failure else [])),
         )
     return PageReading(
         document=read,
         failure=failure,
-        is_reached=asking.is_reached,
+        is_reached=reader.is_reached,
         is_unfinished=any(_is_of_provider(error) for error in errors),
     )
 
 
-def instead(parse: Callable[[], Document], *, failure: str) -> Document:
-    """Return a document as it is without a model that could read none of its pages.
+def parse_without_model(parse: Callable[[], Document], *, failure: str) -> Document:
+    """Return a document parsed without a model, with a warning about the failed model.
 
     Args:
-        parse: Parses it.
-        failure: What is said of the model.
+        parse: Parses the document.
+        failure: Description of the failure of the model.
 
     Raises:
-        ParseError: If it cannot be read so either, with both causes.
+        ParseError: If the document cannot be parsed without a model either; names both causes.
     """
     try:
         document = parse()
@@ -116,8 +116,8 @@ def instead(parse: Callable[[], Document], *, failure: str) -> Document:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Asking:
-    """Reads one page after the other, on several threads, as long as the model can be reached."""
+class _PageReader:
+    """Reads pages on several threads while the model is reachable."""
 
     document: Document
     pages: PagesToRead
@@ -128,7 +128,7 @@ class _Asking:
     _failed: list[ModelError] = field(default_factory=list)
 
     def read(self, number: int) -> _Outcome:
-        """Return what stands on a page; None where there is nothing to read."""
+        """Return the text of a page; None if the page is blank."""
         if self._is_over():
             return self._failed[-1]
         try:
@@ -148,16 +148,16 @@ class _Asking:
         return text
 
     def _is_over(self) -> bool:
-        return not self.is_reached or (not self._read and len(self._failed) >= _TRIES)
+        return not self.is_reached or (not self._read and len(self._failed) >= _MAX_FAILURES)
 
     def _known(self, number: int) -> str:
-        """Return the words of a page, where they are right."""
+        """Return the parsed words of a page if they are reliable."""
         page = self.document.pages[number - 1]
         return self.document.text[page.start : page.end] * (number in self.pages.tables)
 
 
 def _is_of_provider(error: Exception) -> bool:
-    """Return whether a page may be read at another time; an answer that is not usable stays so."""
+    """Return whether a retry may succeed; an unusable answer stays unusable."""
     return isinstance(error, ModelError) and not isinstance(error, ModelAnswerError)
 
 

@@ -1,13 +1,12 @@
-"""What one source may expand to, counted over all containers that are nested in it.
+"""Expansion budget of one source, counted over all containers nested in it.
 
-Rules
-    1. A source is what was named, or lies in a folder that was named. All that is in it counts for
-       it, at whatever depth: an archive of archives has one budget.
+Rules:
+    1. A source is a named file, URL or object, or a file of a named folder. Everything in it counts
+       against its budget at any depth: an archive of archives has one budget.
     2. Members, their unpacked bytes and the text of documents are counted. Bytes and text may be
-       `max_expansion` times as large as the source; the first 20 MB are always allowed.
-    3. The budget is read and changed in the order of the documents, in one thread. The documents
-       that are read ahead are counted when it is their turn, so that the outcome does not depend
-       on time.
+       `max_expansion` times the size of the source; the first 20 MB are always allowed.
+    3. The budget is read and changed in the order of the documents, in one thread. Documents that
+       are read ahead are counted in their turn, so the outcome does not depend on timing.
 """
 
 from __future__ import annotations
@@ -31,29 +30,29 @@ if TYPE_CHECKING:
 _FLOOR_BYTES = 20_000_000
 """Bytes and text that a source of any size may expand to."""
 _REFUSED_BYTES = 20_000_000
-"""Text that a document counts for which is refused for its size: reading it took as long."""
+"""Text bytes counted for a document rejected for its size, which took as long to read."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SourceBudget:
-    """What is left of the limits of one source."""
+    """Remaining limits of one source."""
 
     source: Source
     limits: ParseOptions
     members: int
     unpacked: Limit
-    """Bytes of members that are left."""
+    """Remaining bytes of members."""
     text: Limit
-    """Bytes of text that are left."""
+    """Remaining bytes of text."""
 
     @classmethod
     def of(cls, source: Source, path: Path, *, limits: ParseOptions) -> Self:
-        """Return the whole budget of a source.
+        """Return the full budget of a source.
 
         Args:
-            source: The source.
-            path: Its bytes, which say how large it is.
-            limits: The limits.
+            source: Source of the documents.
+            path: File with its bytes.
+            limits: Configured limits.
 
         Raises:
             FetchError: If the file cannot be read.
@@ -79,10 +78,10 @@ class SourceBudget:
         )
 
     def closed(self, level: int) -> str:
-        """Return why no container at this level is opened; empty where it is opened.
+        """Return why containers at this level are not opened; empty if they are.
 
         Args:
-            level: How many containers it is in.
+            level: Number of containers around them.
         """
         if level >= self.limits.max_nesting:
             return f"it is a container in max_nesting={self.limits.max_nesting} others, or more"
@@ -94,13 +93,13 @@ class SourceBudget:
 
     @property
     def exhausted(self) -> str:
-        """Why no document of the source is read any more; empty where they are read."""
+        """Reason why no more documents of the source are read; empty if they are."""
         if self.text.most > 0:
             return ""
         return f"the text of its documents reached the limit {self.text.option}"
 
     def text_limit(self) -> Limit:
-        """Return what the text of the next document may have."""
+        """Return the text limit of the next document."""
         return _lower(self.text, self.limits, "max_text_bytes")
 
     def spend_text(self, document: Document) -> None:
@@ -109,17 +108,17 @@ class SourceBudget:
         self.text = self.text.less(len(text) if text.isascii() else len(text.encode()))
 
     def spend_failure(self, error: DocumentError) -> None:
-        """Count a document that could not be read, where that was for its size."""
+        """Count a document that was rejected for its size."""
         if error.code == "too_large":
             self.text = self.text.less(_REFUSED_BYTES)
 
     def spend_members(self, unpacked: Unpacked) -> None:
-        """Count what was taken out of one of its containers."""
+        """Count the members unpacked from a container."""
         self.members -= len(unpacked.members) + len(unpacked.lost)
         self.unpacked = self.unpacked.less(sum(member.bytes for member in unpacked.members))
 
     def for_container(self, folder: Path) -> UnpackBudget:
-        """Return what one of its containers, or it itself, may take in a folder."""
+        """Return the budget for unpacking one container into a folder."""
         return UnpackBudget(
             into=folder,
             members=Limit(most=self.members, option=f"max_members={self.limits.max_members}"),
@@ -127,12 +126,12 @@ class SourceBudget:
         )
 
     def pattern_path(self, member_id: str) -> str:
-        """Return what patterns are matched against: containers are folders."""
+        """Return the path that patterns are matched against; containers are folders."""
         start = 0 if self.source.from_folder else len(self.source.document_id + MEMBER_MARK)
         return member_id[start:].replace(MEMBER_MARK, "/")
 
 
 def _lower(limit: Limit, limits: ParseOptions, option: str) -> Limit:
-    """Return the lower one of a limit and an option."""
+    """Return the lower of a limit and an option."""
     most: int = getattr(limits, option)
     return limit if limit.most <= most else Limit(most=most, option=f"{option}={most}")

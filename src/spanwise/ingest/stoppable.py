@@ -1,4 +1,4 @@
-"""What cannot be interrupted: waiting for it, and doing it, ends when nobody wants it any more."""
+"""Blocking calls on daemon threads that Ctrl-C can abandon."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 _Result = TypeVar("_Result")
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event) -> _Result:
-    """Return what an action returns, or raise what it raises.
+    """Return or raise the result of an action, unless an event is set first.
 
-    The action runs in a thread that nobody joins: a read from a socket cannot be interrupted, and
-    neither Ctrl-C nor the end of the process shall wait for its deadline.
+    The action runs in a thread that is never joined: a read from a socket cannot be interrupted,
+    and neither Ctrl-C nor the end of the process should wait for its deadline.
 
     Raises:
-        CancelledError: If `stopped` is set first; what the action still does is dropped.
+        CancelledError: If `stopped` is set first; the result of the action is discarded.
     """
     outcome: Future[_Result] = Future()
 
@@ -38,7 +38,7 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event
     thread = threading.Thread(target=run, name="spanwise-fetch", daemon=True)
     thread.start()
     while not stopped.is_set():
-        thread.join(_LOOK_SECONDS)
+        thread.join(_POLL_SECONDS)
         if outcome.done():
             return outcome.result()
     raise CancelledError
@@ -46,24 +46,24 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: threading.Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppableModel(WrappedModel):
-    """A language model that is not called any more once nobody wants its answers."""
+    """Language model that makes no further calls once an event is set."""
 
     stopped: threading.Event
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer of the model.
+        """Return the reply of the model.
 
         Raises:
-            CancelledError: If it is stopped.
+            CancelledError: If the model is stopped.
         """
         self._check()
         return self.model.generate(request)
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the answer of the model.
+        """Yield the reply of the model.
 
         Raises:
-            CancelledError: If it is stopped.
+            CancelledError: If the model is stopped.
         """
         self._check()
         yield from self.model.stream(request)

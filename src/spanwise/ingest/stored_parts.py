@@ -1,4 +1,4 @@
-"""Pages that a model has read before, kept where the same bytes are parsed without one."""
+"""Page reader that reuses the stored text of pages read by a model before."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPages:
-    """Reads pages from the document that is stored, where nothing is asked of a model."""
+    """Reuses pages of the stored document if no model is requested."""
 
     store: Store
     job: IngestJob
 
     def reads(self, document_id: str) -> bool:
-        """Return whether a model has read pages of the document that is stored."""
+        """Return whether a model has read pages of the stored document."""
         record = self.store.get_record(document_id)
         return record is not None and reads_pages(record) and not self.job.recipe(document_id)
 
     def read_pages(
         self,
         document: Document,
-        pages: PagesToRead,  # noqa: ARG002 - those that were read are in the stored text
+        pages: PagesToRead,  # noqa: ARG002 - the stored text has the pages that were read
         *,
-        draw: Callable[[int], bytes],  # noqa: ARG002 - nothing is looked at
+        draw: Callable[[int], bytes],  # noqa: ARG002 - no page is drawn
         parse: Callable[[], Document],
     ) -> Document:
-        """Return the document with the text that is stored, if it was made of the same bytes.
+        """Return the document with the stored text, if the file is unchanged.
 
         Args:
-            document: The document, as it is parsed for somebody who reads its pages.
-            pages: Which pages these are.
-            draw: Draws a page.
-            parse: Parses the document as it is without a model.
+            document: Document, parsed for a page reader.
+            pages: Pages to read.
+            draw: Returns a page as a PNG file.
+            parse: Parses the document without a model.
 
         Raises:
-            ParseError: If it has changed, and cannot be read without a model.
+            ParseError: If the file has changed and cannot be parsed without a model.
         """
         stored = self.store.get_document(document.id)
         if stored is None or stored.content_hash != document.content_hash:

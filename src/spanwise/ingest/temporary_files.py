@@ -1,9 +1,10 @@
-"""Temporary files of one ingest: made when they are needed, gone when it ends.
+"""Temporary files of one ingest, created on demand and removed when it ends.
 
-Rules
-    1. All of them lie in one folder, which only this user can look into.
-    2. A process that is killed leaves its folder. It holds a lock on a file in it, which ends with
-       the process: the next ingest removes folders of this user that nobody holds.
+Rules:
+    1. All files are in one folder that only this user can access.
+    2. A killed process leaves its folder behind. The process holds a lock on a file in the folder,
+       which ends with the process. The next ingest removes folders of this user without a lock
+       holder.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _LOCK = "lock"
 
 
 class TemporarySpace:
-    """A folder for temporary files; used by several threads, left as a context manager."""
+    """Folder for temporary files; a context manager, safe for several threads."""
 
     def __init__(self) -> None:
-        self._making = threading.Lock()
+        self._creating = threading.Lock()
         self._root: Path | None = None
         self._lock: BinaryIO | None = None
 
@@ -41,8 +42,8 @@ class TemporarySpace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Remove everything; what a thread still writes is removed by the next ingest."""
-        with self._making:
+        """Remove everything; files still being written are removed by the next ingest."""
+        with self._creating:
             if self._lock is not None:
                 self._lock.close()
             if self._root is not None:
@@ -50,12 +51,12 @@ class TemporarySpace:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """Give an empty folder, which is removed afterwards.
+        """Yield an empty folder, which is removed afterwards.
 
         Raises:
-            FetchError: If it cannot be made.
+            FetchError: If it cannot be created.
         """
-        path = self._made_in(lambda root: Path(tempfile.mkdtemp(dir=root)))
+        path = self._create(lambda root: Path(tempfile.mkdtemp(dir=root)))
         try:
             yield path
         finally:
@@ -65,28 +66,28 @@ class TemporarySpace:
         """Return a new, empty file.
 
         Raises:
-            FetchError: If it cannot be made.
+            FetchError: If it cannot be created.
         """
-        return self._made_in(_new_file)
+        return self._create(_new_file)
 
-    def _made_in(self, make: Callable[[Path], Path]) -> Path:
+    def _create(self, make: Callable[[Path], Path]) -> Path:
         try:
             return make(self._folder())
         except OSError as exc:
             place = tempfile.gettempdir()
             raise FetchError(
-                f"{place}: no temporary files can be made: {exc.strerror or exc}; make room "
+                f"{place}: temporary files cannot be created: {exc.strerror or exc}; make room "
                 "there, or set TMPDIR to another folder",
                 source=place,
                 code="unreadable",
             ) from exc
 
     def _folder(self) -> Path:
-        with self._making:
+        with self._creating:
             if self._root is None:
                 _remove_abandoned(Path(tempfile.gettempdir()))
                 self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
-                self._lock = _locked(self._root / _LOCK)
+                self._lock = _open_locked(self._root / _LOCK)
             return self._root
 
 
@@ -96,10 +97,10 @@ def _new_file(folder: Path) -> Path:
     return Path(name)
 
 
-def _locked(path: Path) -> BinaryIO | None:
-    """Return a file that is open and locked; None where another process holds the lock.
+def _open_locked(path: Path) -> BinaryIO | None:
+    """Return an open, locked file; None if another process holds the lock.
 
-    None on Windows too, where nobody can tell: killed ingests leave their folders there.
+    Also None on Windows, which has no such locks: folders of killed ingests stay there.
     """
     try:
         import fcntl
@@ -115,16 +116,16 @@ def _locked(path: Path) -> BinaryIO | None:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove the folders of ingests of this user that were killed."""
+    """Remove folders of this user's killed ingests."""
     for folder in place.glob(f"{_PREFIX}*"):
         try:
             status = folder.lstat()
             if hasattr(os, "getuid") and status.st_uid != os.getuid():
                 continue
             lock = folder / _LOCK
-            if not lock.is_file():  # it is being made, or removed
+            if not lock.is_file():  # being created or removed
                 continue
-            held = _locked(lock)
+            held = _open_locked(lock)
         except OSError:
             continue
         if held is not None:

@@ -1,8 +1,8 @@
-"""Addresses that carry their own key, without it: so they are stored, and shown in messages.
+"""Removal of signatures and secrets from URLs, for ids, stored sources and messages.
 
-A signed address opens what it names to whoever reads it, and is another one each time that it is
-made; without what signs it the document keeps its id. Parameters such as `token` and `key` stay:
-they may as well say which page is meant.
+A signed URL gives access to anyone who reads it, and differs each time it is signed. Without its
+signature, the document keeps its id. Parameters such as `token` and `key` stay, because they may
+identify the page.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _SIGNED_BY = {
         "sktid", "skt", "ske", "sks", "skv",
     ),
 }  # fmt: skip
-"""By the parameter that holds a signature, those that belong to it; prefixes where "-" ends them.
+"""Signature parameters, and the parameters that belong to each; prefixes end with "-".
 
-Amazon, Google, Alibaba; their older ways and CloudFront; Azure.
+In order: Amazon, Google, Alibaba; their older forms and CloudFront; Azure.
 """
 _SECRETS = frozenset(("access_token", "api_key", "apikey", "auth_token", "password"))
 
 
 def unsigned(address: str) -> str:
-    """Return an address without signature and secrets in its query; else as it is."""
+    """Return a URL without signature and secrets in its query; unchanged if it has none."""
     before, mark, rest = address.partition("?")
     query, hash_mark, fragment = rest.partition("#")
     pieces = query.split("&")

@@ -1,8 +1,8 @@
-"""Checksums of the blocks of an index part, verified when a block is first read.
+"""Checksums of the blocks of an index part, verified on first read.
 
-The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies a
-block once: small arrays when the part is opened, vectors and postings when a search first reads
-them. A mapped file that was cut short would end the process, so its size is compared as well.
+The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies a block
+once: small arrays when the part is opened, vectors and postings when a search first reads them.
+Reading a truncated mapped file would crash the process, so the file size is checked as well.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 BLOCK_BYTES = 4_096
-"""Size of a block: CRC-32 takes 1 microsecond for it, as few bytes as a search may read."""
+"""Size of a block in bytes: a CRC-32 takes 1 microsecond, and a search reads few bytes."""
 
 
 class DamagedPartError(FormatError):
-    """An index part differs from its checksums; the stores handle it by building it again."""
+    """An index part differs from its checksums; stores handle this by rebuilding it."""
 
     def __init__(self, message: str, *, name: str) -> None:
         """Create the error.
 
         Args:
-            message: What differs.
+            message: Description of the difference.
             name: File name of the part.
         """
         super().__init__(message)
@@ -40,18 +40,18 @@ class DamagedPartError(FormatError):
 
 
 class ArrayPlace(NamedTuple):
-    """Where an array stands in the file of a part."""
+    """Position of an array in the file of a part."""
 
     offset: int
-    """First byte, from the start of the file."""
+    """Offset of the first byte, from the start of the file."""
     length: int
-    """Number of items; the rows of a matrix count one item for each column."""
+    """Number of items; a matrix row counts one item per column."""
     item_bytes: int
-    """Size of one item."""
+    """Size of one item in bytes."""
 
 
 def block_checksums(pieces: Iterable[memoryview]) -> NDArray[np.uint32]:
-    """Return the CRC-32 of each block of some bytes, given in pieces of any size."""
+    """Return the CRC-32 of each block of some bytes, passed in pieces of any size."""
     checksums = []
     checksum, room = 0, BLOCK_BYTES
     for piece in pieces:
@@ -69,9 +69,9 @@ def block_checksums(pieces: Iterable[memoryview]) -> NDArray[np.uint32]:
 
 
 class Blocks:
-    """The blocks of one mapped part, and which of them this process has verified.
+    """Blocks of one mapped part, and the record of verified ones.
 
-    Safe for several threads: at worst, two verify the same block.
+    Safe for several threads: at worst, two threads verify the same block.
     """
 
     def __init__(
@@ -84,19 +84,19 @@ class Blocks:
         first_byte: int,
         end_byte: int,
     ) -> None:
-        """Bind a mapped file; nothing is verified yet.
+        """Create the blocks of a mapped file; nothing is verified yet.
 
         Args:
-            path: The file.
-            data: Its bytes.
-            places: Where each array stands.
+            path: Path of the file.
+            data: Bytes of the file.
+            places: Position of each array by name.
             checksums: CRC-32 of each block.
-            first_byte: Where the first block begins.
-            end_byte: Where the last block ends.
+            first_byte: Start of the first block.
+            end_byte: End of the last block.
         """
         self.name = path.name
         self.terms: set[int] = set()
-        """Terms whose postings are verified, by their place among the terms of the part."""
+        """Indexes of the terms whose postings are verified."""
         self._path = path
         self._data = data
         self._bytes = memoryview(data)
@@ -108,10 +108,10 @@ class Blocks:
         self._whole: set[str] = set()
 
     def check_size(self) -> None:
-        """Compare the size of the file with that of the map.
+        """Compare the size of the file with the size of the map.
 
         Raises:
-            DamagedPartError: If the file was cut short or extended after it was opened.
+            DamagedPartError: If the file was truncated or extended after it was opened.
         """
         size = self._data.size()
         if size != len(self._bytes):
@@ -122,20 +122,20 @@ class Blocks:
             )
 
     def check_array(self, name: str) -> None:
-        """Verify all blocks of an array that were not verified yet.
+        """Verify all blocks of an array that are not verified yet.
 
         Raises:
-            DamagedPartError: If one differs from its checksum.
+            DamagedPartError: If a block differs from its checksum.
         """
         if name not in self._whole:
             self.check_items(name, 0, self._places[name].length)
             self._whole.add(name)
 
     def check_all(self) -> None:
-        """Verify the size and every block, those that were verified before as well.
+        """Verify the size and every block, including blocks verified before.
 
         Raises:
-            DamagedPartError: If something differs.
+            DamagedPartError: If the size or a block differs.
         """
         self.check_size()
         for block in range(len(self._checksums)):
@@ -145,7 +145,7 @@ class Blocks:
         """Verify the blocks of the items `[start, stop)` of an array.
 
         Raises:
-            DamagedPartError: If one differs from its checksum.
+            DamagedPartError: If a block differs from its checksum.
         """
         if stop <= start:
             return

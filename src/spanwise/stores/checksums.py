@@ -1,13 +1,13 @@
-"""Checksums of the rows of `truth.db`: written with them, verified when they are read.
+"""Checksums of the rows of `truth.db`, verified on every read.
 
 Rules:
-    A row of `document`, `section`, `chunk`, `signal`, `setting`, `output`, `thread` or `turn` ends
-    with the checksum of its other columns, keys included.
-    A row of `document` holds one checksum for each table with rows of the document
-    (`Contents`): so a row that is missing, added or changed differs from it. As that column is
-    covered by the checksum of the row, this one checksum stands for the whole document.
-    Checksums find damage and careless changes. They are not signatures: whoever can write the
-    file can compute them.
+    The last column of `document`, `section`, `chunk`, `signal`, `setting`, `output`, `thread` and
+    `turn` is the checksum of the other columns, keys included.
+    A row of `document` has one checksum per table with rows of the document (`CONTENTS`), so a
+    missing, added or changed row is detected. The checksum of the `document` row covers these
+    checksums, and with them the whole document.
+    Checksums detect damage and careless changes. They are not signatures: anyone who can write the
+        file can compute them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from spanwise.errors import FormatError
 
 POSITION_BITS = 32
-"""The key of a chunk is `document << POSITION_BITS | position`: a document lies together."""
+"""A chunk key is `document << POSITION_BITS | position`, so a document is contiguous."""
 
 _PIECE_BYTES = 1 << 20
 _PIECE_ROWS = 1_000
@@ -34,17 +34,17 @@ def checksum(values: Iterable[object]) -> int:
 
 
 def sealed(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row with its checksum."""
+    """Return a row with its checksum appended."""
     return (*row, checksum(row))
 
 
 def is_sound(row: Sequence[Any]) -> bool:
-    """Return whether the checksum at the end of a row is that of its other columns."""
+    """Return whether the last column of a row is the checksum of the other columns."""
     return bool(checksum(row[:-1]) == row[-1])
 
 
 class DocumentRow(NamedTuple):
-    """A row of `document`: all columns, in the order of the table."""
+    """Row of `document`: all columns, in the order of the table."""
 
     number: int
     id: str
@@ -68,7 +68,7 @@ class DocumentRow(NamedTuple):
     status: str
     recipe: str
     contents: str
-    """Checksum of the rows in each table of `CONTENTS`, in hexadecimal, joined by spaces."""
+    """Checksums of the rows in each table of `CONTENTS`, hexadecimal, joined by spaces."""
     checksum: int
 
 
@@ -82,9 +82,9 @@ def document_rows(
     """Yield verified rows of documents.
 
     Args:
-        connection: Inside a read transaction.
-        where: What follows the name of the table in SQL.
-        values: Of its parameters.
+        connection: Connection inside a read transaction.
+        where: SQL after the table name.
+        values: Values of its parameters.
 
     Raises:
         FormatError: If a row differs from its checksum.
@@ -96,7 +96,7 @@ def document_rows(
 
 
 def stored_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
-    """Return the row of a document, which must exist, damaged or not."""
+    """Return the row of a document, which must exist, without verification."""
     return DocumentRow._make(connection.execute(_ONE_DOCUMENT, (number,)).fetchone())
 
 
@@ -113,7 +113,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
 
 
 def damaged_document(document_id: object, what: str) -> FormatError:
-    """Return the error for a document that differs from its checksum."""
+    """Return the error of a document that differs from its checksum."""
     return FormatError(
         f"the document {document_id!r} is damaged: {what} differs from its checksum; remove the "
         "document and add it again, or restore the knowledge base from a backup"
@@ -143,7 +143,7 @@ def _column_checksum(rows: Iterable[tuple[object]]) -> int:
 
 
 def _layout_contents(columns: str) -> Callable[[sqlite3.Connection, int], int]:
-    """Return what computes the checksum of the rows of a table that is read as a whole."""
+    """Return a function that computes the checksum of all rows of a document in a table."""
     statement = f"select {columns} where document = ? order by position"
 
     def contents(connection: sqlite3.Connection, number: int) -> int:
@@ -185,7 +185,7 @@ CONTENTS: dict[str, Callable[[sqlite3.Connection, int], int]] = {
     "signal": _signal_contents,
     "vector": _vector_contents,
 }
-"""Tables with rows of documents, and what computes the checksum of those of one document."""
+"""Functions that compute the checksum of a document's rows, by table."""
 
 _PLACES = {table: place for place, table in enumerate(CONTENTS)}
 
@@ -196,13 +196,13 @@ def check_contents(
     """Compare the rows of a document in a table with their checksum.
 
     Args:
-        connection: Inside a read transaction.
-        number: Of the document.
-        table: One of `CONTENTS`.
-        found: Checksum of these rows where the caller has read them; None to read them.
+        connection: Connection inside a read transaction.
+        number: Number of the document.
+        table: A table of `CONTENTS`.
+        found: Checksum of these rows if the caller has read them; None to read them here.
 
     Raises:
-        FormatError: If it differs, or there is no such document.
+        FormatError: If the checksum differs, or there is no such document.
     """
     row = connection.execute(
         "select id, contents from document where number = ?", (number,)
@@ -227,11 +227,11 @@ def read_numbered(
     """Return verified rows of `section` or `chunk` of a document.
 
     Args:
-        connection: Inside a read transaction.
-        number: Of the document.
-        table: The table.
-        rows: Rows whose position or key is in `places`, in order; the checksum stands last.
-        places: What was asked for; it may go beyond the last row of the document.
+        connection: Connection inside a read transaction.
+        number: Number of the document.
+        table: "section" or "chunk".
+        rows: Rows whose position or key is in `places`, in order; the checksum is the last column.
+        places: Requested positions or keys; may exceed the last row of the document.
 
     Raises:
         FormatError: If a row differs from its checksum or is missing.
@@ -239,7 +239,7 @@ def read_numbered(
     found = list(rows)
     key = 1 if table == "section" else 0
     sound = len(found) <= len(places)
-    # As `is_sound`, written out: a search reads some hundred rows.
+    # Same as `is_sound`, inlined because a search reads hundreds of rows.
     for row, place in zip(found, places, strict=False):
         value = zlib.crc32(_BETWEEN.join(map(str, row[:-1])).encode())
         if value != row[-1] or row[key] != place:
@@ -263,9 +263,10 @@ def _document_id(connection: sqlite3.Connection, number: int) -> object:
 
 
 def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list[str]:
-    """Return the tables whose rows of a document differ from its checksums, "record" for its own.
+    """Return the tables whose rows of a document differ from its checksums.
 
-    All rows are verified, those of `section` and `chunk` also one by one.
+    All rows are verified; rows of `section` and `chunk` also one by one. "record" is the row of the
+    document itself.
     """
     differing = [] if is_sound(row) else ["record"]
     recorded = str(row.contents).split(" ")
@@ -280,7 +281,7 @@ def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list
 
 
 def _rows_sound(connection: sqlite3.Connection, table: str, number: int) -> bool:
-    """Return whether all rows of a document in a table with checksums of rows are sound."""
+    """Return whether each row of a document in a table matches its own checksum."""
     rows: Iterable[tuple[Any, ...]] = ()
     if table == "section":
         rows = connection.execute("select * from section where document = ?", (number,))
@@ -296,16 +297,16 @@ def _rows_sound(connection: sqlite3.Connection, table: str, number: int) -> bool
 
 
 def seal_document(connection: sqlite3.Connection, number: int) -> None:
-    """Write the checksums of a document whose rows are all in place, in the same transaction."""
+    """Write the checksums of a complete document, in the same transaction as its rows."""
     contents = " ".join(format(one(connection, number), "x") for one in CONTENTS.values())
     _seal_record(connection, number, contents)
 
 
 def seal_signals(connection: sqlite3.Connection, number: int) -> None:
-    """Write the checksum of the signals of a document after they were changed.
+    """Update the checksum of the signals of a document after a change.
 
     Raises:
-        FormatError: If the record of the document is damaged: a new checksum would hide it.
+        FormatError: If the record of the document is damaged; a new checksum would hide the damage.
     """
     contents = document_row(connection, number).contents.split(" ")
     contents[_PLACES["signal"]] = format(_signal_contents(connection, number), "x")

@@ -1,6 +1,6 @@
-"""Conversations in `truth.db`: one row a thread, one row a turn, which is JSON.
+"""SQL reads and writes of conversations in `truth.db`: one row per thread, one JSON row per turn.
 
-Every function works on a connection that is lent to the calling thread, as those of `truth` do.
+Every function uses a connection lent to the calling thread, as in `database`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ADVICE = "delete the conversation, or restore the knowledge base from a backup"
 
 
 class _Row(NamedTuple):
-    """A row of `thread`, in the order of the table."""
+    """Row of `thread`, in the order of the table."""
 
     number: int
     id: str
@@ -30,10 +30,10 @@ class _Row(NamedTuple):
     checksum: int
 
     def info(self) -> ThreadInfo:
-        """Return what the row says.
+        """Return the thread information of the row.
 
         Raises:
-            FormatError: If it differs from its checksum.
+            FormatError: If the row differs from its checksum.
         """
         if not is_sound(self):
             raise FormatError(
@@ -49,7 +49,7 @@ class _Row(NamedTuple):
 
 
 def append_turn(connection: sqlite3.Connection, thread_id: str, turn: Turn) -> None:
-    """Append a turn that can be written to a thread, which is made with its first turn.
+    """Append a validated turn to a thread; the first turn creates the thread.
 
     Raises:
         FormatError: If the row of the thread is damaged.
@@ -81,7 +81,7 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
     """Return a thread with its turns in order, or None.
 
     Raises:
-        FormatError: If a turn is missing or cannot be read, or something differs from its checksum.
+        FormatError: If a turn is missing or unreadable, or a row differs from its checksum.
     """
     row = _find(connection, thread_id)
     if row is None:
@@ -103,7 +103,7 @@ def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
     """Return the row of a thread, or None."""
     try:
         found = connection.execute(f"{_THREADS} where id = ?", (thread_id,))
-    except UnicodeEncodeError:  # half a surrogate pair: no thread has such an id
+    except UnicodeEncodeError:  # lone surrogate: no thread has such an id
         return None
     row = found.fetchone()
     return None if row is None else _Row._make(row)
@@ -117,29 +117,33 @@ def _turn(row: tuple[int, int, str, int], *, place: int, thread_id: str) -> Turn
         )
     try:
         return from_plain(Turn, json.loads(row[2]))
-    except (ValueError, TypeError, RecursionError) as error:  # no JSON, no text, nested too deeply
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ) as error:  # not JSON, not a text, or nested too deeply
         raise FormatError(
             f"turn {place + 1} of the conversation {thread_id!r} cannot be read: {error}; {_ADVICE}"
         ) from error
 
 
 def read_threads(connection: sqlite3.Connection) -> list[ThreadInfo]:
-    """Return all threads, the one with the latest turn first; ties by id.
+    """Return all threads, latest turn first; ties by id.
 
     Raises:
-        FormatError: If one of them is damaged.
+        FormatError: If a thread is damaged.
     """
     rows = connection.execute(f"{_THREADS} order by changed_at desc, id")
     return [_Row._make(row).info() for row in rows]
 
 
 def thread_ids(connection: sqlite3.Connection) -> list[str]:
-    """Return the ids of all threads, damaged or not."""
+    """Return the ids of all threads, including damaged ones."""
     return [row[0] for row in connection.execute("select id from thread order by id")]
 
 
 def delete_thread(connection: sqlite3.Connection, thread_id: str) -> bool:
-    """Delete a thread with its turns, and return whether there was one."""
+    """Delete a thread with its turns, and return whether it existed."""
     row = _find(connection, thread_id)
     if row is None:
         return False

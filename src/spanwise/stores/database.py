@@ -1,8 +1,8 @@
-"""What stands in `truth.db`: documents in, out and read back.
+"""SQL reads and writes of documents and settings in `truth.db`.
 
-Every function works on a connection that is lent to the calling thread; those that write expect
-an open write transaction, those that read take what the connection sees. What is read is verified
-by its checksums: a row that was damaged raises FormatError.
+Every function uses a connection lent to the calling thread. Functions that write need an open write
+transaction. Functions that read see what the connection sees. Each row is verified by its checksum;
+a damaged row raises FormatError.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 _SETTINGS = "select name, value, checksum from setting"
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
-_VECTOR_ROWS = 2_048  # made ready and written at once
+_VECTOR_ROWS = 2_048  # rows per write
 
 
 def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
     """Return all settings, ordered by name.
 
     Raises:
-        FormatError: If one of them is damaged.
+        FormatError: If a setting is damaged.
     """
     return dict(_setting(row) for row in connection.execute(f"{_SETTINGS} order by name"))
 
@@ -79,17 +79,17 @@ def _setting(row: tuple[str, str, int]) -> tuple[str, str]:
 
 
 def read_packs(connection: sqlite3.Connection) -> str:
-    """Return the packs that are recorded, "" for none.
+    """Return the recorded packs, "" for none.
 
     Raises:
-        FormatError: If they are damaged.
+        FormatError: If the setting is damaged.
     """
     row = connection.execute(f"{_SETTINGS} where name = 'packs'").fetchone()
     return "" if row is None else _setting(row)[1]
 
 
 def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
-    """Record the settings that are not recorded yet."""
+    """Record settings that are not recorded yet."""
     connection.executemany(
         "insert into setting (name, value, checksum) values (?, ?, ?) on conflict do nothing",
         map(sealed, sorted(settings.items())),
@@ -97,7 +97,7 @@ def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) ->
 
 
 def change_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
-    """Record settings in place of what was recorded under their names."""
+    """Record settings and overwrite existing values."""
     connection.executemany(
         "insert into setting (name, value, checksum) values (?, ?, ?)"
         " on conflict do update set value = excluded.value, checksum = excluded.checksum",
@@ -106,19 +106,19 @@ def change_settings(connection: sqlite3.Connection, settings: Mapping[str, str])
 
 
 def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int, str] | None:
-    """Return number and source root of a document, or None.
+    """Return the number and source root of a document, or None.
 
     Raises:
-        FormatError: If the index of ids leads to the row of another document.
+        FormatError: If the id index points to the row of another document.
     """
     try:
-        # The row is looked up by number, so that its id does not come from the index as well.
+        # The row is read by its number: read through the index, its id could not differ.
         row = connection.execute(
             "select number, source_root, id from document where number ="
             " (select number from document where id = ?)",
             (document_id,),
         ).fetchone()
-    except UnicodeEncodeError:  # half a surrogate pair: no document has such an id
+    except UnicodeEncodeError:  # lone surrogate: no document has such an id
         return None
     if row is None:
         return None
@@ -128,7 +128,7 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
 
 
 def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
-    """Insert a document whose id is free, under a number that was never used before."""
+    """Insert a document with an unused id under a new, never used number."""
     document = entry.document
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
@@ -206,7 +206,7 @@ def _insert_layout(connection: sqlite3.Connection, number: int, document: Docume
 def _insert_vectors(
     connection: sqlite3.Connection, number: int, vectors: NDArray[np.floating]
 ) -> None:
-    """Insert the vectors of a document, some rows at a time: there may be very many."""
+    """Insert the vectors of a document in batches, to bound memory."""
     size = vectors.size * _STORED.itemsize
     connection.execute(
         "insert into vector (document, data) values (?, zeroblob(?))", (number, size)
@@ -218,7 +218,7 @@ def _insert_vectors(
 
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> None:
-    """Delete a document whole."""
+    """Delete all rows of a document."""
     connection.execute("delete from document where number = ?", (number,))
     connection.execute("delete from section where document = ?", (number,))
     connection.execute("delete from page where document = ?", (number,))
@@ -262,19 +262,19 @@ def _record(row: DocumentRow) -> DocumentRecord:
 
 
 def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
-    """Return what is known of the document with this number, which must exist."""
+    """Return the record of the document with this number, which must exist."""
     return _record(document_row(connection, number))
 
 
 def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
-    """Return number and record of every document, ordered by id."""
+    """Return the number and record of every document, ordered by id."""
     return [(row.number, _record(row)) for row in document_rows(connection, "order by id")]
 
 
 def read_metadata(
     connection: sqlite3.Connection, *, after: int
 ) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
-    """Yield number and fields of the documents above a number, in order."""
+    """Yield the number and filter fields of documents above a number, in order."""
     for row in document_rows(connection, "where number > ? order by number", (after,)):
         yield (
             row.number,
@@ -288,14 +288,15 @@ def read_metadata(
 
 
 def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return the languages that documents are written in, ascending."""
-    # From one value to the next in the index: as quick with a million documents as with ten.
+    """Return the distinct languages of all documents, ascending."""
+    # Loose index scan: jumps from one distinct value to the next in the index.
     rows = connection.execute(
-        "with recursive found (language) as (select min(language) from document union all"
-        " select (select min(language) from document where language > found.language) from found"
-        " where found.language is not null)"
-        # The row is looked up by number, so that its language does not come from the index too.
-        " select found.language, document.id, document.language from found left join document"
+        "with recursive found (language) as (select min(language) from document"
+        " union all select (select min(language) from document where language > found.language)"
+        " from found where found.language is not null)"
+        # The row is read by its number: read through the index, its language could not differ.
+        " select found.language, document.id, document.language"
+        " from found left join document"
         " on number = (select min(number) from document where language = found.language)"
         " where found.language is not null"
     ).fetchall()
@@ -306,7 +307,7 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def read_document(connection: sqlite3.Connection, number: int) -> Document:
-    """Return the document with this number, which must exist, as it was given."""
+    """Return the document with this number, which must exist, as it was stored."""
     row = document_row(connection, number)
     return Document(
         id=row.id,
@@ -329,7 +330,7 @@ def read_document(connection: sqlite3.Connection, number: int) -> Document:
 def read_chunks(
     connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
 ) -> tuple[Chunk, ...]:
-    """Return the chunks `[start, end)` of a document, those that exist."""
+    """Return the chunks `[start, end)` of a document, clipped to the existing ones."""
     base = number << POSITION_BITS
     keys = range(base + max(0, start), base + min(end, 1 << POSITION_BITS))
     rows = connection.execute(
@@ -355,7 +356,7 @@ def _as_json(path: tuple[str, ...]) -> str:
 def read_sections(
     connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
 ) -> tuple[Section, ...]:
-    """Return the sections `[start, end)` of a document, those that exist, in order."""
+    """Return the sections `[start, end)` of a document in order, clipped to the existing ones."""
     positions = range(max(0, start), min(end, 1 << POSITION_BITS))
     rows = connection.execute(
         "select document, position, start, end, title, path, header_tokens, summary, checksum"
@@ -397,9 +398,9 @@ def read_pages(
     """Return the pages of a document in order.
 
     Args:
-        connection: Inside a read transaction.
-        number: Of the document.
-        verify: Whether to compare them with their checksum; False where the caller did.
+        connection: Connection inside a read transaction.
+        number: Number of the document.
+        verify: Whether to verify their checksum; False if the caller has done so.
     """
     rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
     return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
@@ -431,33 +432,33 @@ def read_vectors(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StoredDocument:
-    """What the index needs of a document."""
+class IndexedDocument:
+    """Fields of a document that the index is built from."""
 
     number: int
     language: str
-    """ISO 639-1, empty where it is not known."""
+    """Language of the text (ISO 639-1), empty if unknown."""
     title_words: str
     texts: tuple[str, ...]
-    """One for each chunk."""
+    """Text of each chunk."""
     searched: tuple[str, ...]
-    """What keyword search sees of each chunk."""
+    """Text of each chunk for keyword search, with table head and context."""
     tokens: tuple[int, ...]
-    """One for each chunk."""
+    """Number of tokens of each chunk."""
     sections: tuple[int, ...]
     """Index of the section of each chunk."""
     vectors: NDArray[np.float16] | None
-    """(chunks, dimension), None without vectors."""
+    """Vectors of the chunks, (chunks, dimension); None without vectors."""
 
 
 def read_indexed(
     connection: sqlite3.Connection, numbers: Iterable[int], *, dimension: int
-) -> Iterator[StoredDocument]:
-    """Yield what the index needs of some documents, in the order given."""
+) -> Iterator[IndexedDocument]:
+    """Yield the indexed fields of some documents, in the given order."""
     for number in numbers:
         row = document_row(connection, number)
         chunks = read_chunks(connection, number)
-        yield StoredDocument(
+        yield IndexedDocument(
             number=number,
             language=row.language,
             title_words=row.title_words,

@@ -1,7 +1,6 @@
-"""Lists of rows or documents, one for each term, and how several become one.
+"""Inverted lists of rows or documents per term, and their merge.
 
-Entries are moved by counting and scattering, not by sorting, so that time and memory grow with
-what is moved.
+Entries are moved by counting and scattering, not by sorting, so time and memory grow linearly.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lists(NamedTuple):
-    """Lists of numbers, one for each term, with one more number for each entry."""
+    """Inverted lists: numbers per term, with one more number per entry."""
 
     terms: NDArray[np.uint64]
     ends: NDArray[np.int64]
@@ -27,7 +26,7 @@ class Lists(NamedTuple):
 
 
 def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) -> Lists:
-    """Return the lists of all terms with their entries renamed, terms without entries left out."""
+    """Return the merged lists with renumbered entries; empty terms are left out."""
     moved = [_rename(one, target) for one, target in zip(lists, targets, strict=True)]
     terms = _sorted_union([one.terms for one in moved])
     places = [np.searchsorted(terms, one.terms) for one in moved]
@@ -48,7 +47,7 @@ def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) ->
 
 
 def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return each term once, ascending; four times as fast as `np.unique`."""
+    """Return the distinct terms, ascending; four times as fast as `np.unique`."""
     joined = np.concatenate(terms)
     joined.sort()
     new = np.ones(len(joined), dtype=bool)
@@ -57,7 +56,7 @@ def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 
 def _rename(lists: Lists, targets: NDArray[np.int64]) -> Lists:
-    """Return lists with the new numbers of their entries, without those that are not kept."""
+    """Return lists with renumbered entries, without dropped ones."""
     entries = targets[lists.entries]
     if not (targets < 0).any():
         return lists._replace(entries=entries.astype(np.uint32))
@@ -76,12 +75,12 @@ def _rename(lists: Lists, targets: NDArray[np.int64]) -> Lists:
 def count_documents(
     ends: NDArray[np.int64], rows: NDArray[np.integer], starts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return postings of documents made of postings of rows: ends, documents, chunks.
+    """Return document postings computed from row postings: ends, documents, chunks.
 
     Args:
-        ends: Of the postings, (H + 1,).
-        rows: Ascending for each term, (P,).
-        starts: First row of each document and one past the last row, (d + 1,).
+        ends: End offsets of the row postings, (H + 1,).
+        rows: Row postings, ascending per term, (P,).
+        starts: First row of each document and the total number of rows, (d + 1,).
     """
     ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
     first = np.ones(len(ordinals), dtype=bool)

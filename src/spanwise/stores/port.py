@@ -1,7 +1,7 @@
-"""What Spanwise asks of a store, and the plain data that crosses.
+"""Store protocol and the data types it exchanges with the rest of the library.
 
-A store gives counts and raw scores; all arithmetic on them lives in the core, so that the same
-question gives the same segments on one file or on a cluster.
+A store returns counts and raw scores. All arithmetic on them is done in `core`, so every store
+gives the same segments for the same question.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_READS = 20
 
 
 def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return a function that repeats a read, a few times, while it fails with StoreChangedError."""
+    """Return a function that retries a read on StoreChangedError, at most 20 times."""
 
     @wraps(read)
     def repeated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -57,35 +57,35 @@ def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DocumentEntry:
-    """A document ready to be stored, whole: what one transaction writes."""
+    """A complete document, ready to be written in one transaction."""
 
     document: Document
     title: str
     summary: str
     title_words: str
-    """Words of its title, file name and path: the field that routes a question to it."""
+    """Words of the title, file name and path; questions are matched against this field."""
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     vectors: NDArray[np.floating] | None
-    """One row a chunk, of any length; None in a knowledge base without an embedder."""
+    """One vector per chunk, of any length; None in a knowledge base without an embedder."""
     language: str = ""
-    """Of its text (ISO 639-1), empty where it is not known: its terms are made in it."""
+    """Language of the text (ISO 639-1), used to stem its terms; empty if unknown."""
     signals: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
-    """Where the landmarks of packs stand in it: by name, one number a chunk."""
+    """Signals of pack landmarks by landmark name: one number per chunk."""
     packs: str = ""
-    """The packs that they were made with, as recorded."""
+    """Recorded packs that the signals were computed with."""
     recipe: str = ""
-    """As `DocumentRecord.recipe`."""
+    """Options that the document was made with, see `DocumentRecord.recipe`."""
 
 
 class Searchable(Protocol):
-    """Documents that can be searched and weighed: every call sees the same ones."""
+    """Read access to one consistent set of documents."""
 
     def languages(self) -> tuple[str, ...]:
-        """Return the languages of living documents, ascending; "" for what is not known."""
+        """Return the languages of live documents, ascending; "" if unknown."""
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return how many living chunks hold each term, (T,), and how many there are."""
+        """Return the number of live chunks with each term, (T,), and of all live chunks."""
 
     def scan(
         self,
@@ -94,22 +94,25 @@ class Searchable(Protocol):
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
     ) -> Scan:
-        """Search all chunks in scope.
+        """Score all chunks in scope and return the best hits.
 
-        The keyword score of chunk u is `sum over terms t of weight(t) * (impact(t, u) + title(t))`,
-        `title(t)` 1 where the title words of its document hold t, `weight(t)` the inverse frequency
-        over all living chunks, or over document titles where no chunk holds t; of terms that stand
-        for one word (`query.words`), the chunks or titles of all are counted together, at most as
-        many as there are. Terms are those of `core.terms` in the language of the document; a
-        filter sees metadata, title, language and status (`filters.filter_fields`). Hits are the
-        union of the best `query.hits` chunks by keyword score (above 0), by cosine, and by
-        `s z(keyword) + (1 - s) z(cosine)`, `s` the query's `keyword_share`; ties go to the older
-        document, then the earlier chunk. Hits are ordered by document, then chunk.
+        The keyword score of chunk u is `sum over terms t of weight(t) * (impact(t, u) + title(t))`.
+        `title(t)` is 1 if the title words of the document contain t, otherwise 0. `weight(t)` is
+        the inverse document frequency over all live chunks, or over document titles if no chunk
+        contains t. Terms that are variants of one word (`query.words`) share one frequency: the sum
+        of their counts, at most the number of chunks or titles. Terms are computed by `core.text`
+        in the language of the document.
+
+        A filter sees metadata, title, language and status (`filters.filter_fields`).
+
+        Hits are the union of the best `query.hits` chunks by keyword score (above 0), by cosine,
+        and by `s z(keyword) + (1 - s) z(cosine)`, where s is `query.keyword_share`. Ties go to the
+        older document, then to the earlier chunk. Hits are ordered by document, then by chunk.
 
         Raises:
-            FilterError: If the filter names a field that no document has, or compares it with
+            FilterError: If the filter names a field that no document has, or compares a field with
                 a value of another type.
-            DocumentNotFoundError: If `documents` names one that does not exist.
+            DocumentNotFoundError: If `documents` contains an unknown id.
         """
 
     def passages(
@@ -119,152 +122,154 @@ class Searchable(Protocol):
         terms: Sequence[str],
         vectors: NDArray[np.float32],
     ) -> Passages:
-        """Return the raw material of some ranges; `vectors` (m, dimension) have unit length."""
+        """Return the raw features of chunk ranges; `vectors`, (m, dimension), have unit length."""
 
     def packs(self) -> str:
-        """Return the packs that are recorded (`packs.pack_file`), "" for none."""
+        """Return the recorded packs (see `packs.pack_file`), "" for none."""
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
     ) -> NDArray[np.float32]:
-        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n).
+        """Return the signals of landmarks for the chunks of some ranges, (landmarks, n).
 
-        0 where a document does not have a landmark. The ranges lie inside of their documents.
+        A signal is 0 if the document lacks the landmark. Ranges must lie within their documents.
         """
 
 
 class Snapshot(Searchable, Protocol):
-    """One moment of a store."""
+    """Consistent view of a store at one point in time."""
 
     def record(self, handle: int) -> DocumentRecord:
-        """Return what is known of a document that a scan of this snapshot returned."""
+        """Return the record of a document by the handle from a scan of this snapshot."""
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
-        """Return its sections `[start, end)`, those that exist."""
+        """Return the sections `[start, end)` of a document, clipped to the existing ones."""
 
     def pages(self, handle: int) -> tuple[Page, ...]:
-        """Return its pages in order, none where the format has no pages."""
+        """Return the pages of a document in order; empty if its format has no pages."""
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
-        """Return its chunks `[start, end)`."""
+        """Return the chunks `[start, end)` of a document."""
 
 
 class Store(OutputCache, Protocol):
-    """Keeps documents, whole or not at all, and searches them; conversations; outputs of models.
+    """Storage for documents, conversations and cached model outputs, with search.
 
-    Safe for use by several threads and, where it is on disk, several processes. A search sees
-    every document whose `put_document` has returned, and none of a document that is not whole.
+    A store is safe for use by several threads and, if it is on disk, by several processes. A
+    document is stored completely or not at all. A search sees every document whose `put_document`
+    has returned.
     """
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Record the settings that are not recorded yet, and return all that are recorded."""
+        """Record settings that are not recorded yet, and return all recorded settings."""
 
     def record_settings(self, settings: Mapping[str, str]) -> None:
-        """Record settings in place of what was recorded under their names; the others stay.
+        """Record settings and overwrite existing values; other settings stay.
 
         Raises:
-            OptionError: If it names "dimension" or "reference_terms": what is stored depends on
-                them, and they are recorded once; or "packs", which `record_packs` records.
+            OptionError: If the settings include "dimension" or "reference_terms", which are fixed
+                once recorded because stored data depends on them, or "packs", which is set by
+                `record_packs`.
         """
 
     def record_packs(
         self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
     ) -> None:
-        """Record packs in place of those before, in one transaction with the signals of all.
+        """Replace the recorded packs and the signals of all documents in one transaction.
 
         Args:
-            packs: What is recorded (`packs.pack_file`).
-            make: Makes the signals of a document of the texts of its chunks.
+            packs: Packs to record (see `packs.pack_file`).
+            make: Function that computes the signals of a document from the texts of its chunks.
         """
 
     def list_signals(self) -> Mapping[str, Sequence[str]]:
-        """Return the landmarks that documents have, sorted, by id; those that have any."""
+        """Return the sorted landmark names by document id, for documents with landmarks."""
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
-        """Store a document in one transaction, in place of one with the same id.
+        """Store a document in one transaction and replace a document with the same id.
 
         Args:
-            entry: The document; its chunks joined are its text.
-            replace: Whether a document that came from another source root may be replaced.
+            entry: Document; its concatenated chunks are its text.
+            replace: Whether a document from another source root may be replaced.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False, or its
-                signals were made with other packs than are recorded now.
-            StoreFullError: If the disk is full; nothing of the document was kept.
+            ConflictError: If the id belongs to another source root and `replace` is False, or if
+                the signals were computed with packs other than the recorded ones.
+            StoreFullError: If the disk is full; nothing of the document is stored.
         """
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document whole, if there is one, in one transaction.
+        """Delete a document in one transaction.
 
         Args:
-            document_id: Its id.
-            record: What the caller knows of it; where that does not hold any more, because
-                another process replaced it, it stays. None to delete it whatever it is.
+            document_id: Id of the document.
+            record: Expected record of the document. The document is kept if its record differs
+                because another process replaced it. None deletes it unconditionally.
 
         Returns:
             Whether a document was deleted.
         """
 
     def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
-        """Leave it to the caller when the writes of this thread are forced to the disk.
+        """Let the caller decide when writes of this thread are flushed to disk.
 
-        Outside of it, a write is on the disk when it returns, as far as the store promises that.
-        Inside, it is visible at once, and on the disk when the function that this gives, or the
-        end of the context, returns.
+        Outside of this context, a write is durable when it returns, as far as the store promises
+        durability. Inside, a write is visible at once, and durable after the yielded function is
+        called or the context ends.
         """
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
-        """Return what is known of a document, or None."""
+        """Return the record of a document, or None."""
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
-        """Return the records of all documents that a filter leaves, ordered by id.
+        """Return the records of all documents that match a filter, ordered by id.
 
         Raises:
             FilterError: As `Snapshot.scan`.
         """
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document as it was put, or None."""
+        """Return a document as it was stored, or None."""
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
-        """Return a document with its record and sections, of one moment, or None."""
+        """Return a document with its record and sections, read consistently, or None."""
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return all chunks of a document, none when there is no such document."""
+        """Return all chunks of a document; empty if there is no such document."""
 
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
-        """Return all sections of a document, none when there is no such document."""
+        """Return all sections of a document; empty if there is no such document."""
 
     def get_embedded(
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
-        """Return its chunks and their vectors as stored, (chunks, dimension), of one moment.
+        """Return the chunks and stored vectors, (chunks, dimension), of a document.
 
-        None when there is no such document, or without an embedder.
+        Both are read consistently. Returns None if there is no such document or no embedder.
         """
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Open a snapshot; close it soon, it holds a read transaction.
+        """Open a snapshot; close it soon, because it holds a read transaction.
 
         Raises:
-            StoreChangedError: At its end, if the store is read without locks and changed meanwhile;
-                nothing that was read counts (`repeated_read`).
+            StoreChangedError: On exit, if the store is read without locks and has changed since;
+                discard what was read and retry (`repeated_read`).
         """
 
     def count_outputs(self) -> tuple[int, int]:
-        """Return how many outputs of models are kept, and their bytes in UTF-8."""
+        """Return the number of cached model outputs and their size in UTF-8 bytes."""
 
     def forget_outputs(self) -> int:
-        """Delete all outputs of models, and return how many there were."""
+        """Delete all cached model outputs, and return their number."""
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
-        """Append a turn to a conversation, in one transaction; the first one makes it.
+        """Append a turn to a conversation in one transaction; the first turn creates it.
 
         Raises:
-            OptionError: If the id or the question has half a surrogate pair.
-            StoreError: If it cannot be written.
+            OptionError: If the id or the question contains a lone surrogate.
+            StoreError: If the turn cannot be written.
         """
 
     def get_thread(self, thread_id: str) -> Thread | None:
@@ -275,38 +280,38 @@ class Store(OutputCache, Protocol):
         """
 
     def list_threads(self) -> list[ThreadInfo]:
-        """Return all conversations, the one with the latest turn first; ties by id."""
+        """Return all conversations, latest turn first; ties by id."""
 
     def delete_thread(self, thread_id: str) -> bool:
-        """Delete a conversation, and return whether there was one."""
+        """Delete a conversation, and return whether it existed."""
 
     def optimise(self) -> None:
-        """Bring what is derived up to date and compact it."""
+        """Update and compact the index and other derived data."""
 
     def check(self, *, repair: bool = False) -> CheckReport:
-        """Return what is wrong with what is stored and with what is derived of it.
+        """Return the defects of the stored documents and of the derived data.
 
         Args:
-            repair: Whether to make anew what is derived; documents are never changed.
+            repair: Whether to rebuild derived data; documents are never changed.
 
         Raises:
-            StoreError: If it cannot be checked, or not be written for a repair.
+            StoreError: If the store cannot be read, or cannot be written for a repair.
         """
 
     def backup(
         self, target: Path, *, on_progress: Callable[[int, int], None] | None = None
     ) -> None:
-        """Copy everything as it is at one moment to a new folder, whole or not at all.
+        """Copy a consistent state of the store to a new folder, completely or not at all.
 
         Args:
-            target: Folder to make.
-            on_progress: Called with the bytes copied and all bytes of the documents.
+            target: Folder to create.
+            on_progress: Callback with the bytes copied and the total bytes of the documents.
 
         Raises:
-            OptionError: If the target cannot be such a folder.
-            StoreFullError: If its disk is full; nothing is left of the copy.
-            StoreError: If it cannot be written, or the store is not on disk.
+            OptionError: If the target cannot be created as such a folder.
+            StoreFullError: If the disk of the target is full; the partial copy is removed.
+            StoreError: If the target cannot be written, or the store is not on disk.
         """
 
     def close(self) -> None:
-        """Release everything; a closed store raises StoreError."""
+        """Release all resources; later calls raise StoreError."""

@@ -1,7 +1,8 @@
-"""A store for a folder that this process may not write, while its owner may.
+"""Store for a folder that this process may not write while its owner may.
 
-It reads through an `EmbeddedStore` of one state of the folder. Where that state is over, it opens
-another one, with new connections and caches, and repeats the read. `connections` has the rules.
+The store reads through an `EmbeddedStore` of one state of the folder. When the folder changes, it
+opens another one with new connections and caches, and repeats the read. `connections` documents the
+rules.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _R = TypeVar("_R")
 
 
 def open_folder(path: Path, *, create: bool = True, durability: Durability = "full") -> Store:
-    """Open the knowledge base in a folder, for reading and writing where that is allowed.
+    """Open the knowledge base in a folder, for writing if permitted.
 
     Args:
-        path: The folder, usually `NAME.kb`.
-        create: Whether to make it where there is none; its folder must be missing or empty.
+        path: Folder, usually `NAME.kb`.
+        create: Whether to create a missing knowledge base; the folder must be missing or empty.
         durability: As `open_embedded`.
 
     Raises:
@@ -45,7 +46,7 @@ def open_folder(path: Path, *, create: bool = True, durability: Durability = "fu
 def _repeated(
     method: Callable[Concatenate[EmbeddedStore, _P], _R],
 ) -> Callable[Concatenate[ReadonlyStore, _P], _R]:
-    """Return a method that calls the same one of the store of the current state."""
+    """Return a method that calls the same method of the current store, with retries."""
 
     @wraps(method)
     def read(self: ReadonlyStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -56,17 +57,17 @@ def _repeated(
 
 
 class ReadonlyStore:
-    """Documents in a folder that cannot be written; implements `ports.Store`.
+    """Documents in a read-only folder; implements `Store`.
 
-    Everything but writing works. Safe for several threads.
+    Everything except writing works. Safe for several threads.
     """
 
     def __init__(self, path: Path, store: EmbeddedStore) -> None:
-        """Bind the folder; use `open_folder`.
+        """Create the store; use `open_folder` instead.
 
         Args:
-            path: The folder.
-            store: Its state now.
+            path: Folder of the knowledge base.
+            store: Store of its current state.
         """
         self._path = path
         self._store = store
@@ -75,10 +76,10 @@ class ReadonlyStore:
 
     @contextmanager
     def current(self) -> Iterator[EmbeddedStore]:
-        """Give the store of the current state.
+        """Yield the store of the current state.
 
         Raises:
-            StoreChangedError: If what was read does not count; repeat it.
+            StoreChangedError: If the read is invalid because the folder has changed; retry it.
         """
         with self._lock:
             if not (self._is_closed or self._store.is_current):
@@ -97,18 +98,18 @@ class ReadonlyStore:
         """Open a snapshot, as `EmbeddedStore.snapshot`.
 
         Raises:
-            StoreChangedError: At its end, if what was read does not count; use `repeated_read`.
+            StoreChangedError: On exit, if the folder has changed; use `repeated_read`.
         """
         with self.current() as store, store.snapshot() as snapshot:
             yield snapshot
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Give a function that does nothing: there are no commits."""
+        """Yield a function that does nothing, because there are no commits."""
         yield lambda: None
 
     def close(self) -> None:
-        """Release everything; a closed store raises StoreError."""
+        """Release all resources; later calls raise StoreError."""
         with self._lock:
             self._is_closed = True
             self._store.close()

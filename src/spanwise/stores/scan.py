@@ -1,16 +1,14 @@
-"""Dot products of quantised vectors: exact integers, with or without simsimd.
-
-One thread a search, always: pools of threads make searches slower on busy machines. `np.vecdot`
-never enters the pool of BLAS.
-
-Scores of the chunks of one index part for one query.
+"""Exact keyword and vector search over all index parts of one view.
 
 Rules:
-    Contributions are added in the order of the terms, so a score has the same bits wherever its
-    chunk stands.
-    What is in scope is decided a document: rows outside are never counted.
+    Term contributions are added in the order of the terms, so a score has the same bits in every
+    part.
+    Scope is decided per document; rows outside of the scope are never counted.
+    Dot products of quantised vectors are exact integers, with or without simsimd.
+    One search uses one thread: thread pools make searches slower on busy machines. `np.vecdot`
+        never enters the thread pool of BLAS.
 
-Both searches over all parts of one moment, exact, as `ports.Snapshot.scan` says.
+`Searchable.scan` defines the scores and hits.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _EXACT_COLUMNS = 1_024  # 127 * 127 * 1,024 is below 2**24: exact in float32
 
 @lru_cache(maxsize=1)
 def _simsimd() -> Any:
-    """Return the module, or None where it is not installed."""
+    """Return the simsimd module, or None if it is not installed."""
     try:
         import simsimd
     except ImportError:
@@ -52,11 +50,11 @@ def _simsimd() -> Any:
 def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
     """Return the integer dot product of each row and a query, (n,).
 
-    Above 2**24, which takes vectors of more than 1,040 components, integers are rounded once.
+    Integers above 2**24 (possible with more than 1,040 components) are rounded once.
 
     Args:
-        rows: (n, dimension), dimension >= 1.
-        query: (dimension,).
+        rows: Quantised vectors, (n, dimension), dimension >= 1.
+        query: Quantised query vector, (dimension,).
     """
     fast = _simsimd()
     if fast is None or not len(rows):
@@ -66,7 +64,7 @@ def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.
 
 
 def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Do the same with numpy: rows become float32 in blocks, whose products are exact."""
+    """Compute the products with numpy: blocks of rows become float32, which is exact."""
     products = np.zeros(len(rows))
     for first in range(0, len(query), _EXACT_COLUMNS):
         part = query[first : first + _EXACT_COLUMNS].astype(np.float32)
@@ -80,15 +78,15 @@ def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[
 
 
 CHUNK_BITS = 32
-"""A place is `position of the document << CHUNK_BITS | chunk index`."""
+"""A place is `document position << CHUNK_BITS | chunk index`."""
 
-_GATHER_SHARE = 0.2  # below it, the vectors in scope are gathered before they are multiplied
+_GATHER_SHARE = 0.2  # below this share, the vectors in scope are copied before they are multiplied
 _GROUPS = 64
 _STEPS = np.arange(256) * IMPACT_STEP
 
 
 class QueryVector(NamedTuple):
-    """Vector of a question, quantised."""
+    """Quantised query vector."""
 
     row: NDArray[np.int8]
     scale: np.float32
@@ -96,22 +94,22 @@ class QueryVector(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartTerms:
-    """Where the postings of a query's terms stand in a part. T terms."""
+    """Postings of T query terms in one part."""
 
     view: PartView
     rows: list[slice]
-    """Postings of rows of each term, (T,); empty where the part has none."""
+    """Row postings of each term, (T,); empty if the part lacks the term."""
     documents: list[slice]
-    """Postings of documents of each term, (T,)."""
+    """Document postings of each term, (T,)."""
     titles: list[slice]
-    """Postings of title words of each term, (T,)."""
+    """Title postings of each term, (T,)."""
 
     @classmethod
     def find(cls, view: PartView, hashes: NDArray[np.uint64]) -> PartTerms:
-        """Look the terms up, and verify their postings.
+        """Look up the terms and verify their postings.
 
         Raises:
-            DamagedPartError: If they differ from their checksums.
+            DamagedPartError: If the postings differ from their checksums.
         """
         part = view.part
         body = find_terms(part.body.terms, hashes).tolist()
@@ -125,7 +123,7 @@ class PartTerms:
         )
 
     def count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how many living chunks hold each term, and how many title words, (T,) each."""
+        """Return the number of live chunks and of titles with each term, (T,) each."""
         part, used = self.view.part, self.view.used
         if self.view.whole:
             chunks = [held.stop - held.start for held in self.rows]
@@ -148,15 +146,15 @@ def _held(ends: NDArray[np.int64], place: int) -> slice:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartScope:
-    """What of a part is searched. d documents, n rows in the part."""
+    """Searched subset of a part with d documents and n rows."""
 
     terms: PartTerms
     positions: NDArray[np.int64]
-    """Position of each document in scope among the living ones, -1 for the others, (d,)."""
+    """Position among the live documents of each document in scope, otherwise -1, (d,)."""
 
     @property
     def part(self) -> Part:
-        """The part."""
+        """Index part."""
         return self.terms.view.part
 
     @cached_property
@@ -182,16 +180,16 @@ class PartScope:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartScores:
-    """Scores of the rows in scope, s of them; index i stands for the i-th row in scope."""
+    """Scores of the rows in scope; index i is the i-th row in scope."""
 
     scope: PartScope
     body: NDArray[np.float64]
     keyword: NDArray[np.float64]
-    """Body and title; the same array as `body` where no title in scope holds a term."""
+    """Body and title score; the `body` array itself if no title in scope has a term."""
     cosine: NDArray[np.float32] | None
 
     def places(self, indexes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return `position of the document << 32 | chunk index` of some rows in scope."""
+        """Return `document position << 32 | chunk index` of some rows in scope."""
         rows = indexes if self.scope.rows is None else self.scope.rows[indexes]
         starts = self.scope.part.starts
         ordinals = np.searchsorted(starts, rows, side="right") - 1
@@ -206,9 +204,9 @@ def score_part(
     """Return the scores of all rows in scope.
 
     Args:
-        scope: What is searched.
-        weights: Of the terms, (T,).
-        vector: The question's, or None.
+        scope: Searched subset of the part.
+        weights: Weight of each term, (T,).
+        vector: Query vector, or None.
 
     Raises:
         DamagedPartError: If the vectors differ from their checksums.
@@ -229,12 +227,12 @@ def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.f
         (_STEPS * weight)[postings.impacts[held]]
         for held, weight in zip(scope.terms.rows, weights.tolist(), strict=True)
     ]
-    # Sums by `bincount` are made in the order of its arguments: in the order of the terms.
+    # `bincount` adds in the order of its arguments, which is the order of the terms.
     total = np.bincount(
         np.concatenate([np.empty(0, dtype=np.uint32), *rows], dtype=np.int64),
         weights=np.concatenate([np.empty(0), *scores]),
         minlength=scope.part.rows,
-    ).astype(np.float64, copy=False)  # without postings it gives integers
+    ).astype(np.float64, copy=False)  # integers if there are no postings
     return total if scope.rows is None else total[scope.rows]
 
 
@@ -265,38 +263,39 @@ def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
     if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
         dots = dot_products(part.vectors[rows], vector.row)
         return cosines(dots, part.scales[rows], query_scale=vector.scale)
-    found = cosines(dot_products(part.vectors, vector.row), part.scales, query_scale=vector.scale)
-    return found if rows is None else found[rows]
+    dots = dot_products(part.vectors, vector.row)
+    similarities = cosines(dots, part.scales, query_scale=vector.scale)
+    return similarities if rows is None else similarities[rows]
 
 
 def best_rows(
     scores: NDArray[np.floating], hits: int, *, floor: float = -np.inf
 ) -> NDArray[np.int64]:
-    """Return the indexes of the best scores, ascending; the first of equal ones.
+    """Return the indexes of the best scores, ascending; ties go to the smaller index.
 
     Args:
-        scores: (n,).
-        hits: How many are wanted; all where there are fewer.
-        floor: Scores below it are not wanted.
+        scores: Scores, (n,).
+        hits: Maximum number of indexes.
+        floor: Minimum score.
     """
     if not hits:
         return np.empty(0, dtype=np.int64)
-    found = np.flatnonzero(scores >= max(floor, _lower_bound(scores, hits)))
-    values = scores[found]
+    candidates = np.flatnonzero(scores >= max(floor, _lower_bound(scores, hits)))
+    values = scores[candidates]
     if len(values) <= hits:
-        return found
+        return candidates
     limit = np.partition(values, len(values) - hits)[len(values) - hits]
-    kept = values > limit
-    missing = hits - int(np.count_nonzero(kept))
-    kept[np.flatnonzero(values == limit)[:missing]] = True
-    best: NDArray[np.int64] = found[kept]
+    selected = values > limit
+    missing = hits - int(np.count_nonzero(selected))
+    selected[np.flatnonzero(values == limit)[:missing]] = True
+    best: NDArray[np.int64] = candidates[selected]
     return best
 
 
 def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
-    """Return a score that at least `hits` scores reach, close to the best such one if n is large.
+    """Return a lower bound of the `hits`-th best score, close to it if n is large.
 
-    The maxima of groups are scores themselves, and there are fewer of them to part.
+    The maxima of disjoint groups are scores themselves, and fewer of them have to be partitioned.
     """
     columns = len(scores) // _GROUPS
     if columns <= hits:
@@ -306,10 +305,10 @@ def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
 
 
 class _Rows(NamedTuple):
-    """Chunks of several parts, with their scores; one entry a chunk."""
+    """Chunks of several parts with their scores, one entry per chunk."""
 
     places: NDArray[np.int64]
-    """As `scoring.CHUNK_BITS` says; ascending they are ordered by document, then chunk."""
+    """Places (see `CHUNK_BITS`); ascending places are ordered by document, then chunk."""
     keyword: NDArray[np.float64]
     cosine: NDArray[np.float64]
 
@@ -317,18 +316,18 @@ class _Rows(NamedTuple):
         return _Rows(self.places[indexes], self.keyword[indexes], self.cosine[indexes])
 
     def best(self, scores: NDArray[np.float64], hits: int) -> _Rows:
-        """Return those with the best scores; ties go to the older document, earlier chunk."""
+        """Return the rows with the best scores; ties go to the older document, earlier chunk."""
         if len(scores) <= hits:
             return self
         limit = np.partition(scores, len(scores) - hits)[len(scores) - hits]
-        found = np.flatnonzero(scores >= limit)
-        if len(found) > hits:  # ties
-            found = found[np.lexsort((self.places[found], -scores[found]))[:hits]]
-        return self.take(found)
+        best = np.flatnonzero(scores >= limit)
+        if len(best) > hits:  # ties
+            best = best[np.lexsort((self.places[best], -scores[best]))[:hits]]
+        return self.take(best)
 
 
 class _Statistics(NamedTuple):
-    """Moments over all chunks in scope."""
+    """Mean and deviation of each score over all chunks in scope."""
 
     keyword: Moments
     body: Moments
@@ -336,7 +335,7 @@ class _Statistics(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """What documents hold, for those that hold something."""
+    """Terms of each document that contains a query term or a hit."""
 
     positions: NDArray[np.int64]
     terms: NDArray[np.int64]
@@ -344,17 +343,17 @@ class _Tables(NamedTuple):
 
 
 def count_terms(view: View, terms: Sequence[str]) -> NDArray[np.int64]:
-    """Return how many living chunks hold each term, (T,)."""
+    """Return the number of live chunks with each term, (T,)."""
     hashes = term_hashes(terms)
     counts = _sum_counts([PartTerms.find(part, hashes) for part in view.parts], len(terms))
     return np.asarray(counts[0])
 
 
-def _sum_counts(found: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:
-    """Return how many living chunks and how many title words hold each term, (2, T)."""
+def _sum_counts(part_terms: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:
+    """Return the number of live chunks and of titles with each term, (2, T)."""
     counts = np.zeros((2, terms), dtype=np.int64)
-    for part in found:
-        counts += part.count()
+    for terms_of_part in part_terms:
+        counts += terms_of_part.count()
     return counts
 
 
@@ -362,13 +361,13 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     """Search the documents in scope.
 
     Args:
-        view: The moment; no document of it is missing.
-        query: What is looked for; its vector has the dimension of the parts.
-        scope: Whether each living document is searched, None for all of them.
+        view: Index view without missing documents.
+        query: Query; its vector has the dimension of the parts.
+        scope: Whether each live document is searched; None for all documents.
     """
     hashes = term_hashes(query.terms)
-    found = [PartTerms.find(part, hashes) for part in view.parts]
-    term_chunks, title_documents = _sum_counts(found, len(hashes))
+    part_terms = [PartTerms.find(part, hashes) for part in view.parts]
+    term_chunks, title_documents = _sum_counts(part_terms, len(hashes))
     in_chunks = group_term_counts(term_chunks, query.words, most=view.all_chunks)
     in_titles = group_term_counts(title_documents, query.words, most=view.all_documents)
     weights = np.where(
@@ -380,13 +379,13 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     if query.vector is not None:
         rows, scales = quantise_rows(query.vector[None, :])
         vector = QueryVector(rows[0], scales[0])
-    scopes = _scopes(found, scope)
-    wanted = max(0, query.hits)
-    search = _Search(wanted)
+    scopes = _scopes(part_terms, scope)
+    limit = max(0, query.hits)
+    search = _Search(limit)
     for part in scopes:
         search.add(score_part(part, weights=weights, vector=vector))
     statistics = search.statistics(with_vector=vector is not None)
-    hits = _find_hits(search, statistics, hits=wanted, keyword_share=query.keyword_share)
+    hits = _find_hits(search, statistics, hits=limit, keyword_share=query.keyword_share)
     hit_positions = hits.places >> CHUNK_BITS
     tables = _tables(view, scopes, hit_positions, terms=len(hashes))
     return Scan(
@@ -399,8 +398,8 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
         keyword=statistics.keyword,
         body=statistics.body,
         vector=statistics.vector,
-        handles=view.living.numbers[tables.positions],
-        document_chunks=view.living.chunks[tables.positions],
+        handles=view.live.numbers[tables.positions],
+        document_chunks=view.live.chunks[tables.positions],
         document_terms=tables.terms,
         document_titles=tables.titles,
         hit_documents=np.searchsorted(tables.positions, hit_positions),
@@ -410,23 +409,23 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     )
 
 
-def _scopes(found: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
-    """Return what is searched of each part, parts without a document in scope left out."""
+def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
+    """Return the searched subset of each part; parts without a document in scope are left out."""
     scopes = []
-    for terms in found:
+    for terms in part_terms:
         positions = terms.view.positions
         if not terms.view.used.any():
             continue
         if scope is not None:
             positions = np.where(terms.view.used & scope[positions], positions, -1)
-        made = PartScope(terms=terms, positions=positions)
-        if made.documents.any():
-            scopes.append(made)
+        part_scope = PartScope(terms=terms, positions=positions)
+        if part_scope.documents.any():
+            scopes.append(part_scope)
     return scopes
 
 
 class _Best:
-    """Rows of the best scores of one kind, part after part."""
+    """Running selection of the best rows by one score, part by part."""
 
     def __init__(self, hits: int, *, floor: float) -> None:
         self.rows: list[NDArray[np.int64]] = []
@@ -435,10 +434,10 @@ class _Best:
         self._values = np.empty(0)
 
     def add(self, scores: NDArray[np.floating]) -> None:
-        """Choose among the scores of the next part, (n,)."""
-        found = best_rows(scores, self._hits, floor=self._floor)
-        self.rows.append(found)
-        self._values = np.concatenate((self._values, scores[found]))
+        """Select among the scores of the next part, (n,)."""
+        rows = best_rows(scores, self._hits, floor=self._floor)
+        self.rows.append(rows)
+        self._values = np.concatenate((self._values, scores[rows]))
         if 0 < self._hits <= len(self._values):
             place = len(self._values) - self._hits
             self._floor = float(np.partition(self._values, place)[place])
@@ -446,7 +445,7 @@ class _Best:
 
 
 class _Search:
-    """Scores, sums and best rows of all parts; one part after the other, while it is in cache."""
+    """Scores, statistics and best rows, accumulated part by part while a part is in cache."""
 
     def __init__(self, hits: int) -> None:
         self.scored: list[PartScores] = []
@@ -457,7 +456,7 @@ class _Search:
         self._cosine = MomentSums()
 
     def add(self, part: PartScores) -> None:
-        """Take in the scores of the next part."""
+        """Add the scores of the next part."""
         self.scored.append(part)
         body = MomentSums()
         body.add(part.body)
@@ -472,7 +471,7 @@ class _Search:
             self.by_cosine.add(part.cosine)
 
     def statistics(self, *, with_vector: bool) -> _Statistics:
-        """Return the moments over all parts."""
+        """Return the statistics over all parts."""
         return _Statistics(
             Moments(*self._keyword.result()),
             Moments(*self._body.result()),
@@ -481,7 +480,7 @@ class _Search:
 
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
-    """Return some rows of each part, those of one part after those of another."""
+    """Return the selected rows of each part, part by part."""
     rows = [_Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
     for part, chosen in zip(scored, indexes, strict=True):
         cosine = np.zeros(len(chosen)) if part.cosine is None else part.cosine[chosen]
@@ -498,7 +497,7 @@ def _join(rows: Sequence[_Rows]) -> _Rows:
 
 
 def _union(*rows: _Rows) -> _Rows:
-    """Return all rows, each once, ordered by document, then chunk."""
+    """Return the union of rows without duplicates, ordered by document, then chunk."""
     joined = _join(rows)
     _, indexes = np.unique(joined.places, return_index=True)
     return joined.take(indexes)
@@ -544,13 +543,13 @@ def _fused_pool(
     *,
     hits: int,
 ) -> _Rows:
-    """Return the chunks besides the best of either search that may be among the best of both.
+    """Return the other chunks that may be among the best by fused score.
 
-    A chunk that is not among the best by cosine has at most the last of their cosines. So it
-    needs a keyword score that lifts it over the last of the best found so far; without a keyword
-    score it stays behind all of them.
+    A chunk that is not among the best by cosine has at most the lowest of their cosines. This gives
+    a bound: the chunk needs a keyword score that lifts it over the lowest fused score of the
+    current hits. All chunks below the bound are pruned.
     """
-    if not hits or len(near.places) < hits:  # all chunks in scope are among them
+    if not hits or len(near.places) < hits:  # all chunks in scope are among the best by cosine
         return near.take(np.empty(0, dtype=np.int64))
     reached = np.sort(fused(both.keyword, both.cosine))[-hits]
     cosine = near.cosine.min()
@@ -559,7 +558,7 @@ def _fused_pool(
     if gain <= 0:  # all chunks have the same keyword score
         return near.take(np.empty(0, dtype=np.int64))
     needed = (reached - fused(floor, floor + cosine)[0]) / gain
-    needed -= 1e-9 * (1.0 + abs(needed))  # rounding must not lose a chunk
+    needed -= 1e-9 * (1.0 + abs(needed))  # margin for rounding errors
     least = max(needed, np.nextafter(0.0, 1.0))
     return _gather(scored, [np.flatnonzero(part.keyword >= least) for part in scored])
 
@@ -571,24 +570,24 @@ def _tables(
     *,
     terms: int,
 ) -> _Tables:
-    """Return what each document in scope holds, of those that hold a term or a hit."""
+    """Return the terms of each document in scope that contains a query term or a hit."""
     held_terms: list[tuple[int, NDArray[np.int64], NDArray[np.uint32]]] = []
     titles: list[tuple[int, NDArray[np.int64]]] = []
-    told = np.zeros(view.all_documents, dtype=bool)
-    told[hits] = True
+    has_match = np.zeros(view.all_documents, dtype=bool)
+    has_match[hits] = True
     for scope in scopes:
         part = scope.part
         for t, held in enumerate(scope.terms.documents):
             positions = scope.positions[part.body.documents[held]]
             inside = positions >= 0
             held_terms.append((t, positions[inside], part.body.chunks[held][inside]))
-            told[held_terms[-1][1]] = True
+            has_match[held_terms[-1][1]] = True
         for t, held in enumerate(scope.terms.titles):
             positions = scope.positions[part.title_documents[held]]
             titles.append((t, positions[positions >= 0]))
-            told[titles[-1][1]] = True
-    places = np.flatnonzero(told)
-    rank = np.cumsum(told) - 1
+            has_match[titles[-1][1]] = True
+    places = np.flatnonzero(has_match)
+    rank = np.cumsum(has_match) - 1
     counts = np.zeros((len(places), terms), dtype=np.int64)
     for t, positions, chunks in held_terms:
         counts[rank[positions], t] = chunks

@@ -121,8 +121,8 @@ def test_any_history_gives_the_answers_of_the_reference_store(
             (embedded, "_FOLLOW_ROWS", 4),
             (flush, "_BATCH_ROWS", 12),
             (flush, "_MAX_PART_ROWS", 20),
-            (index, "_PIECE_ROWS", 4),
-            (index, "_BUILD_ROWS", 8),
+            (index, "_SEARCH_BATCH_ROWS", 4),
+            (index, "_FLUSH_BATCH_ROWS", 8),
             (index, "_MAX_DELTA_ROWS", 15),
         ):
             patch.setattr(module, name, value)

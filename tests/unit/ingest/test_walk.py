@@ -12,7 +12,7 @@ from tests.permissions import ordinary_user
 
 from spanwise.core.text.file_names import name_to_id, names_of_id
 from spanwise.errors import FetchError, OptionError
-from spanwise.ingest.folder_walk import Choice, FoundFile, Unread, walk
+from spanwise.ingest.folder_walk import FoundFile, PathPatterns, UnreadablePath, walk
 
 FILES = ("a.md", "a/b.md", "a/b/c.PDF", "a/b/d.pdf", "a-b.pdf", "drafts/x.pdf", "z/drafts/y.pdf")
 
@@ -62,8 +62,8 @@ def test_containers_that_patterns_leave_out_are_opened_for_their_members(tmp_pat
     ],
 )
 def test_a_container_is_like_a_folder(path: str, reached: bool, taken: bool) -> None:
-    choice = Choice.of(["*.md", "all.zip"], ["drafts/"])
-    assert (choice.reaches(path), choice.takes(path)) == (reached, taken)
+    patterns = PathPatterns.of(["*.md", "all.zip"], ["drafts/"])
+    assert (patterns.reaches(path), patterns.takes(path)) == (reached, taken)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_link_that_leads_nowhere_is_an_error_in_its_place(tmp_path: Path) -> Non
     (tmp_path / "b.md").symlink_to("missing")
     (tmp_path / "self").symlink_to("self")
     found = list(walk(tmp_path, exclude=["self"]))
-    assert [type(item) for item in found] == [FoundFile, Unread, FoundFile]
-    assert isinstance(found[1], Unread)
+    assert [type(item) for item in found] == [FoundFile, UnreadablePath, FoundFile]
+    assert isinstance(found[1], UnreadablePath)
     assert found[1].document_id == "b.md"
     error = found[1].error
     assert isinstance(error, FetchError)
@@ -152,7 +152,7 @@ def test_link_that_leads_nowhere_counts_only_where_it_is_wanted(tmp_path: Path) 
 def test_missing_root_is_an_error(tmp_path: Path) -> None:
     """It comes like any other."""
     (found,) = walk(tmp_path / "missing")
-    assert isinstance(found, Unread)
+    assert isinstance(found, UnreadablePath)
     assert found.document_id == ""
     assert "missing" in str(found.error)
 
@@ -165,8 +165,8 @@ def test_unreadable_folder_is_an_error_in_its_place(tmp_path: Path) -> None:
     with ordinary_user(tmp_path):
         found = list(walk(tmp_path))
     (tmp_path / "locked").chmod(0o755)
-    assert [type(item) for item in found] == [FoundFile, Unread, FoundFile]
-    assert isinstance(found[1], Unread)
+    assert [type(item) for item in found] == [FoundFile, UnreadablePath, FoundFile]
+    assert isinstance(found[1], UnreadablePath)
     assert found[1].document_id == "locked"
     assert "locked" in str(found[1].error)
 
@@ -185,8 +185,8 @@ def test_ids_that_would_meet_are_an_error(tmp_path: Path) -> None:
     for name in (b"\xe9.md", b"%E9.md"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     found = list(walk(tmp_path))
-    assert [type(item) for item in found] == [FoundFile, Unread]
-    assert isinstance(found[1], Unread)
+    assert [type(item) for item in found] == [FoundFile, UnreadablePath]
+    assert isinstance(found[1], UnreadablePath)
     assert (found[1].document_id, found[1].error.code) == ("%E9.md", "conflict")
 
 

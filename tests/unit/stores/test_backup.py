@@ -68,7 +68,7 @@ def test_a_target_that_is_there_is_refused(store: EmbeddedStore, tmp_path: Path)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("folder", "file", "link", "a.kb"):
-        with pytest.raises(OptionError, match="is there already; name a folder"):
+        with pytest.raises(OptionError, match="already exists; name a new folder"):
             store.backup(tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -84,7 +84,7 @@ def test_a_target_inside_of_the_knowledge_base_is_refused(
 
 
 def test_a_target_in_a_missing_folder_is_refused(store: EmbeddedStore, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="nowhere is missing; make it"):
+    with pytest.raises(OptionError, match="nowhere does not exist; create it"):
         store.backup(tmp_path / "nowhere" / "b.kb")
 
 
@@ -96,7 +96,9 @@ def test_nothing_is_left_of_a_copy_that_fails(
         raise PermissionError(13, "not for you")
 
     monkeypatch.setattr(backup, step, fail)
-    with pytest.raises(StoreError, match=r"b\.kb cannot be written.*not for you.*nothing is left"):
+    with pytest.raises(
+        StoreError, match=r"b\.kb cannot be written.*not for you.*partial copy is removed"
+    ):
         store.backup(tmp_path / "b.kb")
     assert left(tmp_path) == ["a.kb"]
 

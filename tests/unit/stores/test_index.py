@@ -14,7 +14,7 @@ from spanwise.core.ranking.scan import Scan, ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import StoreError
 from spanwise.stores import build, embedded, flush, index
-from spanwise.stores.database import StoredDocument
+from spanwise.stores.database import IndexedDocument
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
 from spanwise.stores.part import Part, open_part
@@ -138,7 +138,7 @@ def test_what_is_lost_is_made_anew(
     again = open_embedded(path)
     with caplog.at_level(logging.WARNING, "spanwise"):
         assert bits(search(again)) == before
-    assert ("left out" in caplog.text) == (loss == "damage")
+    assert ("damaged index part" in caplog.text) == (loss == "damage")
     again.close()
     assert len(parts(path)) == 1
 
@@ -155,7 +155,7 @@ def test_a_silently_damaged_file_is_made_anew_by_optimise(
     again = open_embedded(path)
     with caplog.at_level(logging.WARNING, "spanwise"):
         again.optimise()
-    assert "made anew" in caplog.text
+    assert "rebuilt" in caplog.text
     assert part.name not in parts(path)
     assert bits(search(again)) == before
     again.close()
@@ -208,7 +208,7 @@ def test_a_rebuild_that_was_killed_goes_on(
     built: list[int] = []
     real = build.build_part
 
-    def build_part(documents: tuple[StoredDocument, ...], **others: Any) -> Part:
+    def build_part(documents: tuple[IndexedDocument, ...], **others: Any) -> Part:
         built.extend(document.number for document in documents)
         if documents[-1].number == 9:
             raise KeyboardInterrupt
