@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.cli.ingest import interruptible_bar
-from spanwise.cli.settings import making_keywords
+from spanwise.cli.settings import creation_keywords
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def open_dataset(
             path,
             on_document=bar.on_document,
             parse=parse_options(),
-            **making_keywords(path),
+            **creation_keywords(path),
         )
     stack.enter_context(base)
     return OpenedSet(dataset=dataset, base=base, path=path)

@@ -149,7 +149,7 @@ def test_out_of_a_pipe_ctrl_c_ends_the_program(chat: Callable[..., tuple[ExitCod
         (["--chat", "Who?"], "--chat asks for the questions itself"),
         (["--chat", "--json"], "--chat asks for the questions itself"),
         ([], "there is no question; give one in quotes, or --chat"),
-        (["--chat"], "--chat needs a language model; name one by --llm"),
+        (["--chat"], "--chat needs a language model; name one with --llm"),
     ],
 )
 def test_what_does_not_go_together_is_said(

@@ -11,7 +11,7 @@ from spanwise.types import IngestFailure, IngestReport, Usage
 
 
 def drawn(report: IngestReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    draw_report(report, path=Path("a.kb"), nothing="nothing to do")
+    draw_report(report, path=Path("a.kb"), empty_message="nothing to do")
     return capsys.readouterr().out.splitlines()
 
 
@@ -46,7 +46,7 @@ def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
     assert drawn(report, capsys)[-1] == (
         "2 model calls · 3,000 tokens in · 90 out · $0.5000 · 4.0 s of model time"
     )
-    draw_report(report, path=Path("a.kb"), nothing="", foreseen=True)
+    draw_report(report, path=Path("a.kb"), empty_message="", is_dry_run=True)
     assert capsys.readouterr().out.splitlines() == [
         "a.kb, if it were done: 1 added",
         "2 model calls · 3,000 tokens in · at most 90 out · at most $0.5000",

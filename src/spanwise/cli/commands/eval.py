@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
+from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.evaluation_options import (
     EvalArguments,
@@ -30,7 +31,6 @@ from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import step_bar, waiting
 from spanwise.cli.usage import usage_words
-from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import model_options
 from spanwise.types import Usage
 
@@ -173,7 +173,7 @@ def _options(
 _WORDS = "spanwise.eval.words"
 
 
-class _RepeatableCommand(TeachingCommand):
+class _RepeatableCommand(ExampleCommand):
     """Command that knows how it was called, so that a report can say how to repeat it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
