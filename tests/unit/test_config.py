@@ -234,7 +234,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
 def test_a_knowledge_base_without_a_name_is_refused(folder: Path, value: str) -> None:
     """An empty one would be the folder of the file itself."""
     write(folder / "spanwise.toml", f"kb = {value}\n")
-    with pytest.raises(OptionError, match="toml:1: kb: name a folder"):
+    with pytest.raises(OptionError, match="toml:1: kb: .*name a folder"):
         config.read_settings()
 
 

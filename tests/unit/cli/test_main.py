@@ -32,13 +32,26 @@ def test_help_of_the_program(arguments: list[str], capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *ENDS])
-def test_help_of_each_command_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_each_command_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == ExitCode.OK
     said = capsys.readouterr().out
     assert f"  $ spanwise {name} " in said or f"spanwise {name})" in said or name == "info"
     assert "Examples:" in said
-    assert "Exit codes:" in said
     assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_help_of_each_command_lists_its_own_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The codes that every command can return are in the help of the program."""
+    command = ENDS[name]
+    assert isinstance(command, ExampleCommand)
+    main([*name.split(), "--help"])
+    _, _, section = capsys.readouterr().out.partition("Exit codes")
+    codes = [int(line.split()[0]) for line in section.splitlines()[1:] if line[2:3].isdigit()]
+    assert codes == list(command.exit_codes)
+    assert ExitCode.OK not in codes
 
 
 @pytest.mark.parametrize("name", ENDS)

@@ -133,7 +133,7 @@ class _AskOptions(TypedDict):
 )
 @where_option
 @tuning_option
-@max_cost_option("Maximum cost of the answer in US dollars.")
+@max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
 @click.option(
     "--thread",
     metavar="ID",

@@ -130,7 +130,7 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
     if result.weak_evidence and result.excerpts:
         page.message(
             "weak evidence: ",
-            f"{result.evidence:.0%} sure that an answer is among these excerpts",
+            f"{result.evidence:.0%} probability that these excerpts contain an answer",
             "yellow",
         )
         page.line()

@@ -199,7 +199,7 @@ def draw_result(
     if result.weak_evidence and result.segments:
         page.message(
             "weak evidence: ",
-            f"{result.evidence:.0%} sure that an answer is among these segments",
+            f"{result.evidence:.0%} probability that these segments contain an answer",
             "yellow",
         )
         page.line()
