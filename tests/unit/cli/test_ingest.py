@@ -19,7 +19,9 @@ def test_vectors_that_were_taken_over_are_counted(capsys: pytest.CaptureFixture[
     report = IngestReport(
         replaced=("a",), chunks=1_000, embedded_chunks=3, kept_vectors=997, chars=4_000
     )
-    assert drawn(report, capsys)[-1] == "3 chunks embedded, 997 reused from chunks with the same text"
+    assert (
+        drawn(report, capsys)[-1] == "3 chunks embedded, 997 reused from chunks with the same text"
+    )
 
 
 def test_nothing_is_said_of_vectors_where_none_was_taken_over(
