@@ -56,7 +56,7 @@ def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
         "--llm",
         metavar="MODEL",
         default="",
-        help=f'{model}, such as "openai:gpt-5-mini" or "ollama:qwen3". Default: the setting '
+        help=f'{model}; for example "openai:gpt-5-mini" or "ollama:qwen3". Default: the setting '
         "llm.model.",
     )
 

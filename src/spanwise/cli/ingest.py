@@ -86,8 +86,8 @@ def ingest_options(command: _Command) -> _Command:
             type=click.Choice(get_args(Durability)),
             default="full",
             show_default=True,
-            help="full: a reported document survives a power failure. fast: the operating system "
-            "writes it to disk within seconds.",
+            help="full: a document survives a power failure once it is reported. fast: the "
+            "operating system writes it to disk within seconds.",
         ),
     )
     for option in reversed(options):

@@ -82,7 +82,7 @@ def generation_options(command: _Command) -> _Command:
         max_cost_option(
             "Maximum cost of model calls in US dollars. Documents beyond it are reported as "
             "failed; "
-            "run the command again to continue."
+            "run the command again to continue. Default: the setting llm.max_cost."
         ),
         click.option(
             "--batch",

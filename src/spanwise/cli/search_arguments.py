@@ -144,7 +144,7 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
         click.option(
             "--tokenizer",
             metavar="NAME",
-            help="Tokenizer that counts tokens, such as o200k_base. Default: the tokenizer of the "
+            help="Tokenizer for token counts, such as o200k_base. Default: the tokenizer of the "
             "knowledge base.",
         ),
         click.option(

@@ -104,7 +104,8 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="kb",
         default="spanwise.kb",
-        meaning="Knowledge base folder. A relative path is resolved from the settings file.",
+        meaning="Knowledge base folder. A relative path in a settings file starts at the folder of "
+        "that file.",
         check=_named_folder,
     ),
     Key(
@@ -125,7 +126,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="search.tokenizer",
         default="",
-        meaning="Tokenizer that counts tokens in `search`, `explain` and `excerpts`; empty for the "
+        meaning="Tokenizer for token counts in `search`, `explain` and `excerpts`; empty for the "
         "tokenizer of the knowledge base.",
         needs_trust=False,
     ),
@@ -133,7 +134,7 @@ KEYS: tuple[Key, ...] = (
         name="search.tuning",
         default="",
         meaning="Tuning file written by `tune`, used by `search`, `explain`, `excerpts` and `ask`; "
-        "empty for none. A relative path is resolved from the settings file.",
+        "empty for none. Relative paths as for `kb`.",
     ),
     Key(
         name="excerpts.excerpts",
@@ -177,13 +178,13 @@ KEYS: tuple[Key, ...] = (
         name="add.packs",
         default=(),
         meaning="Domain packs of a new knowledge base: names or file paths; empty for the built-in "
-        'packs, "none" for no packs. A relative path is resolved from the settings file.',
+        'packs, "none" for no packs. Relative paths as for `kb`.',
     ),
     Key(
         name="add.durability",
         default="full",
-        meaning='Durability of `add` and `sync`: with "full", a reported document survives a power '
-        'failure; with "fast", the operating system writes it to disk within seconds.',
+        meaning='Durability of `add` and `sync`: with "full", a document survives a power failure '
+        'once it is reported; with "fast", the operating system writes it to disk within seconds.',
         check=_durability,
     ),
     Key(
@@ -243,10 +244,9 @@ KEYS: tuple[Key, ...] = (
         ParseOptions,
         {
             "timeout_seconds": "Timeout for reading one file, in seconds.",
-            "base_seconds": "Time limit per page in seconds, and the part of a file's limit that "
-            "does not "
-            "depend on its pages.",
-            "page_seconds": "Seconds that each page adds to the time limit of its file.",
+            "base_seconds": "Time limit of one page, and fixed part of the time limit of a file, "
+            "in seconds.",
+            "page_seconds": "Seconds added to the time limit of a file for each page.",
             "max_file_bytes": "Maximum size of a file in bytes.",
             "max_unpacked_bytes": "Maximum unpacked size of a file in a zipped format such as "
             "DOCX, in "

@@ -131,7 +131,7 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
     short_help="Add packs to a knowledge base.",
     examples=[
         ("add a pack of your own", "spanwise packs use leases.toml --kb leases.kb"),
-        ("add or update the built-in pack", "spanwise packs use filings"),
+        ("add or update a built-in pack", "spanwise packs use filings"),
     ],
 )
 @click.argument("names", metavar="PACK...", nargs=-1, required=True)

@@ -83,10 +83,10 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
     """Add new, replace changed and remove deleted documents of a folder.
 
     Documents from other sources are not changed. Unchanged files are only hashed, so an
-    interrupted command can be run again. If a file cannot be read or a subfolder cannot be listed,
-    its documents stay and it is reported as failed. If FOLDER is missing, nothing is removed.
-    FOLDER can be an object storage prefix (s3://bucket/reports). Files in archives and e-mails are
-    synchronised too.
+    interrupted command can be run again. A file that cannot be read, or a subfolder that cannot be
+    listed, is reported as failed; its stored documents are kept. If FOLDER is missing, nothing is
+    removed. FOLDER can be an object storage prefix (s3://bucket/reports). Files in archives and
+    e-mails are synchronised too.
     """
     fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
