@@ -34,7 +34,7 @@ from spanwise.cli.evaluation_options import EvalArguments, eval_options, work_fo
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.ingest import interruptible_bar
 from spanwise.cli.program import cli, execute
-from spanwise.cli.settings import making_keywords
+from spanwise.cli.settings import creation_keywords
 from spanwise.config import parse_options
 from spanwise.evaluation.dataset import Dataset
 from spanwise.evaluation.dataset_ingest import knowledge_base_of
@@ -128,7 +128,7 @@ def _opened(
             path,
             on_document=bar.on_document,
             parse=parse_options(),
-            **making_keywords(path),
+            **creation_keywords(path),
         )
     stack.enter_context(base)
     return EvaluationSet(dataset=dataset, base=base, path=path)
@@ -139,7 +139,7 @@ def run(arguments: Sequence[str]) -> int:
     shipped = cli.commands["eval"]
     cli.add_command(evaluate_published)
     try:
-        return execute(["eval", *arguments], listen=lambda: None)
+        return execute(["eval", *arguments], install_handlers=lambda: None)
     finally:
         cli.add_command(shipped)
 

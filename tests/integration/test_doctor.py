@@ -71,7 +71,7 @@ def test_a_damaged_index_is_repaired(home: Path) -> None:
     damage_part(home)
     done = spanwise("doctor", folder=home)
     assert done.returncode == 1
-    assert "doctor --repair makes the index anew" in done.stdout
+    assert "doctor --repair` rebuilds the index" in done.stdout
     said = read_json("doctor", folder=home, code=1)
     assert [(f["code"], f["repaired"]) for f in said["report"]["findings"]] == [("part", False)]
     done = spanwise("doctor", "--repair", folder=home)

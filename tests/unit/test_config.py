@@ -113,7 +113,7 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SPANWISE_CONFIG", "none")
     assert config.setting("search.budget") == 4_000
     monkeypatch.setenv("SPANWISE_CONFIG", "missing.toml")
-    with pytest.raises(OptionError, match=r"'missing\.toml', which is no file"):
+    with pytest.raises(OptionError, match=r"'missing\.toml', which is not a file"):
         config.read_settings()
 
 
@@ -123,17 +123,17 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
         (
             "[search]\n\nbugdet = 1\n",
             3,
-            "'search.bugdet' is no setting; did you mean search.budget",
+            "'search.bugdet' is not a setting; did you mean search.budget",
         ),
         ("# first\nbudget = 1\n", 2, "did you mean search.budget"),
-        ("[serch]\nbudget = 1\n", 1, "'serch' is no setting"),
-        ("[fetch]\nallow_private = true\n", 2, "'fetch.allow_private' is no setting"),
+        ("[serch]\nbudget = 1\n", 1, "'serch' is not a setting"),
+        ("[fetch]\nallow_private = true\n", 2, "'fetch.allow_private' is not a setting"),
         ("[search]\nbudget = 'many'\n", 2, "search.budget is 'many'; it must be a whole number"),
         ("[search]\nbudget = true\n", 2, "search.budget is True; it must be a whole number"),
         ("[search]\nbudget = 0\n", 2, "budget_tokens is 0; it must be a whole number from 1"),
         ("[search]\npreset = 'best'\n", 2, "preset is 'best'; it must be one of"),
         ("kb = 5\n", 1, "kb is 5; it must be a text"),
-        ("search = 5\n", 1, "'search' is no setting"),
+        ("search = 5\n", 1, "'search' is not a setting"),
         ("\nadd.include = '*.md'\n", 2, "it must be a list of texts"),
         ("[add]\ninclude = [1]\n", 2, "it must be a list of texts"),
         ("[parse]\ntimeout_seconds = 2e6\n", 2, "timeout_seconds is 2000000.0; it must be at most"),
@@ -154,7 +154,7 @@ def test_what_is_not_usable_is_named_with_its_line(
 
 def test_a_secret_in_a_file_is_refused_and_not_shown(folder: Path) -> None:
     write(folder / "spanwise.toml", "openai_api_key = 'sk-12345'\n")
-    with pytest.raises(OptionError, match="into no file") as raised:
+    with pytest.raises(OptionError, match="never into a file") as raised:
         config.read_settings()
     assert "sk-12345" not in str(raised.value)
 
@@ -226,7 +226,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
     trusted(folder / "spanwise.toml", 'kb = "~/reports.kb"\n')
     assert found("kb").value == str(tmp_path / "reports.kb")
     write(folder / "spanwise.toml", 'kb = "~nobody-of-that-name/reports.kb"\n')
-    with pytest.raises(OptionError, match=r"toml:1: kb is .*write the whole path"):
+    with pytest.raises(OptionError, match=r"toml:1: kb is .*write the full path"):
         config.read_settings()
 
 
@@ -234,7 +234,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
 def test_a_knowledge_base_without_a_name_is_refused(folder: Path, value: str) -> None:
     """An empty one would be the folder of the file itself."""
     write(folder / "spanwise.toml", f"kb = {value}\n")
-    with pytest.raises(OptionError, match="toml:1: kb: name a folder"):
+    with pytest.raises(OptionError, match=r"toml:1: kb: .*name a folder"):
         config.read_settings()
 
 

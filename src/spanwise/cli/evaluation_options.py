@@ -203,7 +203,7 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             "--retriever from what each of these returns, at the greatest budget; and let a model "
             "grade the answers.",
         ),
-        llm_option(makes="the answers"),
+        llm_option(purpose="for the answers"),
         click.option(
             "--judge",
             metavar="MODEL",

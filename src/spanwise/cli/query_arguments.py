@@ -1,4 +1,4 @@
-"""Queries that a language model writes for a search: their options, and what came of them."""
+"""Options for queries written by a language model, and the searches that use them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
 
 
-class WritingArguments(TypedDict):
-    """What a command line says of the queries that are written."""
+class QueryArguments(TypedDict):
+    """Values of the options for written queries."""
 
     write_queries: bool
     llm: str
@@ -33,109 +33,117 @@ class WritingArguments(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenQueries:
-    """What is searched beside the question, as it was said and as a model wrote it."""
+class SearchQueries:
+    """Additional queries and filter of a search, from the command line and from a model."""
 
     queries: Sequence[str]
+    """Additional queries of both sources."""
     where: str | None
-    said_where: str | None
-    """Without what the model wrote."""
+    """Metadata filter of both sources; None for no filter."""
+    explicit_where: str | None
+    """Metadata filter of the command line alone; None for no filter."""
     warnings: tuple[str, ...] = ()
+    """Warnings to add to the result."""
     usage: Usage = field(default_factory=Usage)
+    """Usage of models so far."""
 
-    def wants_more(self, result: SearchResult | ExcerptResult) -> bool:
-        """Return whether nothing was found, under a filter that the model wrote."""
-        return result.not_found and self.where != self.said_where
+    def needs_wider_filter(self, result: SearchResult | ExcerptResult) -> bool:
+        """Return whether a filter written by the model left no result."""
+        return result.not_found and self.where != self.explicit_where
 
-    def widened(self, result: SearchResult | ExcerptResult) -> WrittenQueries:
-        """Return the same without the filter that the model wrote, after a result under it."""
-        said = (
-            f"nothing was found where `{self.where}`: searched without what the model wrote of it"
+    def with_wider_filter(self, result: SearchResult | ExcerptResult) -> SearchQueries:
+        """Return a copy without the filter of the model, with the usage of the failed search."""
+        warning = (
+            f"the filter `{self.where}` left no result; searched again without the part written by "
+            "the model"
         )
         return replace(
             self,
-            where=self.said_where,
-            warnings=(*self.warnings, said),
+            where=self.explicit_where,
+            warnings=(*self.warnings, warning),
             usage=self.usage + result.usage,
         )
 
     def completed(self, result: _Result) -> _Result:
-        """Return a result with what writing took and what came of it."""
+        """Return a result with the usage and the warnings of query writing."""
         warnings = (*self.warnings, *result.warnings)
         return replace(result, warnings=warnings, usage=self.usage + result.usage)
 
 
-def writing_options(command: _Command) -> _Command:
-    """Add `--write-queries`, and by whom and how they are written."""
+def query_options(command: _Command) -> _Command:
+    """Add `--write-queries`, `--llm`, `--guidance` and `--max-cost`."""
     options: tuple[Callable[[Any], Any], ...] = (
         click.option(
             "--write-queries",
             is_flag=True,
-            help="Let a language model write further queries, and a filter where the question "
-            "says values of metadata.",
+            help="Let the language model write additional queries, and a metadata filter if the "
+            "question names metadata values.",
         ),
         llm_option(),
         click.option(
             "--guidance",
             metavar="TEXT",
             default="",
-            help="What the model should know of the documents or of what is asked.",
+            help="Background for the language model about the documents or the question.",
         ),
-        max_cost_option("Most US dollars that models may cost."),
+        max_cost_option(
+            "Maximum cost of model calls in US dollars. Default: the setting llm.max_cost."
+        ),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def searched_by(
+def search_queries(
     knowledge_base: KnowledgeBase,
     question: str,
     *,
     queries: Sequence[str],
     documents: Sequence[str] | None,
     where: str | None,
-    writing: WritingArguments,
-) -> WrittenQueries:
-    """Return what is searched beside a question: what was said, and what a model writes.
+    arguments: QueryArguments,
+) -> SearchQueries:
+    """Return the queries and the filter of a search; call a model where `--write-queries` is given.
 
     Raises:
-        UsageError: If a model is to write and none is named, or is told how and is not to.
+        UsageError: If `--write-queries` lacks a language model, or an option of the model lacks
+            `--write-queries`.
         SpanwiseError: As `KnowledgeBase.write_queries`.
     """
     from spanwise.options import QueryOptions
 
-    if not writing["write_queries"]:
+    if not arguments["write_queries"]:
         for name in ("llm", "guidance"):
             source = click.get_current_context().get_parameter_source(name)
             if source is ParameterSource.COMMANDLINE:
                 raise click.UsageError(f"--{name} is of no use here without --write-queries")
-        return WrittenQueries(queries=queries, where=where, said_where=where)
-    if not writing["llm"]:
+        return SearchQueries(queries=queries, where=where, explicit_where=where)
+    if not arguments["llm"]:
         raise click.UsageError(
-            "--write-queries needs a language model; name one by --llm vendor:model, or set "
+            "--write-queries needs a language model; name one with --llm vendor:model, or set "
             "llm.model"
         )
     written = knowledge_base.write_queries(
         question,
-        llm=writing["llm"],
-        options=QueryOptions(guidance=writing["guidance"]),
+        llm=arguments["llm"],
+        options=QueryOptions(guidance=arguments["guidance"]),
         documents=documents,
         where=where,
     )
     from spanwise.knowledge_base.asking import filter_of
 
-    return WrittenQueries(
+    return SearchQueries(
         queries=(*queries, *written.queries),
         where=written.where or None,
-        said_where=None if where is None else str(filter_of(where)),
+        explicit_where=None if where is None else str(filter_of(where)),
         warnings=written.warnings,
         usage=written.usage,
     )
 
 
-def draw_searched(result: SearchResult | ExcerptResult | Answer, page: Page) -> None:
-    """Write by what was searched beside the question, and what models took, where there is any."""
+def draw_queries(result: SearchResult | ExcerptResult | Answer, page: Page) -> None:
+    """Write the additional queries, the filter and the model usage of a result, if any."""
     for query in result.queries[1:]:
         page.wrapped(f"also searched: {query}", "dim")
     if result.where:

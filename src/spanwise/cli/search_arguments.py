@@ -1,7 +1,4 @@
-"""The reranker of a search: its options, and what they mean.
-
-What all commands that take a question share: its options, and what they mean.
-"""
+"""Options of the commands that take a question: `search`, `explain`, `excerpts` and `ask`."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from spanwise.cli.arguments import (
     tuning_option,
     where_option,
 )
-from spanwise.cli.query_arguments import WritingArguments, writing_options
+from spanwise.cli.query_arguments import QueryArguments, query_options
 from spanwise.options import METHOD_PRESETS
 
 if TYPE_CHECKING:
@@ -28,34 +25,35 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class RerankArguments(TypedDict):
-    """What a command line says of the reranker."""
+    """Values of the reranker options."""
 
     rerank: str
     rerank_chunks: int | None
 
 
 class RerankKeywords(TypedDict):
-    """What `KnowledgeBase.search` takes of it."""
+    """Reranker arguments of `KnowledgeBase.search`."""
 
     rerank: str | None
     rerank_options: RerankOptions | None
 
 
 def reranking_options(command: _Command) -> _Command:
-    """Add `--rerank`, and how much it reads."""
+    """Add `--rerank` and `--rerank-chunks`."""
     options: tuple[Callable[[Any], Any], ...] = (
         click.option(
             "--rerank",
             metavar="MODEL",
             default="",
-            help='Reranker that reads the best candidates, such as "cohere:rerank-v3.5", '
-            '"server:MODEL@http://host:8080/v1", or "llm:" and a language model.',
+            help='Reranker model, such as "cohere:rerank-v3.5", '
+            '"server:MODEL@http://host:8080/v1", or "llm:" followed by a language model. Default: '
+            "the setting rerank.model.",
         ),
         click.option(
             "--rerank-chunks",
             metavar="NUMBER",
             type=click.IntRange(min=1, max=1000),
-            help="How many candidates of each query it reads, at most. Without it 100.",
+            help="Maximum candidates per query that the reranker scores. Default: 100.",
         ),
     )
     for option in reversed(options):
@@ -64,10 +62,10 @@ def reranking_options(command: _Command) -> _Command:
 
 
 def rerank_keywords(arguments: RerankArguments) -> RerankKeywords:
-    """Return which reranker reads how much.
+    """Return the reranker arguments of `KnowledgeBase.search`.
 
     Raises:
-        UsageError: If it is said how much, and no reranker is named.
+        UsageError: If `--rerank-chunks` is given without a reranker.
     """
     chunks = arguments["rerank_chunks"]
     if not arguments["rerank"]:
@@ -80,8 +78,8 @@ def rerank_keywords(arguments: RerankArguments) -> RerankKeywords:
     return RerankKeywords(rerank=arguments["rerank"], rerank_options=options)
 
 
-class QuestionArguments(WritingArguments, RerankArguments):
-    """What a command line says of a question, by name of its parameters."""
+class QuestionArguments(QueryArguments, RerankArguments):
+    """Values of the question options, by parameter name."""
 
     question: tuple[str, ...]
     query: tuple[str, ...]
@@ -95,15 +93,15 @@ class QuestionArguments(WritingArguments, RerankArguments):
     as_json: bool
 
 
-class AskingArguments(QuestionArguments):
-    """What a command line says of a search."""
+class SearchArguments(QuestionArguments):
+    """Values of the options of a search."""
 
     budget: int
     method: str
 
 
 class SearchKeywords(RerankKeywords):
-    """What `KnowledgeBase.search` takes."""
+    """Arguments of `KnowledgeBase.search`."""
 
     question: str
     queries: Sequence[str]
@@ -116,8 +114,12 @@ class SearchKeywords(RerankKeywords):
     abstain: bool
 
 
-def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Add the question and where it is looked for, and between them options of the command."""
+def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds the question and the options of every question command.
+
+    Args:
+        *command_options: Options of the command itself, shown after `--kb`.
+    """
     options: tuple[Callable[[Any], Any], ...] = (
         click.argument("question", metavar="QUESTION", nargs=-1, required=True),
         click.option(
@@ -125,11 +127,10 @@ def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Comman
             "-q",
             multiple=True,
             metavar="TEXT",
-            help="A further search for the same question; repeat for more. What any of them finds "
-            "counts.",
+            help="Additional query for the same question. Repeatable.",
         ),
         knowledge_base_option,
-        *own,
+        *command_options,
         click.option(
             "--document",
             "-d",
@@ -137,22 +138,22 @@ def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Comman
             metavar="ID",
             type=as_document_id,
             shell_complete=complete_document_ids,
-            help="Search this document alone; repeat for more.",
+            help="Search only this document. Repeatable.",
         ),
         where_option,
         click.option(
             "--tokenizer",
             metavar="NAME",
-            help="Whose tokens the budget counts, such as o200k_base. Without it those of the "
+            help="Tokenizer for token counts, such as o200k_base. Default: the tokenizer of the "
             "knowledge base.",
         ),
         click.option(
             "--no-abstain",
             is_flag=True,
-            help="Show text even where there is hardly any evidence.",
+            help="Return text even if the evidence is too weak for an answer.",
         ),
         tuning_option,
-        writing_options,
+        query_options,
         reranking_options,
     )
 
@@ -165,7 +166,7 @@ def question_options(*own: Callable[[Any], Any]) -> Callable[[_Command], _Comman
 
 
 def search_options(command: _Command) -> _Command:
-    """Add the question and every option of a search but its output."""
+    """Add the question and every option of a search, except the output options."""
     return question_options(
         click.option(
             "--budget",
@@ -173,14 +174,16 @@ def search_options(command: _Command) -> _Command:
             type=click.IntRange(min=1),
             default=4000,
             show_default=True,
-            help="Most tokens of all segments together, headers included.",
+            help="Maximum tokens of all segments together, including their headers.",
         ),
         click.option(
             "--method",
             type=click.Choice(list(METHOD_PRESETS)),
             default="exact",
             show_default=True,
-            help="How segments are chosen: exact under the budget, or greedy as published.",
+            help="Segment selection: exact (the best set within the budget) or greedy (the "
+            "published "
+            "relevant segment extraction).",
         ),
         click.option(
             "--preset",
@@ -188,38 +191,39 @@ def search_options(command: _Command) -> _Command:
             type=click.Choice([name for names in METHOD_PRESETS.values() for name in names]),
             default="balanced",
             show_default=True,
-            help="From single sentences to long passages: precise, balanced or comprehensive; of "
-            "the method greedy dsrag-balanced (its default), dsrag-precision or dsrag-find-all.",
+            help="Segment length, from single sentences to long passages: precise, balanced, "
+            "comprehensive. With --method greedy: dsrag-balanced (its default), "
+            "dsrag-precision, dsrag-find-all.",
         ),
     )(command)
 
 
-def asked_question(words: Sequence[str]) -> str:
-    """Return the question of a command line.
+def question_text(words: Sequence[str]) -> str:
+    """Return the question, which must be one argument.
 
     Raises:
-        UsageError: If it is not one argument.
+        UsageError: If there are several arguments.
     """
     if len(words) > 1:
         raise click.UsageError(f"the question came as {len(words)} arguments; put it in quotes")
     return words[0]
 
 
-def _preset(arguments: AskingArguments) -> str | None:
-    """Return the preset that holds; one that is set, not said, is of the exact method alone."""
+def _preset(arguments: SearchArguments) -> str | None:
+    """Return the preset to use; one from the settings applies only to the exact method."""
     source = click.get_current_context().get_parameter_source("preset")
-    is_said = source is ParameterSource.COMMANDLINE
-    return arguments["preset"] if is_said or arguments["method"] == "exact" else None
+    is_explicit = source is ParameterSource.COMMANDLINE
+    return arguments["preset"] if is_explicit or arguments["method"] == "exact" else None
 
 
-def search_keywords(arguments: AskingArguments) -> SearchKeywords:
-    """Return what a command line asks for.
+def search_keywords(arguments: SearchArguments) -> SearchKeywords:
+    """Return the arguments of `KnowledgeBase.search`.
 
     Raises:
-        UsageError: If the question is not one argument.
+        UsageError: If the question is not one argument, or an option lacks another one.
     """
     return SearchKeywords(
-        question=asked_question(arguments["question"]),
+        question=question_text(arguments["question"]),
         queries=arguments["query"],
         budget_tokens=arguments["budget"],
         method=arguments["method"],

@@ -1,4 +1,4 @@
-"""What can be set, and how it is: in the environment and in `spanwise.toml`."""
+"""Settings from the environment and from `spanwise.toml`."""
 
 from spanwise.config.keys import KEYS, Key, Value
 from spanwise.config.secrets import Secret, find_secret

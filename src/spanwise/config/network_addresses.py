@@ -1,4 +1,4 @@
-"""Addresses of the network: resolving a host, and what its IP addresses belong to."""
+"""Network addresses: canonical origins, name resolution and public or private ranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 _NAT64 = ip_network("64:ff9b::/96")
-_INSIDE = tuple(
+_PRIVATE_NETWORKS = tuple(
     map(
         ip_network,
         ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"),
@@ -16,15 +16,15 @@ _INSIDE = tuple(
 
 
 def canonical_origin(address: str) -> str:
-    """Return scheme, host and port of a URL in the one form that the HTTP client reads them in.
+    """Return scheme, host and port of a URL in canonical form, as the HTTP client parses them.
 
-    Capitals, full-width dots and a port that goes without saying make no difference:
-    "HTTP://GPU:80/v1" gives "http://gpu".
+    Capitals, full-width dots and a default port are normalised: "HTTP://GPU:80/v1" gives
+    "http://gpu".
 
     Raises:
-        ValueError: If it is no URL of http or https, or the client could not send to it.
+        ValueError: If the address is not an http or https URL, or the client cannot parse it.
     """
-    import httpx  # most commands name no address
+    import httpx  # imported late: most commands use no address
 
     try:
         url = httpx.URL(address)
@@ -32,44 +32,44 @@ def canonical_origin(address: str) -> str:
     except (httpx.InvalidURL, UnicodeError) as error:
         raise ValueError(str(error)) from error
     if url.scheme not in ("http", "https") or not host:
-        raise ValueError("it is no address, as http://host:8000")
-    shown = f"[{host}]" if ":" in host else host
-    return f"{url.scheme}://{shown}" + (f":{url.port}" if url.port is not None else "")
+        raise ValueError("an address has the form http://host:8000")
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{url.scheme}://{bracketed}" + (f":{url.port}" if url.port is not None else "")
 
 
 def resolve(host: str, port: int, *, timeout_seconds: float) -> list[str]:
-    """Return the addresses of a host, in the order of the resolver, each once.
+    """Return the IP addresses of a host without duplicates, in the order of the resolver.
 
     Raises:
-        OSError: If there are none, or the resolver does not answer in time.
+        OSError: If the host has no address, or the resolver does not answer in time.
     """
-    found: list[str] = []
+    addresses: list[str] = []
     failure: list[OSError] = []
 
     def look_up() -> None:
         try:
             answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as exc:  # a name that cannot be encoded has no address
+        except (OSError, UnicodeError) as exc:  # UnicodeError: a name that cannot be encoded
             failure.append(exc if isinstance(exc, OSError) else OSError(str(exc)))
             return
-        found.extend(dict.fromkeys(str(answer[4][0]) for answer in answers))
+        addresses.extend(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
-    # The resolver takes no time limit, so it is waited for in a thread of its own.
+    # getaddrinfo has no timeout, so it runs in a thread.
     thread = threading.Thread(target=look_up, daemon=True)
     thread.start()
     thread.join(timeout_seconds)
     if failure:
         raise failure[0]
-    if not found:
+    if not addresses:
         raise TimeoutError("the name service does not answer")
-    return found
+    return addresses
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public internet, also where it hides another one.
+    """Return whether an address belongs to the public internet.
 
-    Private, loopback, link-local, shared, reserved and multicast addresses do not, nor do IPv6
-    addresses that carry such an IPv4 address inside (mapped, 6to4, Teredo, NAT64).
+    False for private, loopback, link-local, shared, reserved and multicast addresses, and for IPv6
+    addresses that embed such an IPv4 address (mapped, 6to4, Teredo, NAT64).
     """
     parsed = ip_address(address.partition("%")[0])
     inner = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
@@ -79,15 +79,16 @@ def is_public(address: str) -> bool:
 
 
 def is_inside(address: str) -> bool:
-    """Return whether an address is a loopback address or one of a private network (RFC 1918, 4193).
+    """Return whether an address is loopback or in a private network (RFC 1918, RFC 4193).
 
-    This is narrower than "not public": link-local addresses (where clouds keep their metadata),
-    shared, reserved and multicast addresses are neither. An IPv4 address that is mapped into IPv6
-    counts as itself; one that a relay or translator would unpack (6to4, Teredo, NAT64) does not.
+    This is narrower than "not public": link-local addresses (cloud metadata services), shared,
+    reserved and multicast addresses are neither public nor private here. An IPv4-mapped IPv6
+    address is treated as its IPv4 address; other embedded IPv4 addresses (6to4, Teredo, NAT64) are
+    not private.
     """
     parsed = ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
-    return any((mapped or parsed) in network for network in _INSIDE)
+    return any((mapped or parsed) in network for network in _PRIVATE_NETWORKS)
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:

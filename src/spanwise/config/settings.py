@@ -1,15 +1,15 @@
-"""The only reader of the environment and of `spanwise.toml`.
+"""Settings from the environment and from `spanwise.toml`; no other module reads these.
 
 Rules:
-    Precedence: argument, then environment, then the file of the project, then the file of the
-    user, then default. An empty variable counts as not given.
-    The file of the project is the nearest `spanwise.toml` from the working folder up to the root
-    of its repository; without a repository, that of the working folder alone. Until the user has
-    approved it, only its settings that need no trust count. The file of the user lies in the folder
-    for configuration. `SPANWISE_CONFIG` names one file in place of both, or "none".
-    Every key of a file is known, or it is an error that names the line. Secrets are in no file.
-    Only the command line asks for settings: a library whose results changed with the working
-    folder would surprise. The library does ask the trust store, which can only forbid.
+    Precedence: argument, environment, project file, user file, default. An empty variable is
+    treated as unset.
+    The project file is the nearest `spanwise.toml` from the working folder up to the root of its
+    repository; without a repository, only the working folder is searched. Until the user has
+    approved it, only its settings that need no trust are used. The user file is in the user's
+    configuration folder. `SPANWISE_CONFIG` names one file that replaces both, or is "none".
+    An unknown key is an error that names its line. Secrets are never read from a file.
+    Only the command line uses the settings, so that the results of the library do not depend on
+    the working folder. The library does use the trust store, which can only forbid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spanwise.errors import OptionError
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
 
 COMPLETION_VARIABLE = "_SPANWISE_COMPLETE"
-"""How a shell asks for the completion of a command line."""
+"""Environment variable by which a shell requests completions."""
 FILE_NAME = "spanwise.toml"
 _ADDRESSES = "SPANWISE_TRUSTED_ADDRESSES"
 
@@ -42,13 +42,15 @@ _QUOTES = "\"' \t"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A value, and where it came from."""
+    """Value of a setting and its source."""
 
     name: str
+    """Table and name of the setting, such as "search.budget"."""
     value: Value
     origin: Literal["argument", "environment", "file", "default"]
+    """Kind of source."""
     place: str = ""
-    """Variable, or file and line."""
+    """Name of the variable, or file and line; empty for a default."""
 
 
 _BY_NAME = {key.name: key for key in KEYS}
@@ -56,31 +58,30 @@ _BY_NAME = {key.name: key for key in KEYS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectFile:
-    """The file of the project, and whether it counts."""
+    """Project file and its approval."""
 
     path: Path
     is_trusted: bool
-    """Whether the user has approved it as it is now."""
+    """Whether the user has approved the file with its present content."""
     ignored: tuple[Setting, ...]
-    """Settings that would count if it were trusted."""
+    """Settings that are ignored because the file is not trusted."""
 
 
 def read_settings() -> tuple[Setting, ...]:
-    """Return every setting in the order of `KEYS`, without arguments.
+    """Return every setting in the order of `KEYS`; command-line arguments are not included.
 
     Raises:
-        OptionError: If a file cannot be read, or a key or a value in it or in a variable is not
-            usable.
+        OptionError: If a file cannot be read, a key is unknown, or a value is invalid.
     """
-    found, _ = _read_all()
+    settings, _ = _read_all()
     return tuple(
-        found.get(key.name) or Setting(name=key.name, value=key.default, origin="default")
+        settings.get(key.name) or Setting(name=key.name, value=key.default, origin="default")
         for key in KEYS
     )
 
 
 def read_project_file() -> ProjectFile | None:
-    """Return the file of the project with what it would set; None where there is none.
+    """Return the project file and its ignored settings; None if there is none.
 
     Raises:
         OptionError: As `read_settings`.
@@ -89,24 +90,24 @@ def read_project_file() -> ProjectFile | None:
 
 
 def _read_all() -> tuple[dict[str, Setting], ProjectFile | None]:
-    """Return the settings that are set, by name, and the file of the project."""
-    found: dict[str, Setting] = {}
+    """Return the settings that differ from the default, by name, and the project file."""
+    settings: dict[str, Setting] = {}
     for key in KEYS:
-        given = os.environ.get(key.variable)
-        if given:
-            found[key.name] = _from_environment(key, given)
+        text = os.environ.get(key.variable)
+        if text:
+            settings[key.name] = _from_environment(key, text)
     project = None
     for path, needs_trust in _sources():
         content = _content(path)
-        settings = [one for one in _read_file(path, content) if one.name not in found]
+        in_file = [item for item in _read_file(path, content) if item.name not in settings]
         ignored: list[Setting] = []
         if needs_trust:
             is_trusted = trust_store().has_file(path, content)
             if not is_trusted:
-                ignored = [one for one in settings if _BY_NAME[one.name].needs_trust]
+                ignored = [item for item in in_file if _BY_NAME[item.name].needs_trust]
             project = ProjectFile(path=path, is_trusted=is_trusted, ignored=tuple(ignored))
-        found |= {one.name: one for one in settings if one not in ignored}
-    return found, project
+        settings |= {item.name: item for item in in_file if item not in ignored}
+    return settings, project
 
 
 def setting(name: str) -> Value:
@@ -115,20 +116,20 @@ def setting(name: str) -> Value:
     Raises:
         OptionError: As `read_settings`.
     """
-    return next(one.value for one in read_settings() if one.name == name)
+    return next(item.value for item in read_settings() if item.name == name)
 
 
 def settings_files() -> list[Path]:
-    """Return the files that are read, the one that counts first; none where there is none.
+    """Return the settings files in order of precedence.
 
     Raises:
-        OptionError: If `SPANWISE_CONFIG` names a file that is not there.
+        OptionError: If `SPANWISE_CONFIG` names a missing file.
     """
     return [path for path, _ in _sources()]
 
 
 def _sources() -> list[tuple[Path, bool]]:
-    """Return the files that are read, each with whether it needs the user's trust.
+    """Return the settings files in order of precedence, each with whether it needs approval.
 
     Raises:
         OptionError: As `settings_files`.
@@ -139,7 +140,7 @@ def _sources() -> list[tuple[Path, bool]]:
     if named:
         if not _is_file(Path(named)):
             raise OptionError(
-                f'SPANWISE_CONFIG is {named!r}, which is no file; name one, or "none"'
+                f'SPANWISE_CONFIG is {named!r}, which is not a file; name a file, or "none"'
             )
         return [(Path(named), False)]
     project, user = _project_file(), _user_file()
@@ -148,10 +149,10 @@ def _sources() -> list[tuple[Path, bool]]:
 
 
 def approve_file(path: Path) -> tuple[Setting, ...]:
-    """Approve a project file as it is now, and return the settings that count from now on.
+    """Approve a project file with its present content and return its settings.
 
     Raises:
-        OptionError: If it cannot be read or is not usable, or the approval cannot be recorded.
+        OptionError: If the file cannot be read or is invalid, or the approval cannot be recorded.
     """
     content = _content(path)
     settings = tuple(_read_file(path, content))
@@ -160,10 +161,10 @@ def approve_file(path: Path) -> tuple[Setting, ...]:
 
 
 def trust_store() -> TrustStore:
-    """Return the approvals of the user, and those of the environment.
+    """Return the approvals of the user and of the environment.
 
     Raises:
-        OptionError: If `SPANWISE_TRUSTED_ADDRESSES` holds something else than addresses.
+        OptionError: If `SPANWISE_TRUSTED_ADDRESSES` contains an invalid address.
     """
     folder = _user_folder()
     return TrustStore(
@@ -175,12 +176,12 @@ def trust_store() -> TrustStore:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # its folder cannot be looked into, or it is no path at all
+    except (OSError, ValueError):  # inaccessible folder, or an invalid path
         return False
 
 
 def _is_root(folder: Path) -> bool:
-    """Return whether a folder is the root of a repository."""
+    """Return whether a folder is the root of a Git repository."""
     try:
         return (folder / ".git").exists()
     except OSError:
@@ -188,22 +189,21 @@ def _is_root(folder: Path) -> bool:
 
 
 def _project_file() -> Path | None:
-    """Return the nearest file up to the root of the repository."""
+    """Return the nearest settings file up to the root of the repository."""
     try:
         working = Path.cwd()
     except FileNotFoundError:  # the working folder was removed
         return None
     folders = [working, *working.parents]
-    roots = [at for at, folder in enumerate(folders) if _is_root(folder)]
+    roots = [depth for depth, folder in enumerate(folders) if _is_root(folder)]
     paths = (folder / FILE_NAME for folder in folders[: roots[0] + 1 if roots else 1])
     return next(filter(_is_file, paths), None)
 
 
 def _user_folder() -> Path | None:
-    """Return our folder in the user's folder for configuration.
+    """Return the Spanwise folder in the user's configuration folder; None if there is none.
 
-    One that is relative does not count, as the XDG specification says: it would be another one in
-    each working folder.
+    Relative paths are ignored, as the XDG specification requires.
     """
     named = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
     home = os.environ.get("HOME") or os.environ.get("USERPROFILE") or ""
@@ -214,7 +214,7 @@ def _user_folder() -> Path | None:
 
 
 def _user_file() -> Path | None:
-    """Return the file in the user's folder for configuration."""
+    """Return the settings file in the user's configuration folder; None if there is none."""
     folder = _user_folder()
     return folder / FILE_NAME if folder is not None and _is_file(folder / FILE_NAME) else None
 
@@ -223,18 +223,18 @@ def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise OptionError(f"{path} cannot be read: {error}; correct it, or move it away") from error
+        raise OptionError(f"{path} cannot be read: {error}; correct or move the file") from error
 
 
 def _read_file(path: Path, content: bytes) -> Iterator[Setting]:
     """Yield the settings of a file."""
-    import tomllib  # most command lines find no file
+    import tomllib  # imported late: most users have no file
 
     try:
         text = content.decode("utf-8-sig")  # some editors write a byte order mark
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise OptionError(f"{path} cannot be read: {error}; correct it, or move it away") from error
+        raise OptionError(f"{path} cannot be read: {error}; correct or move the file") from error
     for name, value in _flat(data):
         place = f"{path}:{_line_of(name, text)}"
         key = _BY_NAME.get(name)
@@ -245,54 +245,60 @@ def _read_file(path: Path, content: bytes) -> Iterator[Setting]:
             checked = _path_from(path.parent, str(checked), place, name=name)
         if name == "add.packs" and isinstance(checked, tuple):
             checked = tuple(
-                _path_from(path.parent, one, place, name=name) if one.endswith(".toml") else one
-                for one in checked
+                _path_from(path.parent, pack, place, name=name) if pack.endswith(".toml") else pack
+                for pack in checked
             )
         yield Setting(name=name, value=checked, origin="file", place=place)
 
 
-def _path_from(base: Path, named: str, place: str, *, name: str) -> str:
-    """Return a path that a file names: from the folder of the file, or from "~"."""
+def _path_from(base: Path, path: str, place: str, *, name: str) -> str:
+    """Return a path from a settings file, relative to its folder, with "~" expanded."""
     try:
-        return str(base / Path(named).expanduser())
+        return str(base / Path(path).expanduser())
     except RuntimeError as error:  # no such user, or no home
-        raise OptionError(f"{place}: {name} is {named!r}; {error}: write the whole path") from error
+        raise OptionError(f"{place}: {name} is {path!r}; {error}: write the full path") from error
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the keys of a file with their tables; an unknown table as a key."""
+    """Yield the keys of a file with their table prefix; an unknown table counts as a key."""
     tables = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
     for name, value in data.items():
         if isinstance(value, Mapping) and name in tables:
-            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+            yield from ((f"{name}.{inner}", item) for inner, item in value.items())
         else:
             yield name, value
 
 
 def _unknown(name: str, place: str) -> str:
-    """Return what is said of a key that is not known; never its value."""
+    """Return the error message for an unknown key; it never contains the value."""
     last = name.rpartition(".")[2]
     by_last = {key.name.rpartition(".")[2]: key.name for key in KEYS}
-    near = difflib.get_close_matches(name, _BY_NAME) or [
-        by_last[one] for one in difflib.get_close_matches(last, by_last)
+    similar = difflib.get_close_matches(name, _BY_NAME) or [
+        by_last[match] for match in difflib.get_close_matches(last, by_last)
     ]
-    if _SECRETS.search(last) and not near:
-        return f"{place}: {name!r} is no setting; secrets belong into the environment, into no file"
-    known = " or ".join(near) or ", ".join(_BY_NAME)
-    asked = f"did you mean {known}?" if near else f"the settings are {known}"
-    return f"{place}: {name!r} is no setting; {asked}"
+    if similar:
+        hint = f"did you mean {' or '.join(similar)}?"
+    elif _SECRETS.search(last):
+        hint = "put secrets into environment variables, never into a file"
+    else:
+        hint = f"the settings are {', '.join(_BY_NAME)}"
+    return f"{place}: {name!r} is not a setting; {hint}"
 
 
 def _checked(key: Key, value: object, place: str) -> Value:
-    """Return the value of a key, if its type and range are right."""
+    """Return a value after checking its type and range.
+
+    Raises:
+        OptionError: If the type or the range is wrong.
+    """
     kind = type(key.default)
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if kind is float and type(value) is int:
         value, fits = float(value), True
     if isinstance(value, float):
-        fits = fits and isfinite(value)  # JSON has no other numbers
+        fits = fits and isfinite(value)  # JSON has no infinity and no NaN
     if isinstance(value, tuple):
-        fits = fits and all(isinstance(one, str) for one in value)
+        fits = fits and all(isinstance(item, str) for item in value)
     if not fits or not isinstance(value, str | int | float | tuple):
         raise OptionError(f"{place}: {key.name} is {value!r}; it must be {_KINDS[kind]}")
     try:
@@ -302,17 +308,17 @@ def _checked(key: Key, value: object, place: str) -> Value:
     return value
 
 
-def _from_environment(key: Key, given: str) -> Setting:
-    """Return the setting of a variable; a list has commas between its texts."""
-    value: object = given
+def _from_environment(key: Key, text: str) -> Setting:
+    """Return the setting of an environment variable; the items of a list are comma-separated."""
+    value: object = text
     kind = type(key.default)
     if kind is tuple:
-        value = tuple(part.strip() for part in given.split(",") if part.strip())
+        value = tuple(part.strip() for part in text.split(",") if part.strip())
     elif kind is not str:
         try:
-            value = kind(given)
+            value = kind(text)
         except ValueError as error:
-            raise OptionError(f"{key.variable} is {given!r}; it must be {_KINDS[kind]}") from error
+            raise OptionError(f"{key.variable} is {text!r}; it must be {_KINDS[kind]}") from error
     return Setting(
         name=key.name,
         value=_checked(key, value, key.variable),
@@ -322,7 +328,7 @@ def _from_environment(key: Key, given: str) -> Setting:
 
 
 def _line_of(name: str, text: str) -> int:
-    """Return the line of a key, from 1; the line of its table where it stands in no line alone."""
+    """Return the line number of a key from 1, or of its table if the key has no line of its own."""
     table, _, last = name.rpartition(".")
     current, best = "", 1
     for number, line in enumerate(text.splitlines(), start=1):
@@ -331,18 +337,16 @@ def _line_of(name: str, text: str) -> int:
             current = header.group(1).strip(_QUOTES)
             best = number if current == table else best
             continue
-        written = line.partition("=")[0].strip(_QUOTES).replace('"', "").replace("'", "")
-        if (written == name and not current) or (written == last and current == table):
+        key = line.partition("=")[0].strip(_QUOTES).replace('"', "").replace("'", "")
+        if (key == name and not current) or (key == last and current == table):
             return number
-        if table and not current and written == table:
+        if table and not current and key == table:
             best = number
     return best
 
 
 def knowledge_base_path(argument: str | None = None) -> Path:
-    """Return the folder of the knowledge base: the argument, or what is set.
-
-    An empty value counts as not given.
+    """Return the knowledge base folder: the argument, or the setting `kb` if it is empty or None.
 
     Raises:
         OptionError: As `read_settings`.
@@ -350,32 +354,32 @@ def knowledge_base_path(argument: str | None = None) -> Path:
     return Path(argument or str(setting("kb")))
 
 
-def parse_options(**given: float | str) -> ParseOptions:
-    """Return the options for parsing as they are set, but for those that are given.
+def parse_options(**overrides: float | str) -> ParseOptions:
+    """Return the parsing options from the settings, with overrides.
 
     Raises:
         OptionError: As `read_settings`.
     """
-    return ParseOptions(**{**_table("parse"), **given})
+    return ParseOptions(**{**_table("parse"), **overrides})
 
 
-def model_options(**given: float | str | None) -> ModelOptions:
-    """Return how models are called, as it is set, but for what is given; None is not given.
+def model_options(**overrides: float | str | None) -> ModelOptions:
+    """Return the model options from the settings, with overrides other than None.
 
     Raises:
         OptionError: As `read_settings`.
     """
     table = _table("llm")
     del table["model"]
-    # A setting has a number in place of "no limit".
+    # Settings use 0 for "no limit", ModelOptions uses None.
     for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
         table[name] = table[name] or None
-    table.update({name: value for name, value in given.items() if value is not None})
+    table.update({name: value for name, value in overrides.items() if value is not None})
     return ModelOptions(**table)
 
 
 def context_options(**parts: bool) -> ContextOptions:
-    """Return what a language model makes of documents: these parts, by the words that are set.
+    """Return the options for generated text: these parts, with guidance from the settings.
 
     Raises:
         OptionError: As `read_settings`.
@@ -384,37 +388,37 @@ def context_options(**parts: bool) -> ContextOptions:
 
 
 def variable(name: str) -> str:
-    """Return what a variable of a provider holds, such as an address; empty where it is not set."""
+    """Return the value of an environment variable of a provider; empty if it is not set."""
     return os.environ.get(name, "")
 
 
-def fetch_options(**given: bool) -> FetchOptions:
-    """Return the limits for fetching as they are set; what is allowed is given by hand alone.
+def fetch_options(**permissions: bool) -> FetchOptions:
+    """Return the fetch options: limits from the settings, permissions from the arguments only.
 
     Raises:
         OptionError: As `read_settings`.
     """
-    return FetchOptions(**_table("fetch"), **given)
+    return FetchOptions(**_table("fetch"), **permissions)
 
 
 def _table(name: str) -> dict[str, Any]:
     return {
-        one.name.removeprefix(f"{name}."): one.value
-        for one in read_settings()
-        if one.name.startswith(f"{name}.")
+        item.name.removeprefix(f"{name}."): item.value
+        for item in read_settings()
+        if item.name.startswith(f"{name}.")
     }
 
 
 def wants_colour() -> bool:
-    """Return whether a terminal may be coloured: not if `NO_COLOR` is set or `TERM` is dumb."""
+    """Return whether colours are allowed: False if `NO_COLOR` is set or `TERM` is "dumb"."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def wants_traceback() -> bool:
-    """Return whether `SPANWISE_TRACEBACK` asks for the traceback of an unexpected error."""
+    """Return whether `SPANWISE_TRACEBACK` requests the traceback of an internal error."""
     return os.environ.get("SPANWISE_TRACEBACK", "") not in ("", "0")
 
 
 def completion_request() -> str:
-    """Return what a shell wants to complete, such as "bash_complete"; empty in a plain run."""
+    """Return the completion request of a shell, such as "bash_complete"; empty in a normal run."""
     return os.environ.get(COMPLETION_VARIABLE, "")

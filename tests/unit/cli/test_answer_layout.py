@@ -80,7 +80,7 @@ def test_citations_conflicts_warnings_and_cost_stand_below() -> None:
         "[1] Report, page 4, characters 3-9",
         '    "one"',
         "",
-        "[2] Report, page 4, characters 3-9 (nearly: 96% of the words)",
+        "[2] Report, page 4, characters 3-9 (similar: 96% of the words match)",
         '    "two"',
         "",
         "[3?] not found in the text",

@@ -76,7 +76,7 @@ def test_an_excerpt_says_place_title_relevance_pages_and_characters() -> None:
         "",
         "Costs rose.",
         "",
-        "1 excerpt · 120 tokens · 1,200 candidates weighed · 3 ms",
+        "1 excerpt · 120 tokens · 1,200 candidates scored · 3 ms",
     ]
 
 
@@ -96,7 +96,7 @@ def test_served_queries_and_copies_are_said() -> None:
 
 def test_weak_evidence_is_said_first() -> None:
     result = dataclasses.replace(RESULT, evidence=0.21, weak_evidence=True)
-    assert drawn(result)[0].startswith("weak evidence: 21% sure")
+    assert drawn(result)[0].startswith("weak evidence: 21% probability")
 
 
 def test_nothing_found_shows_the_guess_apart() -> None:

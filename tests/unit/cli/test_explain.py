@@ -114,7 +114,7 @@ def test_further_documents_are_counted() -> None:
     with filled_base(12, paragraphs=4) as base:
         explanation = base.explain(QUESTION, budget_tokens=200)
     shown = len(explanation.result.segments) + 3
-    assert f"and {12 - shown} documents with less" in drawn(explanation)
+    assert f"and {12 - shown} documents with lower relevance" in drawn(explanation)
 
 
 def test_json_holds_the_explanation_without_wall_times(

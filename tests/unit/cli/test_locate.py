@@ -119,9 +119,9 @@ def test_any_part_of_a_result_is_read_from_standard_input(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "is no JSON"),
-        (b"\xff\xfe\xfa", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe\xfa", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"{}", "holds no citation"),
         (b'[["a"], 3, {"segments": []}]', "holds no citation"),
         (b'{"document_id": "report.pdf", "start": 0, "end": 5}', "does not hold the text"),

@@ -5,10 +5,10 @@ import json
 import click
 import pytest
 
+from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
-from spanwise.cli.usage_errors import TeachingCommand
 
 COMMANDS = list(cli.commands)
 ENDS = {
@@ -32,19 +32,32 @@ def test_help_of_the_program(arguments: list[str], capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *ENDS])
-def test_help_of_each_command_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_each_command_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == ExitCode.OK
     said = capsys.readouterr().out
     assert f"  $ spanwise {name} " in said or f"spanwise {name})" in said or name == "info"
     assert "Examples:" in said
-    assert "Exit codes:" in said
     assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_help_of_each_command_lists_its_own_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The codes that every command can return are in the help of the program."""
+    command = ENDS[name]
+    assert isinstance(command, ExampleCommand)
+    main([*name.split(), "--help"])
+    _, _, section = capsys.readouterr().out.partition("Exit codes")
+    codes = [int(line.split()[0]) for line in section.splitlines()[1:] if line[2:3].isdigit()]
+    assert codes == list(command.exit_codes)
+    assert ExitCode.OK not in codes
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_every_command_and_option_says_what_it_does(name: str) -> None:
     command = ENDS[name]
-    assert isinstance(command, TeachingCommand)
+    assert isinstance(command, ExampleCommand)
     assert command.short_help
     options = [one for one in command.params if isinstance(one, click.Option)]
     assert [option.name for option in options if not option.help] == []
@@ -71,7 +84,7 @@ def test_every_command_takes_kb_and_json(name: str) -> None:
         (["search", "x", "--budget", "0"], "0 is not in the range x>=1"),
         (["search", "x", "--context", "--json"], "--context and --json exclude each other"),
         (["add"], "Missing argument 'SOURCES...'"),
-        (["add", "x", "--metadata", "year"], "'year' is no NAME=VALUE pair"),
+        (["add", "x", "--metadata", "year"], "'year' is not a NAME=VALUE pair"),
         (["show", "x", "--start", "1", "--chunks"], "--start and --end show text"),
     ],
 )

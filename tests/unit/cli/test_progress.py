@@ -22,11 +22,11 @@ def make_progress(outcome: str, documents_done: int) -> IngestProgress:
     )
 
 
-def test_failed_documents_are_not_counted_as_acknowledged() -> None:
+def test_failed_documents_are_not_counted_as_stored() -> None:
     with IngestBar(quiet=True) as bar:
         for number, outcome in enumerate(["added", "failed", "unchanged"], start=1):
             bar.on_document(make_progress(outcome, number))
-    assert bar.acknowledged == 2
+    assert bar.stored == 2
 
 
 def test_nothing_is_drawn_where_standard_error_is_no_terminal(

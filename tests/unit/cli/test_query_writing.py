@@ -55,7 +55,7 @@ def test_what_was_written_is_shown(command: str, run: Run, model: ScriptedModel)
     assert "only documents where year = 2018" in text
     assert "1 model call" in text
     assert "Be brief." in model.requests[0].prompt
-    assert "1 kept" in run(command, QUESTION, *wanted)[1]
+    assert "1 from the cache" in run(command, QUESTION, *wanted)[1]
     assert len(model.requests) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_filter_under_which_nothing_is_found_is_left_out(
     question = "Which purchases of property did 3M make in 2016?"
     code, text = run(command, question, "--write-queries", "--llm", "a:model")
     assert code == 0
-    assert "nothing was found where `year = 2016`" in text
+    assert "the filter `year = 2016` left no result" in text
     assert "only documents where" not in text
 
 

@@ -79,7 +79,7 @@ def test_a_segment_says_place_title_relevance_section_pages_and_characters() -> 
         "",
         "Margins fell.",
         "",
-        "1 segment · 12 of 4,000 tokens · 1,200 candidates weighed · 3 ms",
+        "1 segment · 12 of 4,000 tokens · 1,200 candidates scored · 3 ms",
     ]
 
 
@@ -121,7 +121,7 @@ def test_nothing_found_shows_the_best_guess_apart() -> None:
     lines = drawn(guess=make_segment())
     assert lines[:2] == [
         "Nothing in the knowledge base answers this question.",
-        "The best guess, which is probably no answer:",
+        "Best guess, probably not an answer:",
     ]
     assert lines[3].startswith("guess  Annual report")
     assert lines[-1].startswith("0 segments · 0 of 4,000 tokens")

@@ -55,7 +55,7 @@ def test_no_conversation_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[s
     KnowledgeBase(tmp_path / "a.kb", embedder=None).close()
     code, written, _ = run(tmp_path / "a.kb", "list", capsys=capsys)
     assert code == ExitCode.OK
-    assert "`spanwise ask --chat` begins one" in written
+    assert "start one with `spanwise ask --chat`" in written
 
 
 def test_a_conversation_is_shown_turn_by_turn(
@@ -113,14 +113,14 @@ def test_what_models_answered_is_counted_and_forgotten(
             knowledge_base._store.put_output(f"{number}", "x" * 500, task="title", model="a:b")
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
     written = capsys.readouterr().out
-    assert "kept outputs      3, 1.5 kB\n" in written
-    assert "conversations     2\n" in written
+    assert "cached model outputs  3, 1.5 kB\n" in written
+    assert "conversations         2\n" in written
     assert main(["doctor", "--forget-outputs", "--kb", str(path)]) == ExitCode.OK
-    assert capsys.readouterr().out.startswith("3 kept outputs forgotten\n")
+    assert capsys.readouterr().out.startswith("3 cached model outputs deleted\n")
     assert main(["doctor", "--forget-outputs", "--json", "--kb", str(path)]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out)["forgotten_outputs"] == 0
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
-    assert "kept outputs" not in capsys.readouterr().out
+    assert "cached model outputs" not in capsys.readouterr().out
 
 
 def test_without_a_command_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

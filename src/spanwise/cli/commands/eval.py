@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.evaluation_options import (
     EvalArguments,
@@ -25,7 +26,6 @@ from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import step_bar, waiting
 from spanwise.cli.usage import usage_words
-from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
 from spanwise.types import Usage
 
@@ -160,7 +160,7 @@ def _options(arguments: EvalArguments, methods: Sequence[str]) -> JudgingOptions
 _COMMAND_LINE = "spanwise.eval.command_line"
 
 
-class EvaluationCommand(TeachingCommand):
+class EvaluationCommand(ExampleCommand):
     """Command that keeps its command line, which the report shows."""
 
     def __init__(self, *args: Any, program: str = "spanwise eval", **kwargs: Any) -> None:

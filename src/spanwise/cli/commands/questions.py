@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
 from spanwise.cli.usage import usage_words
-from spanwise.cli.usage_errors import TeachingCommand, TeachingGroup
 from spanwise.config import knowledge_base_path, model_options, setting
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _MakeArguments(TypedDict):
 
 
 @click.group(
-    cls=TeachingGroup,
+    cls=ExampleGroup,
     short_help="Make and check questions to measure with.",
     examples=[
         (
@@ -63,7 +63,7 @@ def questions() -> None:
 
 
 @questions.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Make questions from the documents, by a model.",
     examples=[
         (
@@ -154,7 +154,7 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
 
 
 @questions.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Check a file of questions against the documents.",
     examples=[("every place, document and page", "spanwise questions check questions.jsonl")],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE),

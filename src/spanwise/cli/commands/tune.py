@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, max_cost_option
+from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
-from spanwise.cli.usage_errors import TeachingCommand
 from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 
 
 @click.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Fit search to your questions.",
     examples=[
         (

@@ -1,4 +1,4 @@
-"""How the answer to a question is written: for people, as context, or as JSON."""
+"""Output of a search result: for people, as context for a language model, or as JSON."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
 
 
-def answer_options(command: _Command) -> _Command:
+def output_options(command: _Command) -> _Command:
     """Add `--context` and `--json`."""
     return click.option(
-        "--context", is_flag=True, help="Write the context for a language model, nothing else."
+        "--context", is_flag=True, help="Write only the context for a language model."
     )(json_option(command))
 
 
-def check_answer_options(*, context: bool, as_json: bool) -> None:
-    """Refuse both at once, before anything is searched.
+def check_output_options(*, context: bool, as_json: bool) -> None:
+    """Check the output options before the search runs.
 
     Raises:
-        UsageError: If both are asked for.
+        UsageError: If both options are given.
     """
     if context and as_json:
         raise click.UsageError("--context and --json exclude each other; JSON holds the context")
 
 
-def write_answer(
+def write_result(
     result: _Result,
     *,
     context: bool,
     as_json: bool,
     draw: Callable[[_Result, Page], None],
-    beside: Mapping[str, Plain] = MappingProxyType({}),
+    extra_fields: Mapping[str, Plain] = MappingProxyType({}),
 ) -> ExitCode:
-    """Write a result in the form that is asked for, and return the exit code it stands for.
+    """Write a result in the requested form and return the exit code.
 
     Args:
-        result: The result.
-        context: Whether its context is written, nothing else.
-        as_json: Whether it is written as JSON.
-        draw: Writes it for people.
-        beside: Further fields of the JSON.
+        result: Result of a search.
+        context: Whether to write only the context for a language model.
+        as_json: Whether to write JSON.
+        draw: Function that writes the result for people.
+        extra_fields: Additional fields of the JSON.
     """
     if as_json:
-        # Wall times are left out: the same question gives the same bytes.
+        # Wall times are left out, so that equal searches give equal bytes.
         fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
-        write_json({**fields, **beside}, sys.stdout)
+        write_json({**fields, **extra_fields}, sys.stdout)
     elif context:
         write_text(result.context + "\n", sys.stdout)
     else:
