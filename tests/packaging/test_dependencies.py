@@ -17,6 +17,7 @@ DISTRIBUTIONS = {
     "Stemmer": "pystemmer",
     "markdown_it": "markdown-it-py",
     "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",  # which requires one exact version of it
 }
 """Distribution of each module whose name differs from it by more than "-" against "_"."""
 
@@ -38,7 +39,7 @@ OF_EXTRAS = {
     "parsers/docling.py": {"docling"},
     "parsers/pdf/ocr.py": {"rapidocr"},
     "parsers/unstructured.py": {"unstructured"},
-    "search/explanation/plot.py": {"matplotlib"},
+    "search/explanation/explanation.py": {"matplotlib"},
     "stores/scan.py": {"simsimd"},
 }
 """Modules that only work with an extra, and the optional packages that they import."""
