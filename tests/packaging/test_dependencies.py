@@ -17,6 +17,7 @@ DISTRIBUTIONS = {
     "Stemmer": "pystemmer",
     "markdown_it": "markdown-it-py",
     "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",  # which requires one exact version of it
 }
 """Distribution of each module whose name differs from it by more than "-" against "_"."""
 

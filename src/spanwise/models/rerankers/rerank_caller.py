@@ -155,14 +155,14 @@ class RerankCaller:
         """Return the scores of a reply, if they are as many finite numbers as there are texts."""
         name, fault = self.reranker.name, ""
         with translated_errors(name):
-            scores = tuple(map(float, reply.scores))
-        if len(scores) != count:
-            fault = f"gave {len(scores)} scores for {count} texts"
-        elif not all(math.isfinite(score) for score in scores):
-            fault = "gave a score that is no finite number"
+            scores = tuple(reply.scores)
+            if len(scores) != count:
+                fault = f"gave {len(scores)} scores for {count} texts"
+            elif not all(map(math.isfinite, scores)):
+                fault = "gave a score that is no finite number"
         if fault:
             raise unusable_answer(name, f"{fault}; try another reranker")
-        return scores
+        return tuple(map(float, scores))
 
     def _key(self, query: str, texts: Sequence[str]) -> str:
         parts = [_TASK, self.reranker.name, query, list(texts)]
