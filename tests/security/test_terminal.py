@@ -1,4 +1,4 @@
-"""No command lets a document, a name, a setting or a forged database steer the terminal."""
+"""Documents, names, settings and forged databases cannot write terminal control characters."""
 
 from __future__ import annotations
 

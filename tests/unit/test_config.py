@@ -1,4 +1,4 @@
-"""Settings: where they are read, which counts, and what is refused."""
+"""Settings: sources, precedence and validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an answer is drawn."""
+"""Terminal output of answers."""
 
 from __future__ import annotations
 

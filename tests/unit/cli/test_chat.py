@@ -1,4 +1,4 @@
-"""A conversation out of a pipe, in this process."""
+"""`spanwise ask --chat` with questions from a pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How excerpts look to people."""
+"""Terminal output of `spanwise excerpts`."""
 
 from __future__ import annotations
 

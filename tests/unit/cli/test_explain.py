@@ -1,4 +1,4 @@
-"""`spanwise explain`: what it writes."""
+"""Output of `spanwise explain`."""
 
 from __future__ import annotations
 

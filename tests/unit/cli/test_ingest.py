@@ -1,4 +1,4 @@
-"""What `add` and `sync` say of what they did."""
+"""Reports of `add` and `sync`."""
 
 from __future__ import annotations
 

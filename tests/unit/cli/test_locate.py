@@ -1,4 +1,4 @@
-"""`spanwise locate`, `show`, `list` and `info` in this process."""
+"""`spanwise locate`, `show`, `list` and `info`."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_document_comes_whole_as_json(path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_incomplete_documents_are_reported(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By `list`, `show` and `info`; nothing is output of what is."""
+    """By `list`, `show` and `info`; complete documents have no status."""
     _, listed = run(path, "list", capsys=capsys)
     assert listed.count("read in part") == 1
     _, shown = run(path, "show", "report.pdf", capsys=capsys)

@@ -1,4 +1,4 @@
-"""`spanwise packs`, from a template to a search that knows more."""
+"""`spanwise packs`, from the template to a search that uses the pack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that let a language model write queries."""
+"""`--write-queries`."""
 
 from __future__ import annotations
 

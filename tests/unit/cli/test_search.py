@@ -1,4 +1,4 @@
-"""How a result looks to people."""
+"""Terminal output of `spanwise search`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What settings do to commands."""
+"""Settings as defaults of command-line options, and `spanwise config`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relevance along a document as text."""
+"""Relevance plots of `spanwise explain`."""
 
 from __future__ import annotations
 

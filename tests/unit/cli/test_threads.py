@@ -1,4 +1,4 @@
-"""`spanwise threads` in this process."""
+"""`spanwise threads` and cached model outputs."""
 
 from __future__ import annotations
 

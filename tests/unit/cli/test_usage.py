@@ -1,4 +1,4 @@
-"""What calls of models took, in words."""
+"""Model usage as text."""
 
 from __future__ import annotations
 
