@@ -31,7 +31,14 @@ ROOT = Path(sys.argv[1] if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
 SRC = ROOT / "src"
 SMALL_LINES = 60
 NOUNS = {"docling", "embedding", "ranking", "rendering", "testing", "tuning", "setting", "parsing"}
-LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}  # fmt: skip
+LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 
 
 class Module:
@@ -50,9 +57,9 @@ class Module:
         """Return the number of lines that hold code."""
         docstrings: set[int] = set()
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                if isinstance(node.value.value, str):
-                    docstrings.update(range(node.lineno, (node.end_lineno or 0) + 1))
+            value = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                docstrings.update(range(value.lineno, (value.end_lineno or 0) + 1))
         code: set[int] = set()
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             if token.type not in LAYOUT:
@@ -104,7 +111,9 @@ def static_figures(modules: list[Module]) -> Iterator[tuple[str, object]]:
     ]
     stems = Counter(module.path.name for module in modules if module.path.name != "__init__.py")
     last_words = {module.name: module.name.rsplit(".", 1)[-1].split("_")[-1] for module in modules}
-    gerunds = [name for name, word in last_words.items() if word.endswith("ing") and word not in NOUNS]  # fmt: skip
+    gerunds = [
+        name for name, word in last_words.items() if word.endswith("ing") and word not in NOUNS
+    ]
     repeated = sorted(name for name, count in stems.items() if count > 1)
     rooms = {module.room for module in modules} - {"__init__", "__main__"}
     total = sum(code.values())

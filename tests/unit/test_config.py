@@ -1,4 +1,4 @@
-"""Settings: where they are read, which counts, and what is refused."""
+"""Settings: sources, precedence and validation."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "output"),
     [
         (
             "[search]\n\nbugdet = 1\n",
@@ -143,13 +143,13 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_is_not_usable_is_named_with_its_line(
-    folder: Path, text: str, line: int, said: str
+    folder: Path, text: str, line: int, output: str
 ) -> None:
     path = write(folder / "spanwise.toml", text)
     with pytest.raises(OptionError) as raised:
         config.read_settings()
     assert str(raised.value).startswith(f"{path}:{line}: ")
-    assert said in str(raised.value)
+    assert output in str(raised.value)
 
 
 def test_a_secret_in_a_file_is_refused_and_not_shown(folder: Path) -> None:
@@ -206,7 +206,7 @@ def test_every_default_passes_its_own_check() -> None:
 
 
 @pytest.mark.parametrize(("value", "wanted"), [("1", True), ("0", False), ("", False)])
-def test_traceback_is_asked_for_by_name(
+def test_traceback_is_requested_by_a_variable(
     monkeypatch: pytest.MonkeyPatch, value: str, wanted: bool
 ) -> None:
     monkeypatch.setenv("SPANWISE_TRACEBACK", value)
@@ -245,14 +245,12 @@ def test_a_file_that_breaks_its_reader_is_an_error_of_the_file(folder: Path, tex
         config.read_settings()
 
 
-def test_a_working_folder_that_is_gone_has_no_file(folder: Path) -> None:
+def test_a_deleted_working_folder_has_no_file(folder: Path) -> None:
     folder.rmdir()
     assert config.settings_files() == []
 
 
-def test_a_folder_above_that_cannot_be_looked_into_has_no_file(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_an_inaccessible_parent_folder_has_no_file(folder: Path, tmp_path: Path) -> None:
     inner = folder / "closed" / "inner"
     inner.mkdir(parents=True)
     write(folder / "spanwise.toml", "kb = 'mine.kb'\n")
@@ -288,7 +286,7 @@ def test_how_models_are_called_is_set(folder: Path, monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_nothing_may_cost_where_that_is_said(folder: Path) -> None:
+def test_a_cost_limit_of_0_is_kept(folder: Path) -> None:
     """In a file, 0 stands for no limit; on the command line it is one."""
     assert config.model_options().max_cost is None
     assert config.model_options(max_cost=0).max_cost == 0

@@ -1,4 +1,4 @@
-"""A conversation out of a pipe, in this process."""
+"""`spanwise ask --chat` with questions from a pipe."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_unknown_commands_and_conversations_are_named(
         QueryError("the question is '???'"),
     ],
 )
-def test_a_question_that_fails_is_said_and_the_next_one_asked(
+def test_after_a_failed_question_the_chat_continues(
     knowledge_base: KnowledgeBase,
     chat: Callable[..., tuple[ExitCode, str]],
     error: BaseException,
@@ -128,7 +128,7 @@ def test_what_would_fail_every_question_ends_it(
         chat("Does it fail?\nWho?\n", fails=error)
 
 
-def test_an_answer_is_stopped_and_the_next_question_asked(
+def test_after_a_cancelled_answer_the_chat_continues(
     chat: Callable[..., tuple[ExitCode, str]],
 ) -> None:
     code, written = chat("Does it fail?\nWho?\n", fails=KeyboardInterrupt(), terminal=True)
@@ -152,7 +152,7 @@ def test_out_of_a_pipe_ctrl_c_ends_the_program(chat: Callable[..., tuple[ExitCod
         (["--chat"], "--chat needs a language model; name one with --llm"),
     ],
 )
-def test_what_does_not_go_together_is_said(
+def test_conflicting_options_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     KnowledgeBase(tmp_path / "a.kb", embedder=None).close()

@@ -1,4 +1,4 @@
-"""`spanwise show` in this process."""
+"""`spanwise show`."""
 
 from __future__ import annotations
 

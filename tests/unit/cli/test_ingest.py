@@ -1,4 +1,4 @@
-"""What `add` and `sync` say of what they did."""
+"""Reports of `add` and `sync`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_vectors_that_were_taken_over_are_counted(capsys: pytest.CaptureFixture[
     )
 
 
-def test_nothing_is_said_of_vectors_where_none_was_taken_over(
+def test_reused_vectors_are_reported_only_if_there_are_any(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = IngestReport(added=("a",), chunks=3, embedded_chunks=3, chars=40)
@@ -35,12 +35,12 @@ def test_documents_that_are_not_whole_are_named(capsys: pytest.CaptureFixture[st
     report = IngestReport(
         added=("a.pdf", "b.pdf", "c.pdf"), partial=("a.pdf", "b.pdf"), needs_ocr=("c.pdf",)
     )
-    said = " ".join(drawn(report, capsys))
-    assert "read in part: a.pdf, b.pdf; see `spanwise show ID`" in said
-    assert "needs OCR: c.pdf;" in said
+    output = " ".join(drawn(report, capsys))
+    assert "read in part: a.pdf, b.pdf; see `spanwise show ID`" in output
+    assert "needs OCR: c.pdf;" in output
 
 
-def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
+def test_usage_is_reported_and_in_a_dry_run_as_a_bound(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     usage = Usage(calls=2, input_tokens=3_000, output_tokens=90, cost=0.5, seconds=4.0)
@@ -55,7 +55,7 @@ def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
     ]
 
 
-def test_what_was_not_begun_for_the_cost_is_told_in_one_line(
+def test_documents_beyond_the_cost_limit_share_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failures = [IngestFailure(source=one, code="cost_limit", message=one) for one in "abc"]
@@ -66,7 +66,7 @@ def test_what_was_not_begun_for_the_cost_is_told_in_one_line(
     ]
 
 
-def test_of_many_warnings_with_one_reason_a_few_are_told_and_no_document_is_lost(
+def test_similar_warnings_are_grouped_with_all_sources(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     told = [
@@ -86,7 +86,7 @@ def test_of_many_warnings_with_one_reason_a_few_are_told_and_no_document_is_lost
     ]
 
 
-def test_what_takes_as_many_lines_is_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_that_saves_no_line_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     told = [f"{one}: 1 of 1 sections have no summary: no credit" for one in "abcd"]
     draw_failures(IngestReport(warnings=tuple(told)))
     assert capsys.readouterr().err.splitlines() == [f"warning: {one}" for one in told]

@@ -14,6 +14,6 @@ def test_warnings_of_the_library_are_lines_on_standard_error(
     before = list(logger.handlers)
     with logged_warnings():
         logger.warning("the index of %s\ncannot be written", "a.kb")
-        logger.info("not said")
+        logger.info("not output")
     assert capsys.readouterr() == ("", "warning: the index of a.kb cannot be written\n")
     assert logger.handlers == before

@@ -1,4 +1,4 @@
-"""`spanwise add --parser` names who reads the documents."""
+"""`spanwise add --parser` selects the document parser."""
 
 from __future__ import annotations
 

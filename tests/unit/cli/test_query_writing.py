@@ -1,4 +1,4 @@
-"""Commands that let a language model write queries."""
+"""`--write-queries`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.mark.parametrize("command", ["search", "excerpts", "explain"])
-def test_what_was_written_is_shown(command: str, run: Run, model: ScriptedModel) -> None:
+def test_written_queries_are_shown(command: str, run: Run, model: ScriptedModel) -> None:
     wanted = ("--write-queries", "--llm", "a:model", "--guidance", "Be brief.")
     code, text = run(command, QUESTION, *wanted)
     assert code == 0
@@ -71,7 +71,7 @@ def test_what_was_written_is_in_the_json(command: str, run: Run, model: Scripted
 
 
 @pytest.mark.parametrize("command", ["search", "excerpts", "explain"])
-def test_a_filter_under_which_nothing_is_found_is_left_out(
+def test_a_written_filter_without_results_is_dropped(
     command: str, run: Run, model: ScriptedModel
 ) -> None:
     conditions = [{"field": "year", "operator": "=", "values": ["2016"]}]

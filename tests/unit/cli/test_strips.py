@@ -1,4 +1,4 @@
-"""Relevance along a document as text."""
+"""Relevance plots of `spanwise explain`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_column_of_many_chunks_shows_the_best() -> None:
     assert line == "▁▁▁▁▁█▁▁▁▁"
 
 
-def test_signs_stand_for_blocks_where_those_cannot_be_written() -> None:
+def test_without_unicode_plots_use_ascii() -> None:
     (line,) = lines(document((0, (0.0, 1.0)), chunks=2), is_unicode=False)
     assert line == "..@@"
 

@@ -1,4 +1,4 @@
-"""What calls of models took, in words."""
+"""Model usage as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,5 @@ from spanwise.types import Usage
         ),
     ],
 )
-def test_usage_is_told_in_parts_and_nothing_where_there_was_none(
-    usage: Usage, expected: list[str]
-) -> None:
+def test_usage_parts_and_no_parts_without_calls(usage: Usage, expected: list[str]) -> None:
     assert usage_words(usage) == expected
