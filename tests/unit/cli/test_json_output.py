@@ -50,7 +50,7 @@ def test_read_only_mappings_become_objects() -> None:
 
 
 def test_values_that_json_cannot_represent_are_refused() -> None:
-    with pytest.raises(TypeError, match="has no form in JSON"):
+    with pytest.raises(TypeError, match="JSON"):
         to_plain(object())
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(float("nan"), io.StringIO())
