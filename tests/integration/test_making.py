@@ -158,7 +158,7 @@ def test_a_model_that_is_down_leaves_whole_documents_and_is_left_alone(
     assert len(model.requests) == 3, "once for a document, and not any more after three"
     said = [warning for warning in report.warnings if "could not be reached for" in warning]
     assert len(said) == 5
-    assert all("the same command makes what is missing" in warning for warning in said)
+    assert all("the same command adds them" in warning for warning in said)
     assert [replace(record, recipe="") for record in base.list()] == plain(folder)
     back = ScriptedModel(made_answer)
     assert len(base.add(folder, llm=back, context=ALL).replaced) == 5
