@@ -299,7 +299,7 @@ def test_another_embedder_is_refused_with_a_way_out(tmp_path: Path) -> None:
 
 def test_text_without_words_is_refused() -> None:
     with KnowledgeBase(":memory:") as base:
-        with pytest.raises(ParseError, match="holds no text"):
+        with pytest.raises(ParseError, match="has no text"):
             base.add_text("  \n", document_id="d")
         with pytest.raises(OptionError, match="lone surrogate"):
             base.add_text("a \ud800", document_id="d")

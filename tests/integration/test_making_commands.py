@@ -132,7 +132,7 @@ def test_a_limit_on_the_cost_says_what_is_not_in(
     options = ("--headers", "--llm", "openai:gpt-5-mini", "--max-cost", "0")
     assert main(["add", "in", *options]) == 3
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("failed (cost_limit): in/ada.md: not taken in: 0.0000 US dollars")
+    assert lines[0].startswith("failed (cost_limit): in/ada.md: not added: 0.0000 US dollars")
     assert lines[1] == "failed (cost_limit): 1 more document not added for the same reason"
 
 

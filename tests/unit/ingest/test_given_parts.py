@@ -126,7 +126,7 @@ def test_given_parts_stand_in_headers_and_are_searched() -> None:
 def test_parts_for_a_document_that_is_none_of_the_run_are_told() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         report = base.add(__file__, given={"other.py": GivenParts(title="T")})
-    assert "parts are given for 'other.py', which is none of the documents of this run" in (
+    assert "parts are given for 'other.py', which is not a document of this run" in (
         report.warnings
     )
 

@@ -144,5 +144,5 @@ def test_what_is_no_path_is_refused(wrong: object) -> None:
 
 def test_a_file_is_refused(tmp_path: Path) -> None:
     make(tmp_path, "a.txt")
-    with pytest.raises(OptionError, match="no folder; `add`"):
+    with pytest.raises(OptionError, match="not a folder; `add`"):
         scan_folder(tmp_path / "a.txt")
