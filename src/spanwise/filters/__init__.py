@@ -15,7 +15,7 @@ Rules:
     Texts compare by code point, so ISO 8601 dates compare in time order.
 """
 
-from spanwise.filters.checks import check_filter, filter_fields, known_fields, matches
+from spanwise.filters.matcher import check_filter, filter_fields, known_fields, matches
 from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
 from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,

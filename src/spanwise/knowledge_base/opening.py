@@ -41,7 +41,7 @@ def open_store(path: str | Path, *, create: bool, durability: Durability = "full
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()
-    from spanwise.stores.readers import open_folder
+    from spanwise.stores.readonly import open_folder
 
     return open_folder(Path(path).absolute(), create=create, durability=durability)
 

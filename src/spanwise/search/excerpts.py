@@ -25,8 +25,8 @@ from spanwise.core.extraction.context_expansion import (
 from spanwise.core.extraction.render import render_context
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
+from spanwise.search.excerpt_renderer import DocumentReaders, ExcerptRenderer
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
-from spanwise.search.excerpt_sizes import DocumentReaders, ExcerptRenderer
 from spanwise.types import Excerpt, ExcerptSpan
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import numpy as np
 
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
 from spanwise.stores.conversations import read_thread, thread_ids
 from spanwise.stores.outputs import damaged_outputs
+from spanwise.stores.row_checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:

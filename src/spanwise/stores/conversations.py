@@ -10,7 +10,7 @@ import sqlite3
 from typing import NamedTuple
 
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import is_sound, sealed
+from spanwise.stores.row_checksums import is_sound, sealed
 from spanwise.types import Thread, ThreadInfo, Turn
 from spanwise.types.plain import from_plain
 

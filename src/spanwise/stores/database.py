@@ -22,7 +22,7 @@ from spanwise.core.documents.versions import VERSION_CHARS, text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError
 from spanwise.filters import filter_fields
-from spanwise.stores.checksums import (
+from spanwise.stores.row_checksums import (
     POSITION_BITS,
     DocumentRow,
     check_contents,

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError
-from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.disk import is_disk_full, make_private, share_as
 from spanwise.stores.folder import share_index_file
 from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import check_part_file, write_part
+from spanwise.stores.part_checksums import DamagedPartError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
-from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.build import Vocabulary, batch_documents, build_part
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.database import read_indexed, read_settings
@@ -33,6 +32,7 @@ from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import Part, open_part
+from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.view import LiveDocuments, View, locate, read_live_documents
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 
-from spanwise.stores.checksums import is_sound, sealed
+from spanwise.stores.row_checksums import is_sound, sealed
 
 _logger = logging.getLogger("spanwise")
 

@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanwise.errors import FormatError
-from spanwise.stores.blocks import BLOCK_BYTES, ArrayPlace, Blocks, block_checksums
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
+from spanwise.stores.part_checksums import BLOCK_BYTES, ArrayPlace, Blocks, block_checksums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

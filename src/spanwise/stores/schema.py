@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spanwise.core.text.languages import document_language
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import POSITION_BITS, checksum, seal_document, signal_checksum
+from spanwise.stores.row_checksums import POSITION_BITS, checksum, seal_document, signal_checksum
 
 APPLICATION_ID = 0x5370616E
 """SQLite application id: the four letters "Span"."""

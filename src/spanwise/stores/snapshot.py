@@ -15,10 +15,10 @@ from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import database
-from spanwise.stores.blocks import DamagedPartError
-from spanwise.stores.checksums import check_contents
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
+from spanwise.stores.part_checksums import DamagedPartError
+from spanwise.stores.row_checksums import check_contents
 from spanwise.stores.scan import count_terms, dot_products, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View

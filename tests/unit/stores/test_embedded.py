@@ -16,9 +16,9 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError, OptionError, StoreBusyError, StoreError, StoreFullError
 from spanwise.stores import connections
 from spanwise.stores import database as truth
-from spanwise.stores.checksums import seal_document
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.schema import FORMAT_VERSION
 from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_threads import make_turn
@@ -168,7 +168,7 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from spanwise.errors import StoreFullError
-from spanwise.stores.checksums import seal_document
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.store_entries import SETTINGS, make_entry
 
@@ -325,7 +325,7 @@ import os, sys
 from pathlib import Path
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
-from spanwise.stores.checksums import seal_document
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.store_entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn

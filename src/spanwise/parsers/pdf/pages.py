@@ -19,7 +19,7 @@ from spanwise.parsers.parsed import PagesToRead, Source, Step
 from spanwise.parsers.pdf.layout.page import PageContent
 from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.rules import read_rules
+from spanwise.parsers.pdf.ruling_lines import read_rules
 from spanwise.parsers.pdf.words import FontTable, read_words
 
 _FEW_CHARS = 20

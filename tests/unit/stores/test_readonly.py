@@ -17,7 +17,7 @@ from spanwise.errors import StoreChangedError, StoreError
 from spanwise.stores.connections import FileState
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.port import Store
-from spanwise.stores.readers import open_folder
+from spanwise.stores.readonly import open_folder
 from spanwise.testing.store_entries import SETTINGS, make_entry
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs the permissions of POSIX")
