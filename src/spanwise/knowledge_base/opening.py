@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = ":memory:"
+_LOCAL_VENDORS = ("sentence-transformers", "fastembed")
 _log = logging.getLogger("spanwise")
 
 
@@ -113,6 +114,26 @@ def _check_address(settings: Settings, *, path: Path) -> None:
         )
 
 
+def _check_local_model(settings: Settings, *, path: Path) -> None:
+    """Refuse a recorded embedder that is a folder of this machine.
+
+    A stranger may have recorded it, and libraries of local models can run code from a folder.
+
+    Raises:
+        UntrustedAddressError: If so; nothing was loaded.
+    """
+    vendor, _, model = settings.embedder.partition(":")
+    if vendor not in _LOCAL_VENDORS:
+        return
+    is_folder = model.startswith((".", "/", "~")) or "\\" in model or Path(model).exists()
+    if is_folder:
+        raise UntrustedAddressError(
+            f"{path} names a model in a folder of this machine, {settings.embedder!r}, which could "
+            f"run code; if you trust that folder, open it with embedder={settings.embedder!r}",
+            address=model,
+        )
+
+
 def open_embedder(
     settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
 ) -> Embedder | None:
@@ -126,7 +147,7 @@ def open_embedder(
 
     Raises:
         EmbedderMismatchError: If it is not installed, or in another version.
-        UntrustedAddressError: If it has an address that the user has not approved.
+        UntrustedAddressError: If it has an address that the user has not approved, or is a folder.
         ModelKeyError: If there is no key for it.
     """
     if settings.embedder == NO_EMBEDDER:
@@ -134,6 +155,7 @@ def open_embedder(
     if given is not None:
         return given
     _check_address(settings, path=path)
+    _check_local_model(settings, path=path)
     try:
         embedder = make_embedder(settings.embedder, options=models)
     except OptionError as error:

@@ -19,7 +19,8 @@ def check_database_file(path: Path) -> None:
     data is looked for first, because another process may be filling the database now.
 
     Raises:
-        FormatError: If the database is not a file, or is empty next to a log or an index.
+        FormatError: If the database is not a file, or is empty next to a log or an index, or the
+            index is a link.
     """
     database, index = path / DATABASE_NAME, path / INDEX_NAME
     log = database.with_name(database.name + "-wal")
@@ -27,6 +28,11 @@ def check_database_file(path: Path) -> None:
         raise FormatError(
             f"{database} is not a file; a knowledge base keeps its documents in it: name another "
             "folder, or restore it from a backup"
+        )
+    if index.is_symlink():  # files that the index does not name are deleted there
+        raise FormatError(
+            f"{index} is a link; the index belongs in the folder itself: delete the link, and the "
+            "index is built again"
         )
     leftover = None
     if log.exists() and log.stat().st_size:
