@@ -150,8 +150,8 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--tokenizer",
             metavar="NAME",
-            help="Tokenizer that counts, such as o200k_base. Without it that of the knowledge "
-            "base; headers do not count.",
+            help="Tokenizer used to count tokens for the budgets, such as o200k_base. Default: "
+            "that of the knowledge base. Headers are not counted.",
         ),
         click.option(
             "--metric",
@@ -180,8 +180,8 @@ def _output() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=0, max=1_000),
             default=_VIEWS,
             show_default=True,
-            help="With a report: number of questions with explain views, those with the worst "
-            "results of the first exact method, in a folder next to it.",
+            help="Number of questions to explain: those with the worst results of the first exact "
+            "method. Their explain views are written to a folder next to the report.",
         ),
         click.option(
             "--work",
@@ -216,7 +216,7 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=1, max=20),
             default=1,
             show_default=True,
-            help="Readings of each answer by the judge, which show its agreement with itself.",
+            help="Number of times the judge grades each answer, to measure its self-consistency.",
         ),
         click.option(
             "--grading-sheet",
@@ -226,8 +226,7 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             "second one.",
         ),
         max_cost_option(
-            "Most US dollars that all models of the run may cost together: answers, grades, "
-            "reranker and embedder."
+            "Maximum total cost of the run in US dollars: answers, grades, reranker and embedder."
         ),
         click.option(
             "--dry-run",

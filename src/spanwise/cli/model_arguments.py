@@ -80,9 +80,8 @@ def generation_options(command: _Command) -> _Command:
             "llm.fallback.",
         ),
         max_cost_option(
-            "Maximum cost of model calls in US dollars. Documents beyond it are reported as "
-            "failed; "
-            "run the command again to continue. Default: the setting llm.max_cost."
+            "Maximum total cost of model calls in US dollars. Documents beyond it are reported as "
+            "failed; run the command again to continue. Default: the setting llm.max_cost."
         ),
         click.option(
             "--batch",

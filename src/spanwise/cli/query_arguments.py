@@ -87,7 +87,7 @@ def query_options(command: _Command) -> _Command:
             help="Background for the language model about the documents or the question.",
         ),
         max_cost_option(
-            "Maximum cost of model calls in US dollars. Default: the setting llm.max_cost."
+            "Maximum total cost of model calls in US dollars. Default: the setting llm.max_cost."
         ),
     )
     for option in reversed(options):

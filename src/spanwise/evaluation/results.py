@@ -400,8 +400,8 @@ def read_question(value: object) -> LabelledQuestion:
     """Return a question from the output of `to_plain`.
 
     Raises:
-        TypeError: If the value is no object, or its metadata are no scalars.
-        ValueError: If a field is missing, or a value has another type.
+        TypeError: If the value is not an object, or a metadata value is not a scalar.
+        ValueError: If a field is missing or has the wrong type.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"a question is {value!r}")

@@ -50,6 +50,6 @@ class Retriever(Protocol):
         Args:
             question: The question.
             budget_tokens: Number of tokens that are used; the rest is truncated, so that all
-                retrievers are compared at equal tokens.
+                retrievers are compared at equal token budgets.
             documents: Ids of the documents that may be searched; None for all.
         """

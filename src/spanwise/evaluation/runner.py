@@ -1,4 +1,4 @@
-"""Evaluation of retrievers on the questions of a dataset, at equal tokens.
+"""Evaluation of retrievers on the questions of a dataset, at equal token budgets.
 
 Rules:
     All arguments are checked before the first search: names of methods, the objects they need,

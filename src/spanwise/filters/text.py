@@ -53,7 +53,7 @@ def parse_filter(text: str) -> Filter:
 
 
 class _Parser:
-    """Recursive-descent parser; `position` is the offset of the next character that is no space."""
+    """Recursive-descent parser; `position` is the offset of the next non-space character."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""How documents come into a knowledge base."""
+"""Adding documents to a knowledge base."""
 
 from __future__ import annotations
 

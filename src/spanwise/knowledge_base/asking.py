@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SearchArguments(TypedDict, total=False):
-    """Arguments of `KnowledgeBase.search` beside the question; each may be left out."""
+    """Arguments of `KnowledgeBase.search` other than the question; all optional."""
 
     budget_tokens: int
     preset: str | None

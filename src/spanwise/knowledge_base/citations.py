@@ -53,7 +53,7 @@ def locate_citation(store: Store, given: GivenCitation) -> CitationLocation:
     """Return where a cited text stands now, or what stands in its place.
 
     Raises:
-        OptionError: If it is no citation, says too little of its text, or contradicts itself.
+        OptionError: If it is not a citation, says too little of its text, or contradicts itself.
     """
     citation, text = _parts(given)
     located = _located(store, _with_text(citation, text))

@@ -79,7 +79,7 @@ class StoredDocuments:
             character or by its hash; "changed" with the passage that is most like it; "removed".
 
         Raises:
-            OptionError: If it is no citation, or does not say what text it points at.
+            OptionError: If it is not a citation, or does not say what text it points at.
         """
         return locate_citation(self._store, citation)
 

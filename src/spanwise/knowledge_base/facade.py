@@ -81,7 +81,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             listener: Hears the steps of searches, and the calls of models of an ingest.
 
         Raises:
-            FormatError: If the folder is no knowledge base, or of a newer version.
+            FormatError: If the folder is not a knowledge base, or of a newer version.
             EmbedderMismatchError: If its vectors were made by another embedder, or the tuning was
                 made for another one.
             OptionError: If it was made with other options than those given, or the tuning cannot

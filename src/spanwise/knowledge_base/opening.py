@@ -35,7 +35,7 @@ def open_store(path: str | Path, *, create: bool, durability: Durability = "full
     """Return the store of a path; imported here, so that importing Spanwise stays light.
 
     Raises:
-        FormatError: If the path is no knowledge base, or one of a newer version.
+        FormatError: If the path is not a knowledge base, or one of a newer version.
         StoreError: If it cannot be made or opened.
     """
     if str(path) == _MEMORY:

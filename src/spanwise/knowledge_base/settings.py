@@ -86,12 +86,13 @@ def wanted_settings(
 
 
 def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder | None) -> Settings:
-    """Return the settings of a knowledge base; record them where it is new.
+    """Return the settings of a knowledge base; record them first if it is new.
 
     Args:
         store: The store.
-        wanted: Settings that the caller names; what is recorded, or the default, for the others.
-        embedder: As the settings name it.
+        wanted: Settings that the caller gives; the others are as recorded, or the defaults.
+        embedder: An object; "auto" for the recorded one, or the default of a new knowledge base;
+            None for keywords alone.
 
     Raises:
         EmbedderMismatchError: If another embedder is recorded.

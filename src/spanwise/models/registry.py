@@ -30,7 +30,7 @@ _log = logging.getLogger("spanwise")
 class FallbackModel:
     """Language model that calls a second one if the first one fails after all retries, or refuses.
 
-    A refused key is no reason to fall back: all text would silently go to another vendor.
+    A refused key is not a reason to fall back: all text would silently go to another vendor.
     A refusal is paid: the usage of both models counts, and may exceed the estimate. Answers are
     cached under the name of the first model, so that a repeated run calls neither.
     """

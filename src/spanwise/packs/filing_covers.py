@@ -1,8 +1,8 @@
 """Fields of the first page of a filing: company, form, fiscal year, end of the period.
 
 Rules of covers:
-    Precision before recall: a doubtful field is omitted, and a text that is no filing, no earnings
-    release and no annual report has no fields.
+    Precision before recall: a doubtful field is omitted, and a text that is not a filing, an
+    earnings release or an annual report has no fields.
     A filing begins with a line of the Securities and Exchange Commission and its form; prose before
     them means that a text is about a filing. Its company is before "(Exact name of registrant
     ...)", or has a legal form and follows the file number of the Commission.

@@ -91,7 +91,7 @@ def _alike(
 def _distinguished(
     query: ScoredChunks, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs of merged rows differ in the terms of a query that read both."""
+    """Return which pairs of merged rows match different terms of a query that scored both."""
     query_row = np.full(rows, -1, dtype=np.int64)
     query_row[place] = np.arange(len(place))
     keys = term_keys(query.passages.impacts)

@@ -48,7 +48,7 @@ def check_question(text: object) -> str:
     """Return a question that can be read.
 
     Raises:
-        QueryError: If it is no text, longer than `MAX_QUESTION_CHARS`, or holds half a character.
+        QueryError: If it is not a text, longer than `MAX_QUESTION_CHARS`, or has half a character.
     """
     if not isinstance(text, str):
         raise QueryError(f"the question is {shown(text)}; give one text")

@@ -144,7 +144,7 @@ class Trimmer:
         return places[first], places[last]
 
     def _coverage(self, sentence: str, language: str) -> float:
-        """Return the weighted share of a query's words in a sentence, for the best query."""
+        """Return the highest share, over queries, of the weight of query words in a sentence."""
         sentence_terms = set(text_terms(sentence, language=language))
         coverages = []
         for terms, weights in self.words:

@@ -33,7 +33,7 @@ class _Row(NamedTuple):
         """Return the thread information of the row.
 
         Raises:
-            FormatError: If the row differs from its checksum.
+            FormatError: If the row does not match its checksum.
         """
         if not is_sound(self):
             raise FormatError(
@@ -81,7 +81,7 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
     """Return a thread with its turns in order, or None.
 
     Raises:
-        FormatError: If a turn is missing or unreadable, or a row differs from its checksum.
+        FormatError: If a turn is missing or unreadable, or a row does not match its checksum.
     """
     row = _find(connection, thread_id)
     if row is None:

@@ -193,7 +193,8 @@ class EmbeddedStore:
         """Open a write transaction; it is committed on exit and rolled back on error.
 
         Args:
-            durable: Whether the commit is flushed to disk, unless this thread groups commits.
+            durable: Whether to flush the commit to disk at once. It has no effect inside
+                `group_commits`.
         """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:

@@ -102,7 +102,7 @@ _MERGE_RATIO = 3  # merge neighbours while left < ratio * right
 
 
 class _Group(NamedTuple):
-    """Adjacent sources that become one part; a single existing file may stay as it is."""
+    """Adjacent sources that become one part; a single existing file can be reused."""
 
     sources: tuple[MergeSource, ...]
     name: str
@@ -228,7 +228,7 @@ def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
 
 
 def _write(folder: Path, group: _Group, *, compact: bool) -> str:
-    """Write a group to a new file, unless an existing file may stay; return the file name."""
+    """Write a group to a new file, unless an existing file can be reused; return the file name."""
     if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
         return group.name
     for source in group.sources:  # a copy would give damaged data valid checksums

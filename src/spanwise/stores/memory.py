@@ -143,7 +143,7 @@ class MemorySnapshot:
         return tuple(sorted({stored.record.language for stored in self._documents}))
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return the number of live chunks with each term, (T,), and of all live chunks."""
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
         return self._collection.term_counts(terms)
 
     def scan(

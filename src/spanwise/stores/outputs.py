@@ -1,6 +1,6 @@
 """Cache of model outputs in `truth.db`, keyed by a hash of the complete request.
 
-An output that differs from its checksum is a cache miss and is replaced.
+An output that does not match its checksum is a cache miss and is replaced.
 
 Every function uses a connection lent to the calling thread, as in `database`.
 """
@@ -62,11 +62,11 @@ def delete_outputs(connection: sqlite3.Connection) -> int:
 
 
 def damaged_outputs(connection: sqlite3.Connection) -> list[str]:
-    """Return the keys of the outputs that differ from their checksums."""
+    """Return the keys of the outputs that do not match their checksums."""
     return [row[0] for row in connection.execute("select * from output") if not is_sound(row)]
 
 
 def delete_damaged_outputs(connection: sqlite3.Connection) -> None:
-    """Delete the outputs that differ from their checksums."""
+    """Delete the outputs that do not match their checksums."""
     keys = damaged_outputs(connection)
     connection.executemany("delete from output where key = ?", [(key,) for key in keys])

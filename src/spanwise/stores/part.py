@@ -99,7 +99,7 @@ class Part:
     """Arrays of d documents with n chunks; a row is a chunk, an ordinal a document of the part."""
 
     numbers: NDArray[np.int64]
-    """Number of each document, ascending, (d,)."""
+    """Document numbers, ascending, (d,)."""
     starts: NDArray[np.int64]
     """Start offsets: the rows of document i are `[starts[i], starts[i + 1])`, (d + 1,)."""
     vectors: NDArray[np.int8]
@@ -152,7 +152,7 @@ class Part:
         """Verify the vectors, once.
 
         Raises:
-            DamagedPartError: If they differ from their checksums.
+            DamagedPartError: If they do not match their checksums.
         """
         if self.blocks is not None:
             self.blocks.check_array("vectors")
@@ -164,7 +164,7 @@ class Part:
             places: Indexes into `body.terms`; negative values are terms that the part lacks.
 
         Raises:
-            DamagedPartError: If they differ from their checksums.
+            DamagedPartError: If they do not match their checksums.
         """
         blocks = self.blocks
         if blocks is None:
@@ -381,6 +381,6 @@ def check_part_file(path: Path) -> None:
 
     Raises:
         FileNotFoundError: If the file does not exist.
-        FormatError: If an array differs from its checksums, or as `open_part`.
+        FormatError: If an array does not match its checksums, or as `open_part`.
     """
     open_part(path).check_all()

@@ -26,7 +26,7 @@ BLOCK_BYTES = 4_096
 
 
 class DamagedPartError(FormatError):
-    """An index part differs from its checksums; stores handle this by rebuilding it."""
+    """An index part does not match its checksums; stores handle this by rebuilding it."""
 
     def __init__(self, message: str, *, name: str) -> None:
         """Create the error.
@@ -125,7 +125,7 @@ class Blocks:
         """Verify all blocks of an array that are not verified yet.
 
         Raises:
-            DamagedPartError: If a block differs from its checksum.
+            DamagedPartError: If a block does not match its checksum.
         """
         if name not in self._whole:
             self.check_items(name, 0, self._places[name].length)
@@ -145,7 +145,7 @@ class Blocks:
         """Verify the blocks of the items `[start, stop)` of an array.
 
         Raises:
-            DamagedPartError: If a block differs from its checksum.
+            DamagedPartError: If a block does not match its checksum.
         """
         if stop <= start:
             return

@@ -85,7 +85,7 @@ class Searchable(Protocol):
         """Return the languages of live documents, ascending; "" if unknown."""
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return the number of live chunks with each term, (T,), and of all live chunks."""
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
 
     def scan(
         self,

@@ -87,7 +87,7 @@ def document_rows(
         values: Values of its parameters.
 
     Raises:
-        FormatError: If a row differs from its checksum.
+        FormatError: If a row does not match its checksum.
     """
     for row in connection.execute(f"select {_COLUMNS} from document {where}", values):  # noqa: S608
         if not is_sound(row):
@@ -104,7 +104,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
     """Return the verified row of a document, which must exist.
 
     Raises:
-        FormatError: If it differs from its checksum.
+        FormatError: If it does not match its checksum.
     """
     row = stored_row(connection, number)
     if not is_sound(row):
@@ -113,7 +113,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
 
 
 def damaged_document(document_id: object, what: str) -> FormatError:
-    """Return the error of a document that differs from its checksum."""
+    """Return the error of a document that does not match its checksum."""
     return FormatError(
         f"the document {document_id!r} is damaged: {what} differs from its checksum; remove the "
         "document and add it again, or restore the knowledge base from a backup"
@@ -234,7 +234,7 @@ def read_numbered(
         places: Requested positions or keys; may exceed the last row of the document.
 
     Raises:
-        FormatError: If a row differs from its checksum or is missing.
+        FormatError: If a row does not match its checksum or is missing.
     """
     found = list(rows)
     key = 1 if table == "section" else 0

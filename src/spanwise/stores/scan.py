@@ -109,7 +109,7 @@ class PartTerms:
         """Look up the terms and verify their postings.
 
         Raises:
-            DamagedPartError: If the postings differ from their checksums.
+            DamagedPartError: If the postings do not match their checksums.
         """
         part = view.part
         body = find_terms(part.body.terms, hashes).tolist()
@@ -209,7 +209,7 @@ def score_part(
         vector: Query vector, or None.
 
     Raises:
-        DamagedPartError: If the vectors differ from their checksums.
+        DamagedPartError: If the vectors do not match their checksums.
     """
     body = _body_scores(scope, weights)
     return PartScores(

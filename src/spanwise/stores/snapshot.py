@@ -87,7 +87,7 @@ def read_passages(
 
     Raises:
         DocumentNotFoundError: If the snapshot has no document with one of the handles.
-        DamagedPartError: If postings or vectors differ from their checksums.
+        DamagedPartError: If postings or vectors do not match their checksums.
     """
     runs, total = _place_ranges(view, ranges)
     hashes = term_hashes(terms)
@@ -225,7 +225,7 @@ class EmbeddedSnapshot:
         return database.read_languages(self._connection)
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return the number of live chunks with each term, (T,), and of all live chunks."""
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
         counts = self._read_index(lambda view: count_terms(view, terms))
         return counts, self._view.all_chunks
 

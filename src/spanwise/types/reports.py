@@ -163,7 +163,7 @@ class CheckReport(PlainForm):
     """Number of chunks compared with a freshly built index: all of a small part, a sample of a
     large one."""
     pending_chunks: int
-    """Number of chunks not yet in an index part. This is no damage: they are searched from
+    """Number of chunks not yet in an index part. This is not damage: they are searched from
     memory."""
     findings: tuple[CheckFinding, ...]
     """Defects: of the database first, then of conversations, of documents from oldest to newest,

@@ -103,7 +103,7 @@ class _AddArguments(GenerationArguments):
     type=click.Path(dir_okay=False),
     help="Tuning file written by `spanwise tune`; sets the chunk options of a new knowledge base.",
 )
-@click.option("--id", metavar="ID", help="Document id of standard input (-).")
+@click.option("--id", metavar="ID", help="Document id for text read from standard input (-).")
 @click.option(
     "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
 )

@@ -89,8 +89,11 @@ def config(context: click.Context, *, kb: str | None, as_json: bool) -> ExitCode
     cls=ExampleCommand,
     short_help="Approve a spanwise.toml or an address.",
     examples=[
-        ("approve the file of this project", "spanwise config trust"),
-        ("approve the file of another folder", "spanwise config trust ../reports/spanwise.toml"),
+        ("approve the settings file of this project", "spanwise config trust"),
+        (
+            "approve the settings file of another folder",
+            "spanwise config trust ../reports/spanwise.toml",
+        ),
         (
             "approve the embedding server of a knowledge base",
             "spanwise config trust http://gpu:8000",

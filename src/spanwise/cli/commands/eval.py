@@ -214,7 +214,7 @@ class EvaluationCommand(ExampleCommand):
 )
 @eval_options
 def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
-    """Measure how much of the evidence of questions is retrieved, at equal tokens.
+    """Measure the share of each question's evidence that is retrieved, at equal token budgets.
 
     QUESTIONS is a file of JSON lines: questions with quotes from the documents of the knowledge
     base that answer them. `spanwise questions make` lets a model write one:

@@ -52,7 +52,7 @@ class _MakeArguments(TypedDict):
     short_help="Make and check questions to measure with.",
     examples=[
         (
-            "50 questions about your documents, by a model",
+            "generate 50 questions about your documents with a model",
             "spanwise questions make --llm openai:gpt-5-mini --out questions.jsonl",
         ),
         ("whether a file of questions fits", "spanwise questions check questions.jsonl"),
@@ -71,7 +71,7 @@ def questions() -> None:
             "spanwise questions make --llm openai:gpt-5-mini --out q.jsonl --dry-run",
         ),
         (
-            "some to which there is no answer",
+            "include some unanswerable questions",
             "spanwise questions make --unanswerable 5 --llm ollama:qwen3 --out q.jsonl",
         ),
     ],
@@ -115,7 +115,7 @@ def questions() -> None:
     show_default=True,
     help="Which places of the documents are asked about.",
 )
-@max_cost_option("Most US dollars that it may cost; answers are cached.")
+@max_cost_option("Maximum total cost of the run in US dollars. Answers of the model are cached.")
 @click.option(
     "--dry-run", is_flag=True, help="Estimate calls, tokens and cost without calling any model."
 )

@@ -57,7 +57,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 
 @click.command(
     cls=ExampleCommand,
-    short_help="Fit search to your questions.",
+    short_help="Tune search settings on your questions.",
     examples=[
         (
             "settings for these documents, and what they gain",
@@ -105,7 +105,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    help="Tokenizer that counts the budgets. Without it that of the knowledge base.",
+    help="Tokenizer used to count tokens for the budgets. Default: that of the knowledge base.",
 )
 @click.option(
     "--chunk-sizes",
@@ -129,10 +129,10 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     is_flag=True,
     help="Learn no known answers, so that the file holds no words of your documents.",
 )
-@max_cost_option("Most US dollars that the embedder and the reranker may cost together.")
+@max_cost_option("Maximum total cost of the run in US dollars: embedder and reranker.")
 @json_option
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
-    """Fit search to questions whose evidence you know, and measure what it gains.
+    """Tune search settings on questions whose evidence you know, and measure the gain.
 
     Weights, table and settings are fitted to some questions and measured on others, about other
     documents if there are enough. If no gain can be shown, the file keeps the defaults. At least

@@ -259,7 +259,14 @@ class Words:
         return len(self.keys)
 
     def agrees(self, position: int, text: Words, other: int, *, suffix: str = "") -> bool:
-        """Return whether a word of this quote is a word of a text, less a suffix of that."""
+        """Return whether a word of this quote equals a word of a text without a suffix.
+
+        Args:
+            position: Index of the word in this quote.
+            text: Words of the text.
+            other: Index of the word in the text.
+            suffix: Suffix that is removed from the word of the text.
+        """
         currency = self.currencies[position]
         return self.keys[position] == text.keys[other].removesuffix(suffix) and (
             not currency or currency == text.currencies[other]

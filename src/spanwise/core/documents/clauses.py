@@ -5,7 +5,7 @@ Only legal texts have clauses; lists in other texts are lists.
 Rules of numbers:
     A number is at the start of a line, after three spaces, or, if the line break was lost, after a
     sentence and followed by a dot.
-    Its reading depends on the context: "(i)" is the first small Roman number, or the letter after
+    Its meaning depends on the context: "(i)" is the first small Roman numeral, or the letter after
     "(h)". "2.1(a)" is the "(a)" of the open clause.
 
 Rules of sequences:
@@ -117,7 +117,7 @@ def _bracketed(inner: str) -> Iterator[Reading]:
 
 
 def _lettered(written: str, letter: Style, roman: Style) -> Iterator[Reading]:
-    """Yield the readings of a letter or Roman number, in upper or lower case."""
+    """Yield the interpretations of a mark as letter and as Roman numeral, in either case."""
     if len(set(written)) == 1 and len(written) <= 2:  # "aa" comes after "z"
         value = ord(written[0].upper()) - 64 + 26 * (len(written) - 1)
         yield Reading(letter, (value,))
@@ -127,7 +127,7 @@ def _lettered(written: str, letter: Style, roman: Style) -> Iterator[Reading]:
 
 
 def _roman(written: str) -> int:
-    """Return the value of a Roman number, 0 if it is invalid or too large for a clause."""
+    """Return the value of a Roman numeral, 0 if it is invalid or too large for a clause."""
     values = [_ROMAN_DIGITS.get(letter, 0) for letter in written]
     if not all(values):
         return 0
@@ -221,7 +221,7 @@ class _Sequence:
         return True
 
     def _holds_numbers(self) -> bool:
-        """Return whether whole numbers may be in the innermost clause: not in (a) or recitals."""
+        """Return whether the innermost clause may contain "12" or "12.3": not (a), not recitals."""
         return self.frames[-1].style not in _BRACKETED and self.frames[0].style not in _INNER
 
     def _enter(self, outer: tuple[int, ...]) -> bool:

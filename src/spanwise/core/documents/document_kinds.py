@@ -15,7 +15,7 @@ class DocumentKind:
     cover_fields: Callable[[str], Mapping[str, Scalar]]
     """Return the metadata stated on the first page of a text; empty for other documents."""
     cover_title: Callable[[Mapping[str, Scalar]], str]
-    """Return a title made of metadata; empty if the metadata is not that of such a document."""
+    """Return a title made from metadata; empty if the metadata is not of this kind."""
     kind_field: str
     """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
     headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]

@@ -300,7 +300,7 @@ _FIRST_NUMBER = re.compile(r"\W*(\d+)")
 
 
 def clean_title(title: str, *, first_line: str) -> str:
-    """Return a title of a model in a displayable form; empty if it is not usable.
+    """Return a title written by a language model, cleaned; empty if it is unusable.
 
     Args:
         title: Title as the model wrote it.

@@ -137,11 +137,11 @@ _BLANK_LINE = "\n\n"
 
 
 def replace_pages(document: Document, texts: Mapping[int, PageText]) -> Document:
-    """Return a document with other text on some of its pages.
+    """Return a document with the text of some pages replaced.
 
     Args:
-        document: The document; its pages cover its text.
-        texts: New text by page number, from 1; none is empty.
+        document: Document whose pages cover its whole text.
+        texts: New text by page number, from 1; never empty.
     """
     writer = _Writer(document=document)
     numbers = range(1, len(document.pages) + 1)

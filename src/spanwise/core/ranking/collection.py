@@ -1,7 +1,7 @@
-"""In-memory search of a few documents: the reference definition of a scan.
+"""Exhaustive in-memory search of a few documents: the reference implementation of a scan.
 
-Every query computes everything in full. It is meant for small collections, and as the reference
-that other stores are compared with.
+Every query scores all chunks anew. It is meant for small collections, and as the reference that
+other stores are compared with.
 """
 
 from __future__ import annotations

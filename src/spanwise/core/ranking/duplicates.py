@@ -2,7 +2,7 @@
 
 Rules:
     Two chunks are near-duplicates if they have the same numbers and nearly the same shingles of
-    three words. A table row with other figures is no duplicate, whatever its words.
+    three words. A table row with other figures is not a duplicate, whatever its words.
     Chunks that differ in the terms of the question are not duplicates for that question.
     A group of duplicates is represented by its chunk in the document with the most shares, so that
     one document shows the whole passage.

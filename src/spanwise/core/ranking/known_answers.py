@@ -7,8 +7,8 @@ Idea:
     evidence, and a new question of that kind is expanded by them.
 
 Rules of a search:
-    Expansion words tell which passage of a document is meant, never which document: a chunk is
-    compared with the best chunk of its own document.
+    Expansion terms rank passages within a document, not documents: a chunk is compared with the
+    best chunk of its own document.
     A question that is similar to no kind is not expanded.
 
 Rules of learning:

@@ -1,8 +1,8 @@
-"""Relevance model: from features to shares and relevance, by a linear model trained listwise.
+"""Relevance model: a linear model that maps features to each chunk's share of the evidence.
 
-The model learns which chunks contain more of the evidence than others, not how much evidence there
-is. Pointwise probabilities do not transfer from one kind of document to another; shares do.
-`benchmarks/train.py` fits the weights and the table.
+It is trained listwise with softmax: it learns which chunks contain more of the evidence than
+others, not how much evidence there is. Pointwise probabilities do not transfer from one kind of
+document to another; shares do. `benchmarks/train.py` fits the weights and the table.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Break points of a text with their grades: where a chunk may end, and how good the place is.
+"""Break points of a text: the places where a chunk may end, graded by how good they are.
 
 Rules:
     Grades from best to worst: paragraph, sentence, row, line, clause, word, character.
-    The short first line of a paragraph without a stop leads into the following text (a heading, a
-    speaker, the head row of a table). To break after it is worse than to cut a sentence.
-    A row (a line with cells) is not cut at the sentences inside it, nor is a line of a block.
+    A short first line of a paragraph that does not end with a stop introduces the following text (a
+    heading, a speaker, the header row of a table). A break after it is worse than one inside a
+    sentence.
+    Sentence ends inside a row (a line with cells) or a line of a block are not break points.
 
 A break point is encoded as one integer: offset and grade.
 """

@@ -187,7 +187,7 @@ def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:
 
 
 def _composed(word: str) -> str:
-    """Return a word in normal form, without optional signs."""
+    """Return a word in Unicode normal form, without optional marks, with ASCII digits."""
     if _COMPATIBLE.search(word):
         word = unicodedata.normalize("NFKC", word)
     word = _NOT_TYPED.sub("", unicodedata.normalize("NFC", word)).strip(_NON_JOINER)

@@ -57,7 +57,7 @@ class JudgingOptions:
     controls: bool = True
     """Whether a passed answer is graded once more against another right answer."""
     contexts: Sequence[str | Retriever | Callable[..., object]] = ()
-    """Retrievers whose results are answered from, at equal tokens; none for `KnowledgeBase.ask`."""
+    """Retrievers to answer from, at the same token budget; none for `KnowledgeBase.ask`."""
     reranker: str | Reranker | None = None
     """Reranker of retrievers with "+rerank"."""
     tuning: str | Path | Tuning | None = None

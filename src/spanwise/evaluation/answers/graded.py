@@ -64,7 +64,7 @@ class Graded:
     error: str = ""
     """Reason why there is no answer or no grade."""
     seconds: float = 0.0
-    """Time of the answer in seconds."""
+    """Time taken to answer, in seconds."""
     usage: Usage = field(default_factory=Usage)
     """Usage of the answer. The usage of the judge is in `Judged.judge_usage`."""
 

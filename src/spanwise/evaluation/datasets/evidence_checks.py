@@ -41,7 +41,7 @@ class PlaceFinder:
 
         Args:
             text: Text of the document.
-            quote: At least one character that is no white space; white space around it is ignored.
+            quote: At least one character that is not white space; white space around it is ignored.
         """
         found = _runs(text, quote)
         if found:

@@ -29,7 +29,7 @@ class Row:
         return FaultError(f"{self.place}: {message}")
 
     def has(self, key: str) -> bool:
-        """Return whether there is a value other than null."""
+        """Return whether a field is present and not null."""
         return self.values.get(key) is not None
 
     def text(self, key: str, *, default: str | None = None) -> str:
@@ -86,7 +86,7 @@ class Row:
         """Return a list; empty for a missing one.
 
         Raises:
-            FaultError: If it is no list.
+            FaultError: If it is not a list.
         """
         value = self.values.get(key)
         if value is None:
@@ -99,7 +99,7 @@ class Row:
         """Return the objects of a list; empty for a missing one.
 
         Raises:
-            FaultError: If it is no list, or an item is no object.
+            FaultError: If it is not a list, or an item is not an object.
         """
         return [
             row_of(item, f"{self.place}: {key} {number}")
@@ -111,7 +111,7 @@ def row_of(value: object, place: str) -> Row:
     """Return an object of JSON as a row.
 
     Raises:
-        FaultError: If it is no object.
+        FaultError: If it is not an object.
     """
     if not isinstance(value, dict):
         raise FaultError(f"{place}: {shown(value)} is no object; give one, as in {{...}}")

@@ -23,7 +23,7 @@ from spanwise.types import Scalar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """Names of one format."""
+    """Names of the JSON fields in one format of questions."""
 
     called: str
     id: str
@@ -33,11 +33,11 @@ class _Form:
     metadata: str
     first_page: int
     others: frozenset[str] = frozenset()
-    """Further names of a line."""
+    """Other fields that a line may have."""
     more_of_evidence: frozenset[str] = frozenset()
-    """Further names of evidence, which are ignored."""
+    """Other fields that a piece of evidence may have; they are ignored."""
     is_open: bool = False
-    """Whether unknown names are ignored unless they resemble a known one."""
+    """Whether unknown fields are ignored unless they resemble a known one."""
 
     @property
     def names(self) -> frozenset[str]:

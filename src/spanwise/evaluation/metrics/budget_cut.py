@@ -1,4 +1,4 @@
-"""Truncation of returned texts to a token budget: retrievers are compared at equal tokens."""
+"""Truncation of returned texts to a token budget, the same for all retrievers."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Rules:
     Outputs of the model are cached in the knowledge base: a repeated command continues where it
     stopped and gives the same questions.
     An unanswerable question is one that the model wrote as such and refuses to answer from the
-    documents. This is no proof, because search may miss an answer: they are few, and marked.
+    documents. This is not proof, because search may miss an answer: they are few, and marked.
 """
 
 from __future__ import annotations
@@ -282,4 +282,4 @@ def _try(base: KnowledgeBase, words: str, *, caller: ModelCaller) -> None:
 
 
 def _unread(_: str) -> None:
-    """Accept any answer: the typical answer of a dry run is no question about the place."""
+    """Accept any answer: the typical answer of a dry run is not a question about the place."""

@@ -5,7 +5,7 @@ Rules:
     evidence.
     The quotes support the answer: they have all of its numbers and most of its other words, unless
     the answer is yes or no.
-    The question is no copy of the text, can be understood alone, and repeats no other question.
+    The question is not a copy of the text, can be understood alone, and repeats no other question.
     No check searches: questions that are kept because search finds them would bias measurements.
 """
 

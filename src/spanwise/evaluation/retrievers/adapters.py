@@ -37,7 +37,7 @@ def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
         by: Name of the retriever, for messages.
 
     Raises:
-        OptionError: If the value is no list, or an item is neither a place nor a text.
+        OptionError: If the value is not a list, or an item is neither a place nor a text.
     """
     if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
         raise OptionError(

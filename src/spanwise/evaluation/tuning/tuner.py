@@ -103,7 +103,7 @@ def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQue
     """Return questions from titles of sections, with the text of the section as evidence.
 
     Titles that occur over several sections, or have fewer than three terms, are left out. The line
-    of the title is no evidence.
+    of the title is not evidence.
 
     Args:
         base: Knowledge base with the documents.
@@ -299,7 +299,7 @@ def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Measurement of recall: at equal tokens of text, without headers and abstention."""
+    """Measurement of recall: at the same budget of text tokens, without headers and abstention."""
 
     budgets: tuple[int, ...]
     tokenizer: str | None
@@ -375,10 +375,10 @@ _OPENING = b"# Settings of `spanwise tune`"
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that a file can be written: it is missing, or an earlier tuning.
+    """Check that a tuning may be written to a path: no file exists there, or an earlier tuning.
 
     Raises:
-        OptionError: If its folder is missing, or it is another file.
+        OptionError: If the folder does not exist, or the file is unreadable or not a tuning.
     """
     if not path.parent.is_dir():
         raise OptionError(f"there is no folder {path.parent}; make it first")

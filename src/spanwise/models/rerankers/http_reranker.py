@@ -57,9 +57,9 @@ class Format:
     texts_name: str = "documents"
     """Field of the request with the texts."""
     scores_name: str = "results"
-    """Field of the answer with the list of scores; empty if the answer is the list."""
+    """Field of the answer with the list of scores; empty if the answer itself is the list."""
     score_name: str = "relevance_score"
-    """Field of an entry of the list with the score."""
+    """Field with the score, in each entry of that list."""
     extra: tuple[tuple[str, object], ...] = ()
     """Additional fields of the request."""
 

@@ -2,8 +2,8 @@
 
 Rules of records
     1. Names are repeated with the values, so that a chunk from the middle of a million records
-       is self-explanatory. (For questions about single values, search finds half as many again
-       as with rows below a header, at equal tokens, although each record is twice as long.)
+       is self-explanatory. (For questions about single values, search finds 50 % more than with
+       rows below a header at the same token budget, although each record is twice as long.)
     2. A short record is a paragraph. A long one is a section with its title field as heading;
        its long texts are separate paragraphs.
     3. Empty fields are left out.
@@ -16,8 +16,9 @@ Rules of tables (CSV and all sheets; the cells of a row are joined by " | ")
        none if a column repeats its name, or has years below a year.
     3. A table with a header that is too long for one chunk names the column of each cell,
        "Customer: Acme | Sum: 5", so that a chunk far below is self-explanatory. (For questions
-       about a row by two of its cells, search finds it several times as often, at equal
-       tokens, although each row is longer.) It is no block: nothing needs to stay together.
+       about a row by two of its cells, search finds it several times as often at the same token
+       budget, although each row is longer.) Such a table is not a block: its rows need not stay
+       together.
     4. In such a table, a row with a cell of several sentences is written as a record.
     5. Columns that are empty in the first rows of a table are left out until they are filled.
 """

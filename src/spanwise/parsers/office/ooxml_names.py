@@ -54,7 +54,7 @@ def level_of(attributes: Mapping[str, str], local_name: str = "val") -> int | No
 
 
 def number_of(attributes: Mapping[str, str], local_name: str, *, default: int = 0) -> int:
-    """Return an attribute that is an integer; the default if it is invalid."""
+    """Return an integer attribute; the default if it is missing or invalid."""
     written = attributes.get(local_name, "")
     digits = written.removeprefix("-")
     return int(written) if digits.isdecimal() and len(digits) < 16 else default

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrWord:
-    """Word of an image, without white space; positions are in dots from the left."""
+    """Word of an image, without white space; positions are in pixels from the left."""
 
     text: str
     left: float
@@ -31,7 +31,7 @@ class OcrWord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrLine:
-    """Words of one line, from left to right; positions are in dots from the top."""
+    """Words of one line, from left to right; positions are in pixels from the top."""
 
     words: tuple[OcrWord, ...]
     top: float

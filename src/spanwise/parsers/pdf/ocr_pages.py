@@ -90,7 +90,7 @@ def read_by_ocr(
 def _page_content(
     lines: Sequence[OcrLine], scale: float, shape: tuple[int, ...], *, font: int
 ) -> PageContent:
-    """Return the input of the layout: points from the bottom instead of dots from the top."""
+    """Return the input of the layout: points from the bottom instead of pixels from the top."""
     height = shape[0] * scale
     usual = median(line.bottom - line.top for line in lines)
     words = Words()

@@ -108,8 +108,9 @@ class PageFlow:
     def goes_on(self, item: Item, following: PageFlow | None) -> bool:
         """Return whether the last item before the footnotes continues on the next page.
 
-        A sentence or word continues if a lower-case letter follows; a table, if numbers follow in
-        its columns, or a ruled table of its width.
+        A sentence or word continues if the next page begins with a lower-case letter. A table
+        continues if the next page begins with a row of numbers aligned with it, or, for a ruled
+        table, with a ruled table of the same width.
         """
         if following is None:
             return False
