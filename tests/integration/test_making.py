@@ -231,7 +231,9 @@ def test_a_batch_holds_the_calls_of_many_documents(
         return made_answer(request)
 
     batches = ScriptedModel(answer, concurrency=256)
-    monkeypatch.setattr("spanwise.models.registry.make_batch_model", lambda _, *, kept: batches)
+    monkeypatch.setattr(
+        "spanwise.models.providers.batches.make_batch_model", lambda _, *, cache: batches
+    )
     with KnowledgeBase(":memory:", embedder=None, models=ModelOptions(batch=True)) as base:
         report = base.add(folder, llm=ScriptedModel(made_answer), context=HEADERS)
     assert len(report.added) == count

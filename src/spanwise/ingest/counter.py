@@ -136,9 +136,9 @@ class IngestCounter:
         if outcome in _STORED and self._commit is not None:
             self._has_uncommitted = True
         if not self._has_uncommitted or time.perf_counter() - self._last_commit >= _GROUP_SECONDS:
-            self._commit_and_report()
+            self.commit_and_report()
 
-    def _commit_and_report(self) -> None:
+    def commit_and_report(self) -> None:
         """Flush stored documents to disk, then report their progress."""
         if self._commit is not None and self._has_uncommitted:
             self._commit()
@@ -161,7 +161,7 @@ class IngestCounter:
         try:
             yield
         finally:
-            self._commit_and_report()
+            self.commit_and_report()
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
         """Record a failure.

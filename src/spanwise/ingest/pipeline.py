@@ -183,6 +183,7 @@ class Ingestor:
                     changed.append((source, verdict))
         if changed and not self._take_in(changed, job, counter, records):
             return
+        counter.commit_and_report()  # additions are on disk and reported before any removal
         for record in _documents_to_remove(job, counter):
             # A document that another process has added again meanwhile is kept.
             if self.store.delete_document(record.id, record=record):

@@ -428,7 +428,7 @@ class Searcher:
         except ModelError as error:
             if not self.falls_back:
                 raise
-            warnings.append(f"hits by keywords alone, as the embedder failed: {error}")
+            warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
             used_embedder = None
             hits = search(embedder=None)
         if reranking is not None:

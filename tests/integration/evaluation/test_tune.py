@@ -222,7 +222,7 @@ def test_the_commands(folder: Path) -> None:
     setting = {"SPANWISE_SEARCH_TUNING": "tuned.toml"}
     by_setting = spanwise(*search, "--json", folder=folder, extra=setting)
     assert json.loads(by_setting.stdout)["segments"] == tuned["segments"]
-    assert "tuned by" in spanwise("explain", asked.text, folder=folder, extra=setting).stdout
+    assert "tuned.toml" in spanwise("explain", asked.text, folder=folder, extra=setting).stdout
     info = json.loads(spanwise("info", "--json", folder=folder, extra=setting).stdout)
     assert "recall" in info["settings"]["tuning"]
 
