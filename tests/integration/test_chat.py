@@ -146,7 +146,7 @@ def test_a_conversation_on_a_terminal(path: Path, server: ScriptedServer) -> Non
         terminal.read_until("[1]")
         began = time.monotonic()
         terminal.type("\x03")
-        assert "this answer is not kept" in terminal.read_until(PROMPT)
+        assert "this answer is not stored" in terminal.read_until(PROMPT)
         assert time.monotonic() - began < 2, "Ctrl-C ends the answer at once"
         terminal.type("And broken, of the lease?\n")
         assert "failed:" in terminal.read_until(PROMPT)
