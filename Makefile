@@ -50,4 +50,4 @@ golden: $(READY) ## Write the golden files anew; review the difference
 	$(BIN)/python -m pytest tests/golden --golden-rewrite
 
 docs: $(READY) ## Write the generated pages of docs anew
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate

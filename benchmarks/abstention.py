@@ -42,8 +42,9 @@ from benchmarks.lib.datasets import (
 from benchmarks.lib.scoring import cut, document_recall, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
-from spanwise.core.abstention import SIGNALS, LogisticModel
+from spanwise.core.ranking.abstention import SIGNALS, LogisticModel
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
 
 Floats = NDArray[np.float64]
@@ -92,7 +93,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 def _recalls(base: KnowledgeBase, dataset: Dataset, out: Path) -> Floats:
     """Return the recall of each question, whatever the evidence."""
     search = spanwise_search(
-        base.searcher(model_without(out, dataset.name)), SegmentOptions.BALANCED, abstain=False
+        searcher_of(base, model_without(out, dataset.name)), SegmentOptions.BALANCED, abstain=False
     )
     return np.array(
         [

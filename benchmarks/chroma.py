@@ -26,11 +26,12 @@ from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import CHARS_A_TOKEN, Range, interval
 from benchmarks.lib.training import build
 from benchmarks.quality import Search, model_without, spanwise_search
-from spanwise.evaluation.metrics.chroma import chroma_metrics
-from spanwise.evaluation.metrics.places import Place
+from spanwise.evaluation.metrics.ranges import Place
+from spanwise.evaluation.metrics.scores import chroma_metrics
+from spanwise.knowledge_base.internals import searcher_of
+from spanwise.models.providers.wordllama import WordLlama
+from spanwise.models.registry import make_embedder
 from spanwise.options import ModelOptions, SegmentOptions
-from spanwise.providers.wordllama import WordLlama
-from spanwise.registry import make_embedder
 
 _SET = "chroma"
 _RETURNED = 5
@@ -121,7 +122,7 @@ def run(folder: Path, out: Path, embedder: str) -> None:
         for chunking, chunks in chunkings(dataset, embed).items():
             lines.append(row(f"{chunking}, {name}", dataset, nearest(dataset, chunks, embed)))
     with build(dataset, out) as base:
-        searcher = base.searcher(model_without(out, dataset.name))
+        searcher = searcher_of(base, model_without(out, dataset.name))
         for way, options in _WAYS.items():
             search = spanwise_search(searcher, options)
             for budget in _BUDGETS:

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from spanwise.core.chunks import ChunkSpan, split_chunks
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.chunks import ChunkSpan, split_chunks
 from spanwise.options import ChunkOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.types import Document, Section

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.lib.datasets import read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
-from spanwise.core.filings.covers import cover_fields
+from spanwise.packs.filing_covers import cover_fields
 from spanwise.types import Scalar
 
 _NAME_FIRST = re.compile(

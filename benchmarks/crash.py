@@ -1,9 +1,8 @@
 """Kill the processes of an embedded store many times and check everything after each time.
 
-    python benchmarks/crash.py --kills 100
+    python -m benchmarks.crash --kills 100
 
-Prints where the kills landed. Ends with an error, and leaves the folder, if anything was lost,
-half there or found wrongly.
+Prints the number of kills by phase. If a check fails, it ends with an error and leaves the folder.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from spanwise.testing.crash import WANTED_PHASES, run_crashes
-from spanwise.testing.crash_child import Phase
+from tests.crash.crash_child import Phase
+from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
 
 
 def main() -> None:
-    """Run as many rounds as asked for."""
+    """Run the rounds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="writers to kill at least")
     parser.add_argument("--each", type=int, default=15, help="kills in each phase at least")

@@ -26,16 +26,17 @@ from benchmarks.lib.datasets import TEXT_SETS, Dataset, Query, read_dataset
 from benchmarks.lib.scoring import cut, recall
 from benchmarks.lib.training import build
 from benchmarks.quality import BUDGETS, chunk_ranges, model_without
-from spanwise.core.question import read_question
+from spanwise.core.ranking.question import read_question
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.ports import Snapshot
-from spanwise.query import Searcher
-from spanwise.query.evidence import gather
-from spanwise.query.extract import Extractor
-from spanwise.query.meter import make_meter
-from spanwise.query.present import Presenter
-from spanwise.query.weigh import Scope, search_all
+from spanwise.search.evidence import merge_evidence
+from spanwise.search.extract import Extractor
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.scoring import Scope, search_queries
+from spanwise.search.token_counter import make_token_counter
+from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]
 
@@ -97,23 +98,25 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
 
     The question is weighed once; settings and budgets are the fast part.
     """
-    meter = make_meter(_METER, searcher.tokenizer)
-    searched = search_all(
+    token_counter = make_token_counter(_METER, searcher.tokenizer)
+    searched = search_queries(
         [read_question(query.text, languages=snapshot.languages())],
         snapshot=snapshot,
         embedder=searcher.embedder,
         model=searcher.model,
         scope=Scope(documents=query.scope),
     )
-    evidence = gather(searched, snapshot=snapshot, model=searcher.model, meter=meter)
+    evidence = merge_evidence(
+        searched, snapshot=snapshot, model=searcher.model, token_counter=token_counter
+    )
     if evidence is None:
         return [[] for _ in product(SETTINGS, BUDGETS)]
-    presenter = Presenter(snapshot, meter, headers=False)
+    renderer = SegmentRenderer(DocumentCache(snapshot), token_counter, headers=False)
     extractor = Extractor(
         evidence=evidence,
         model=searcher.model,
         options=SearchOptions(headers=False, tokenizer=_METER),
-        presenter=presenter,
+        renderer=renderer,
         is_one_document=len(set(query.scope or ())) == 1,
     )
     found = []
@@ -129,7 +132,7 @@ def measure(
     base: KnowledgeBase, dataset: Dataset, out: Path
 ) -> dict[SegmentOptions | str, Reached]:
     """Return what every setting and both baselines reach on a set."""
-    searcher = base.searcher(model_without(out, dataset.name))
+    searcher = searcher_of(base, model_without(out, dataset.name))
     queries = [q for q in dataset.queries if not read_question(q.text).compares]
     with searcher.store.snapshot() as snapshot:
         found = [segments_of(searcher, query, snapshot) for query in queries]

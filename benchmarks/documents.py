@@ -18,7 +18,7 @@ from benchmarks.lib.datasets import Dataset, read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from benchmarks.lib.scoring import cut, document_recall
 from benchmarks.lib.training import build
-from spanwise.core.question import read_question
+from spanwise.core.ranking.question import read_question
 from spanwise.knowledge_base import KnowledgeBase
 
 BUDGETS = (1_000, 4_000)

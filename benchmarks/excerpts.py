@@ -26,9 +26,10 @@ from benchmarks.lib.training import build
 from benchmarks.quality import model_without, spanwise_search
 from spanwise.errors import OptionError
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import ExcerptOptions, SegmentOptions
-from spanwise.providers.tokens import make_tokenizer
-from spanwise.query import Searcher
+from spanwise.search.pipeline import Searcher
 from spanwise.types import Excerpt, ExcerptResult
 
 SIZES = ((1, 1_000), (3, 333), (4, 1_000), (8, 500))
@@ -149,7 +150,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
         path = out / f"{name}.kb"
         base = KnowledgeBase(path, create=False) if path.exists() else build(dataset, out)
         with base:
-            searcher = base.searcher(model_without(out, name))
+            searcher = searcher_of(base, model_without(out, name))
             texts = {document.id: base.get(document.id).text for document in dataset.documents}
             checked = check(searcher, texts, dataset.queries)
             plain = PlainBm25(dataset)

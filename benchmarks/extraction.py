@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.segments import Extraction, chunk_values, extract_segments
+from spanwise.core.extraction.segments import Extraction, chunk_values, extract_segments
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

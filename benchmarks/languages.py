@@ -19,10 +19,11 @@ from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import LANGUAGE_SETS, Dataset, Query, SourceDocument, read_dataset
 from benchmarks.lib.training import build
 from benchmarks.quality import Measured, spanwise_search
-from spanwise.core.question import Question, read_question
+from spanwise.core.ranking.question import Question, read_question
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
-from spanwise.query.shipped import shipped_model
+from spanwise.search.chunk_weights import shipped_model
 
 SETS = (*LANGUAGE_SETS, "squad_articles")
 CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
@@ -52,7 +53,7 @@ def by_language(dataset: Dataset) -> dict[str, Dataset]:
 
 def measure(base: KnowledgeBase, queries: Sequence[Query]) -> str:
     """Return recall at both budgets in points, best chunks first; what is not found counts."""
-    search = spanwise_search(base.searcher(shipped_model()), CHUNKS_ALONE)
+    search = spanwise_search(searcher_of(base, shipped_model()), CHUNKS_ALONE)
     low, high = Measured(search, queries).recall.mean(axis=0) * 100
     return f"{low:.1f}/{high:.1f}"
 
@@ -73,7 +74,7 @@ def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
         documents: tuple[SourceDocument, ...] = sum((p.documents for p in parts.values()), ())
         with build(Dataset("mixed", documents, ()), Path(folder)) as base:
             rows["mixed"] = [measure(base, part.queries) for part in parts.values()]
-            with patch("spanwise.query.questions.read_question", stems_apart):
+            with patch("spanwise.search.question_limits.read_question", stems_apart):
                 rows["mixed, stems apart"] = [measure(base, p.queries) for p in parts.values()]
     print(f"| recall % at 1,000/4,000 tokens | {' | '.join(parts)} |")
     print("|---" * (len(parts) + 1) + "|")

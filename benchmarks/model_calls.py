@@ -20,10 +20,10 @@ from pydantic import BaseModel
 from benchmarks.lib.corpus import documents, sentences
 from benchmarks.lib.model_server import running_model
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.calls.caller import Caller
-from spanwise.core.fences import fenced
-from spanwise.ports import ModelRequest
-from spanwise.registry import make_language_model
+from spanwise.core.text.fences import fenced
+from spanwise.models.caller import ModelCaller
+from spanwise.models.ports import ModelRequest
+from spanwise.models.registry import make_language_model
 
 PAGE_CHARS = 3_000
 PROMPT_CHARS = 20_000
@@ -46,7 +46,7 @@ def measure_calls(text: str, *, count: int, at_once: int, latency: float) -> Non
     """Print what calls take beyond the model's own time."""
     with running_model(latency) as server:
         options = ModelOptions(concurrency=at_once)
-        caller = Caller(
+        caller = ModelCaller(
             model=make_language_model(f"compatible:scripted@{server.url}/v1", options=options)
         )
         caller.call(_request(text, 0), read=Form.model_validate_json)  # loads what is loaded once

@@ -17,23 +17,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.model_server import running_model
+from benchmarks.lib.published_sets import read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import SpanwiseError
 from spanwise.evaluation.dataset import Dataset
-from spanwise.evaluation.loading import knowledge_base_of
-from spanwise.evaluation.paying import Purse
-from spanwise.evaluation.reading import read_dataset
+from spanwise.evaluation.dataset_ingest import knowledge_base_of
 from spanwise.evaluation.results import Evaluation, merged
 from spanwise.evaluation.runner import evaluate
-from spanwise.ports import LanguageModel, Reranker
-from spanwise.registry import make_reranker
+from spanwise.knowledge_base.internals import use_budget
+from spanwise.models.ledger import Ledger
+from spanwise.models.ports import LanguageModel, Reranker
+from spanwise.models.registry import make_language_model, make_reranker
 from spanwise.testing.models import ScriptedReranker
 
 BUDGETS = (1_000, 4_000)
@@ -49,6 +49,8 @@ class Models:
     """What is asked, beside what is made offline."""
 
     llm: LanguageModel
+    budget: Ledger = field(default_factory=Ledger)
+    """Ledger with the cost limit of all documents together."""
     reranker: Reranker | None = None
 
     @property
@@ -104,6 +106,7 @@ def measure(dataset: Dataset, out: Path, *, models: Models, queries: int | None)
         knowledge_base_of(dataset, folder / "offline.kb") as offline,
         KnowledgeBase(folder / f"{models.file_name}.kb") as base,
     ):
+        use_budget(base, models.budget)
         fill(base, dataset, models)
         return merged(
             [
@@ -174,11 +177,6 @@ def run(datasets: Sequence[Dataset], out: Path, *, models: Models, queries: int 
     print(report)
 
 
-def paid_model(name: str, options: ModelOptions) -> LanguageModel:
-    """Return a model whose limit holds for all documents together."""
-    return Purse(options, kept=MemoryOutputs()).model(name)
-
-
 def smoke(folder: Path) -> None:
     """Run on tiny sets with stand-ins for a model and a reranker."""
 
@@ -187,7 +185,7 @@ def smoke(folder: Path) -> None:
 
     with running_model(0.0) as server:
         models = Models(
-            llm=paid_model(f"compatible:stand-in@{server.url}/v1", ModelOptions()),
+            llm=make_language_model(f"compatible:stand-in@{server.url}/v1", options=ModelOptions()),
             reranker=ScriptedReranker(shared_words),
         )
         sets = [read_dataset("spanwise", folder / name) for name in SAMPLE_SETS]
@@ -212,7 +210,8 @@ def main() -> None:
                 [read_dataset("spanwise", arguments.datasets / name) for name in arguments.sets],
                 arguments.out,
                 models=Models(
-                    llm=paid_model(arguments.llm, options),
+                    llm=make_language_model(arguments.llm, options=options),
+                    budget=Ledger(max_cost=options.max_cost),
                     reranker=make_reranker(named, options=options) if named else None,
                 ),
                 queries=arguments.queries,

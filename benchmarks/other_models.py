@@ -34,16 +34,17 @@ from benchmarks.lib.sample import SAMPLE_SETS
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.training import Example, labelled, untrained_model
 from benchmarks.quality import Measured, cell, model_without, spanwise_search
-from spanwise.calls.reranking import RerankCaller
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.evaluation.tuning.examples import collect_examples
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
+from spanwise.models.ports import Embedder, Reranker
+from spanwise.models.providers.local_model import LocalEmbedder
+from spanwise.models.providers.wordllama import WordLlama
+from spanwise.models.registry import make_embedder, make_reranker
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
-from spanwise.ports import Embedder, Reranker
-from spanwise.providers.local.running import LocalEmbedder
-from spanwise.providers.wordllama import WordLlama
-from spanwise.query.rerank import Reranking
-from spanwise.registry import make_embedder, make_reranker
+from spanwise.search.rerank import Reranking
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import SearchResult, Usage
 
@@ -76,16 +77,14 @@ class Models:
         """Return whether anything reranks."""
         return self.reranker is not None or self.oracle_noise is not None
 
-    def reranking(
-        self, base: KnowledgeBase, dataset: Dataset, model: RelevanceModel
-    ) -> Reranking | None:
+    def reranking(self, base: KnowledgeBase, dataset: Dataset) -> Reranking | None:
         """Return which reranker reads the candidates of a set."""
         reranker = self.reranker
         if self.oracle_noise is not None:
             reranker = oracle(dataset, self.oracle_noise)
         if reranker is None:
             return None
-        cache = base.searcher(model).store
+        cache = store_of(base)
         return Reranking(caller=RerankCaller(reranker=reranker, cache=cache), options=self.options)
 
 
@@ -122,9 +121,9 @@ def measure(
     heard = Heard()
     with opened(dataset, out, models, heard) as base:
         search = spanwise_search(
-            base.searcher(model),
+            searcher_of(base, model),
             SegmentOptions.BALANCED,
-            reranking=models.reranking(base, dataset, model),
+            reranking=models.reranking(base, dataset),
             hear=heard.hear,
         )
         return Measured(search, dataset.queries), heard
@@ -150,7 +149,7 @@ def _examples(
 ) -> list[Example]:
     questions = labelled(dataset.queries)
     with opened(dataset, out, models, Heard()) as base:
-        reranking = models.reranking(base, dataset, model) if rerank else None
+        reranking = models.reranking(base, dataset) if rerank else None
         return collect_examples(base, questions, model=model, reranking=reranking)
 
 

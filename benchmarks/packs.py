@@ -25,11 +25,12 @@ from benchmarks.lib.sample_filings import SAMPLE_FILINGS, write_sample_filings
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.training import build
 from benchmarks.quality import Measured, model_without, spanwise_search
-from spanwise.core.relevance import LiftWeights, RelevanceModel
+from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.packs import shipped_packs
+from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.search.chunk_weights import shipped_model
 
 Fields = Mapping[str, Mapping[str, str]]
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ def model_for(out: Path, name: str) -> RelevanceModel:
 
 def measure(base: KnowledgeBase, model: RelevanceModel, queries: Sequence[Query]) -> Measured:
     """Return what the default preset reaches."""
-    return Measured(spanwise_search(base.searcher(model), SegmentOptions.BALANCED), queries)
+    return Measured(spanwise_search(searcher_of(base, model), SegmentOptions.BALANCED), queries)
 
 
 def read_fields(folder: Path) -> dict[str, dict[str, str]]:

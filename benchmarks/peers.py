@@ -31,6 +31,7 @@ from benchmarks.lib.scoring import Range, cut, interval, recall
 from benchmarks.lib.training import build
 from benchmarks.other_models import mean_difference
 from benchmarks.quality import model_without, spanwise_search
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
 
 PEERS = {
@@ -81,7 +82,7 @@ def ours(dataset: Dataset, out: Path) -> Recalls:
     """Return what Spanwise reaches by its defaults."""
     with build(dataset, out) as base:
         search = spanwise_search(
-            base.searcher(model_without(out, dataset.name)), SegmentOptions.BALANCED
+            searcher_of(base, model_without(out, dataset.name)), SegmentOptions.BALANCED
         )
         return np.array(
             [[recall(q, cut(search(q, b), b)) for b in BUDGETS] for q in dataset.queries]

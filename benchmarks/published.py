@@ -24,8 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.greedy import extract_greedily
-from spanwise.core.published import RankedChunk, extract_published, published_values
+from spanwise.core.extraction.published import (
+    RankedChunk,
+    extract_greedily,
+    extract_published,
+    published_values,
+)
 from spanwise.options import PublishedOptions
 
 PRESETS = ("dsrag-balanced", "dsrag-precision", "dsrag-find-all")

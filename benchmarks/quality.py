@@ -26,12 +26,13 @@ from benchmarks.lib.datasets import (
 )
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
 from benchmarks.lib.training import build
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.query import Searcher
-from spanwise.query.rerank import Reranking
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rerank import Reranking
 from spanwise.types import SearchResult
 
 BUDGETS = (1_000, 4_000)
@@ -114,7 +115,7 @@ def chunk_ranges(base: KnowledgeBase, dataset: Dataset) -> list[Range]:
 
 def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Search]:
     """Return the methods to compare, each a step further than the one before."""
-    searcher = base.searcher(model_without(out, dataset.name))
+    searcher = searcher_of(base, model_without(out, dataset.name))
     ranges = chunk_ranges(base, dataset)
     plain = PlainBm25(dataset)
     alone = Fusion(dataset, ranges, neighbours=False)

@@ -20,10 +20,8 @@ from pathlib import Path
 
 from benchmarks.lib.datasets import read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
-from spanwise.core.quotes.check import QuoteChecker
-from spanwise.core.quotes.meaning import is_guarded, is_negation
-from spanwise.core.quotes.tokens import read_tokens
-from spanwise.core.quotes.words import compared_words
+from spanwise.core.answers.quote_words import compared_words, is_guarded, is_negation, read_tokens
+from spanwise.core.answers.quotes import QuoteChecker
 
 Change = Callable[[str, random.Random], str | None]
 """Returns a changed quote, None where there is nothing to change."""

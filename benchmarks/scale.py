@@ -32,8 +32,8 @@ from benchmarks.store import (
     read_sentences,
     report,
 )
-from spanwise.ports import DocumentEntry
 from spanwise.stores.embedded import open_embedded
+from spanwise.stores.port import DocumentEntry
 
 _SAMPLE_SECONDS = 0.02
 _FLUSH_ROWS = 5_000

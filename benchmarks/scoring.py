@@ -31,7 +31,7 @@ from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.metrics import METRICS, counter, cut, score
 from spanwise.evaluation.retrieval import Retrieved
 from spanwise.evaluation.statistics import mean_interval
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 PAGE_SETS = ("financebench",)

@@ -27,12 +27,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.scan import PassageRange, Scan, ScanQuery
-from spanwise.core.terms import content_words, word_terms
+from spanwise.core.ranking.scan import PassageRange, Scan, ScanQuery
+from spanwise.core.text.terms import content_words, word_terms
 from spanwise.filters import field
-from spanwise.ports import DocumentEntry, Embedder
-from spanwise.stores import dots
+from spanwise.models.ports import Embedder
+from spanwise.stores import scan as dots
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
+from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Section
 
 _Item = TypeVar("_Item")
@@ -264,9 +265,9 @@ _COLD = """
 import sys, time
 from pathlib import Path
 import numpy as np, sqlite3
-from spanwise.core.scan import ScanQuery
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.stores.embedded import open_embedded
-from spanwise.core.terms import word_terms
+from spanwise.core.text.terms import word_terms
 terms = tuple(word_terms("function")) + tuple(word_terms("statement"))
 start = time.perf_counter()
 store = open_embedded(Path(sys.argv[1]))
@@ -331,7 +332,7 @@ def main() -> None:
     sentences = read_sentences(given.folder)
     embedder: Embedder | None = None
     if given.embedder:
-        from spanwise.providers.wordllama import WordLlama
+        from spanwise.models.providers.wordllama import WordLlama
 
         embedder = WordLlama()
     with tempfile.TemporaryDirectory() as folder:

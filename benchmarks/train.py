@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import NEVER_TRAINED, TEXT_SETS, read_dataset
 from benchmarks.lib.training import Example, build, examples, relevance_table, train
-from spanwise.core.relevance import RelevanceModel
-from spanwise.providers.wordllama import WordLlama
+from spanwise.core.ranking.relevance import RelevanceModel
+from spanwise.models.providers.wordllama import WordLlama
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:

@@ -22,15 +22,16 @@ from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, read_dataset
 from benchmarks.lib.training import build, labelled
 from benchmarks.quality import BUDGETS, model_without
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.statistics import document_clusters, mean_interval
 from spanwise.evaluation.tuning import TuneOptions, made_questions, tune
 from spanwise.evaluation.tuning.folds import fold_questions
-from spanwise.evaluation.tuning.measuring import Measure
+from spanwise.evaluation.tuning.tuner import Measure
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.query.tuning import Tuning
+from spanwise.knowledge_base.internals import searcher_of
+from spanwise.search.tuned_options import Tuning
 
 PACKED = ("financebench_txt", "cuad", "lbr_contractnli")
 """Sets that are measured with the packs that come with Spanwise."""
@@ -51,7 +52,7 @@ class Setting:
         self, asked: Sequence[LabelledQuestion], tuning: Tuning | None, *, model: RelevanceModel
     ) -> Floats:
         """Return what questions reach at each budget."""
-        searcher = self.base.searcher(model)
+        searcher = searcher_of(self.base, model)
         if tuning is not None:
             searcher = replace(searcher, model=tuning.model, balanced=tuning.segments)
         measure = Measure(budgets=BUDGETS, tokenizer="chars:4", reranking=None)

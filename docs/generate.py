@@ -1,4 +1,4 @@
-"""Writes docs/cli.md, docs/options.md and docs/errors.md from the commands and the sources.
+"""Writes docs/cli.md, docs/options.md, docs/errors.md and docs/python.md from the sources.
 
 A test compares the files with what this would write.
 """
@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 import click
+from docs.python_reference import python_reference
 
 from spanwise import errors, options
 from spanwise.cli.failures import error_code
@@ -191,7 +192,7 @@ def _preset_lines(class_name: str) -> list[str]:
 
 def options_reference() -> str:
     """Return docs/options.md: a table for each class of options, in the order of the sources."""
-    sources = (options.parsing, options.cutting, options.finding, options.models)
+    sources = (options.parsing, options.chunking, options.search, options.models)
     lines = [_OPTIONS_HEAD]
     for node in [node for one in sources for node in ast.parse(inspect.getsource(one)).body]:
         if not isinstance(node, ast.ClassDef):
@@ -238,6 +239,7 @@ def main() -> None:
     (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
     (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")
+    (DOCS / "python.md").write_text(python_reference(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.models import made_answer
 
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 
 __all__ = ["FENCES", "MARK", "WAYS_OUT", "attack", "honest", "obedient", "outside_fences"]
 

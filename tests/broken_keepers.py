@@ -8,24 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from spanwise.filters import Filter
-from spanwise.ports import DocumentEntry
-from spanwise.stores.memory import MemoryStore
-from spanwise.stores.memory_snapshot import StoredDocument
-from spanwise.types import (
-    Document,
-    DocumentRecord,
-    Section,
-    Thread,
-    ThreadInfo,
-    Turn,
-)
+from spanwise.stores.memory import MemoryStore, StoredDocument
+from spanwise.stores.port import DocumentEntry
+from spanwise.types import Document, DocumentRecord, Section, Thread, ThreadInfo, Turn
 
 
 class OutputsOverwritten(MemoryStore):
     """The last output under a key stays."""
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        self._living()
+        self._live()
         self._outputs[key] = output
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from spanwise import KnowledgeBase
-from spanwise.core.segments import chunk_values, extract_segments
-from spanwise.explanation import Explanation
-from spanwise.query import shipped_model
+from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.explanation import Explanation
 
 QUESTION = "Why did the gross margin of the mill fall?"
 _TOPICS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spanwise.evaluation.answers.graded import Grade, Graded, Judged
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.judging.graded import Grade, Graded, Judged
 from spanwise.types import Usage
 
 __all__ = ["grade", "graded", "judged", "labelled"]

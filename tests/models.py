@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 
 __all__ = ["made_answer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from spanwise.core.versions import text_version
+from spanwise.core.documents.versions import text_version
 from spanwise.ingest.sources import root_of
 from spanwise.types import Document, DocumentRecord, Page, Section, WholeDocument
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spanwise.core.scan import Moments, Passages, Scan
+from spanwise.core.ranking.scan import Moments, Passages, Scan
 
 __all__ = ["passages_of", "scan_of"]
 

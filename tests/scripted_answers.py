@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from spanwise import KnowledgeBase
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Answer
 

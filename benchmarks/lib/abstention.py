@@ -19,13 +19,13 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from benchmarks.lib.datasets import NEVER_TRAINED, Dataset, Query
-from spanwise.core.abstention import SIGNALS, LogisticModel, can_judge
-from spanwise.core.question import read_question
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.abstention import SIGNALS, LogisticModel, is_assessable
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.query import Searcher
-from spanwise.query.judge import signals_of
-from spanwise.query.weigh import Scope, search_terms, weigh
+from spanwise.knowledge_base.internals import searcher_of
+from spanwise.search.pipeline import Searcher, query_signals
+from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def ask_all(
     unanswerable: Sequence[Query],
 ) -> list[Asked]:
     """Return all questions put to one set, those that it answers and those that it does not."""
-    searcher = base.searcher(model)
+    searcher = searcher_of(base, model)
     asked: list[Asked] = []
     questions = chain(
         ((ANSWERABLE, dataset.name, query) for query in dataset.queries),
@@ -116,10 +116,10 @@ def every(queries: Sequence[Query], count: int) -> Sequence[Query]:
 def _ask(searcher: Searcher, dataset: str, kind: str, origin: str, query: Query) -> Asked:
     with searcher.store.snapshot() as snapshot:
         question = read_question(query.text, languages=snapshot.languages())
-        question = replace(question, terms=search_terms(question, snapshot))
+        question = replace(question, terms=select_search_terms(question, snapshot))
         signals = []
         for embedder in (searcher.embedder, None):
-            found = weigh(
+            found = score_chunks(
                 question,
                 snapshot=snapshot,
                 embedder=embedder,
@@ -129,14 +129,14 @@ def _ask(searcher: Searcher, dataset: str, kind: str, origin: str, query: Query)
             signals.append(
                 np.full(len(SIGNALS), np.nan)
                 if found is None
-                else signals_of(question, found, model=searcher.model)
+                else query_signals(question, found, model=searcher.model)
             )
     return Asked(
         dataset=dataset,
         kind=kind,
         origin=origin,
         query=query,
-        is_judged=can_judge(question),
+        is_judged=is_assessable(question),
         with_vectors=signals[0],
         keywords_alone=signals[1],
     )
@@ -192,7 +192,7 @@ def scored(model: LogisticModel, asked: Asked, signals: Callable[[Asked], Floats
     if not asked.is_judged:
         return 0.5
     found = signals(asked)
-    return 0.0 if np.isnan(found).any() else model.judge(found).evidence
+    return 0.0 if np.isnan(found).any() else model.assess(found).evidence
 
 
 def held_out(asked: Sequence[Asked], signals: Callable[[Asked], Floats]) -> Floats:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.datasets import Dataset, Query
-from spanwise.core.terms import content_words, text_terms, word_terms
-from spanwise.providers.wordllama import WordLlama
+from spanwise.core.text.terms import content_words, text_terms, word_terms
+from spanwise.models.providers.wordllama import WordLlama
 
 Floats = NDArray[np.float64]
 Range = tuple[str, int, int]

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 
 Range = tuple[int, int]
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

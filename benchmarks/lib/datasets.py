@@ -1,6 +1,6 @@
 """Read a benchmark dataset: a folder with documents.jsonl, queries.jsonl and documents/.
 
-The scripts here want evidence as disjoint ranges; `spanwise.evaluation.reading` reads the rest.
+The scripts here want evidence as disjoint ranges; `spanwise.evaluation.datasets` reads the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.evaluation.dataset import LabelledQuestion
-from spanwise.evaluation.reading import read_questions
+from spanwise.evaluation.datasets import read_questions
 from spanwise.options import ParseOptions
 from spanwise.parsers.process.isolation import ParserPool
 

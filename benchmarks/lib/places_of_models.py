@@ -9,10 +9,9 @@ import numpy as np
 
 from benchmarks.lib.datasets import NEVER_TRAINED
 from benchmarks.lib.training import Example, relevance_table, train
-from spanwise.core.relevance import RelevanceModel
-from spanwise.evaluation.tuning.choosing import example_scores
-from spanwise.evaluation.tuning.training import Known, ListwiseLoss, minimise
-from spanwise.query.rerank import DEFAULT_WEIGHT
+from spanwise.core.ranking.relevance import RelevanceModel
+from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, example_scores, minimise
+from spanwise.search.rerank import DEFAULT_WEIGHT
 
 Sets = Mapping[str, Sequence[Example]]
 

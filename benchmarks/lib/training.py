@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.datasets import Dataset, Query
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.tuning.choosing import example_shares
 from spanwise.evaluation.tuning.examples import Example, collect_examples
-from spanwise.evaluation.tuning.training import Known, ListwiseLoss, minimise
+from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, example_shares, minimise
 from spanwise.knowledge_base import KnowledgeBase
 
 Floats = NDArray[np.float64]

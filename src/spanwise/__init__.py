@@ -14,15 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.core.beta import beta_relevance
-    from spanwise.core.chunks import split_chunks
-    from spanwise.core.headers import chunk_header
-    from spanwise.core.published import extract_published
-    from spanwise.core.render import render_segments
-    from spanwise.core.sections import split_sections
-    from spanwise.core.segments import chunk_values, extract_segments
+    from spanwise.core.documents.chunks import split_chunks
+    from spanwise.core.documents.headers import chunk_header
+    from spanwise.core.extraction.published import beta_relevance, extract_published
+    from spanwise.core.extraction.render import render_segments
+    from spanwise.core.extraction.segments import chunk_values, extract_segments
     from spanwise.errors import SpanwiseError
-    from spanwise.explanation import Explanation
     from spanwise.filters import field, parse_filter
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.options import (
@@ -39,7 +36,9 @@ if TYPE_CHECKING:
         SectionOptions,
         SegmentOptions,
     )
-    from spanwise.query.texts import ChunkWeights, weigh_chunks
+    from spanwise.packs.known_kinds import split_sections
+    from spanwise.search.chunk_weights import ChunkWeights, weigh_chunks
+    from spanwise.search.explanation import Explanation
     from spanwise.types import (
         Answer,
         AnswerCitation,
@@ -121,20 +120,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SpanwiseError": "errors",
-    "Explanation": "explanation",
+    "Explanation": "search.explanation",
     "field": "filters",
     "parse_filter": "filters",
     "KnowledgeBase": "knowledge_base",
-    "beta_relevance": "core.beta",
-    "chunk_header": "core.headers",
-    "chunk_values": "core.segments",
-    "extract_published": "core.published",
-    "extract_segments": "core.segments",
-    "render_segments": "core.render",
-    "split_chunks": "core.chunks",
-    "split_sections": "core.sections",
-    "weigh_chunks": "query.texts",
-    "ChunkWeights": "query.texts",
+    "beta_relevance": "core.extraction.published",
+    "chunk_header": "core.documents.headers",
+    "chunk_values": "core.extraction.segments",
+    "extract_published": "core.extraction.published",
+    "extract_segments": "core.extraction.segments",
+    "render_segments": "core.extraction.render",
+    "split_chunks": "core.documents.chunks",
+    "split_sections": "packs.known_kinds",
+    "weigh_chunks": "search.chunk_weights",
+    "ChunkWeights": "search.chunk_weights",
 }
 _OPTIONS = "Options"
 

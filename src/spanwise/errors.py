@@ -1,32 +1,32 @@
-"""Every error that Spanwise raises, as one tree.
+"""Exceptions raised by Spanwise, in one tree.
 
 ::
 
     SpanwiseError
-    ├── OptionError            an option, argument or id is not usable (has `faults`)
-    │   ├── FilterError        a filter names an unknown field or a wrong type
-    │   ├── PackError          a pack cannot be read, or its file is not usable
-    │   └── QueryError         a question is empty, too long or holds nothing to search for
-    ├── DocumentError          a document cannot be taken in (has `source` and `code`)
+    ├── OptionError            an option, argument or id is invalid (has `faults`)
+    │   ├── FilterError        a filter is malformed or does not fit the metadata
+    │   ├── PackError          a pack cannot be read, or its file is invalid
+    │   └── QueryError         a question is empty, too long or contains no words
+    ├── DocumentError          a document cannot be added (has `source` and `code`)
     │   ├── ParseError         its bytes cannot be read as text
     │   ├── FetchError         it cannot be fetched or opened
     │   └── ConflictError      its id belongs to another source
     ├── NotFoundError          nothing has this id
-    │   ├── DocumentNotFoundError   no document
-    │   └── ThreadNotFoundError     no conversation
-    ├── ModelError             a model fails (has `provider`, `model`, `status`, `retryable`)
-    │   ├── ModelKeyError      there is no key for its provider, or it is refused
-    │   ├── ModelAnswerError   its answer is not usable: no JSON, cut off, of wrong types
-    │   └── CostLimitError     it would cost more than is allowed
-    └── StoreError             the knowledge base itself
-        ├── FormatError        made by another version, or not a knowledge base
-        ├── EmbedderMismatchError   its vectors were made by another embedder
+    │   ├── DocumentNotFoundError   no document has this id
+    │   └── ThreadNotFoundError     no conversation has this id
+    ├── ModelError             a model failed (has `provider`, `model`, `status`, `retryable`)
+    │   ├── ModelKeyError      the API key is missing or refused
+    │   ├── ModelAnswerError   the answer is unusable: no JSON, cut off, or of the wrong types
+    │   └── CostLimitError     the call would exceed the cost limit
+    └── StoreError             the knowledge base cannot be read or written
+        ├── FormatError        not a knowledge base, or of an unsupported version
+        ├── EmbedderMismatchError   its vectors come from another embedder
         ├── UntrustedAddressError   it names a server that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
-        └── StoreBusyError     another process holds the write lock for too long
+        └── StoreBusyError     another process held the write lock for too long
             └── StoreChangedError   it changed during a read without locks
 
-A message says what happened, the value seen and what to do.
+Every message states what happened, the value seen and what to do.
 """
 
 from __future__ import annotations
@@ -62,63 +62,67 @@ __all__ = [
 ]
 
 DocumentErrorCode = Literal[
-    "empty",  # no bytes at all
-    "no_text",  # readable, but without any text
-    "needs_ocr",  # nothing but pictures of text, and nothing there that reads them
+    "empty",  # the file has no bytes
+    "no_text",  # the file is readable but contains no text
+    "needs_ocr",  # all pages are images of text, and no OCR engine is available
     "binary",  # neither text nor a known format
-    "unsupported",  # a known format that no parser reads
-    "encrypted",  # needs a password
-    "corrupt",  # damaged beyond saving
+    "unsupported",  # a known format without a parser
+    "encrypted",  # the file needs a password
+    "corrupt",  # the file is too damaged to be read
     "too_large",  # over a size limit, before or after unpacking, or memory ran out
-    "timeout",  # the parser took too long and was stopped
-    "crashed",  # the parser died or ran out of memory
+    "timeout",  # the parser exceeded its time limit and was stopped
+    "crashed",  # the parser crashed or ran out of memory
     "unreadable",  # the file or folder cannot be opened
-    "refused",  # an address that may not be fetched
-    "network",  # the server cannot be reached or answers with an error
+    "refused",  # the address must not be fetched
+    "network",  # the server cannot be reached or returned an error
     "conflict",  # the id belongs to another source
-    "cost_limit",  # making it would cost more than is allowed
-    "not_embedded",  # the embedder refuses its text, or fails
-    "not_begun",  # the run ended before it: the embedder failed for others, one after the other
+    "cost_limit",  # processing would exceed the cost limit
+    "not_embedded",  # the embedder rejected the text or failed
+    "not_begun",  # the run stopped earlier, after repeated failures of the embedder
 ]
 
 
 class SpanwiseError(Exception):
-    """Base of every error of this package."""
+    """Base class of all Spanwise errors."""
 
 
 class OptionError(SpanwiseError, ValueError):
-    """An option, argument or id is not usable."""
+    """An option, argument or id is invalid.
+
+    Attributes:
+        faults: Individual faults, if there are several.
+    """
 
     def __init__(self, message: str, *, faults: Sequence[str] = ()) -> None:
         """Create the error.
 
         Args:
-            message: What happened, the value seen, what to do.
-            faults: What is wrong one by one, where there are several; each becomes a line of the
-                message.
+            message: What happened, the value seen, and what to do.
+            faults: Individual faults, if there are several. Each is appended to the message on a
+                line of its own.
         """
         super().__init__("\n  ".join([message, *faults]))
         self.faults = tuple(faults)
 
 
 class FilterError(OptionError):
-    """A filter cannot be read, names an unknown field, or compares a wrong type."""
+    """A filter is malformed, names an unknown field, or compares with the wrong type."""
 
 
 class PackError(OptionError):
-    """A pack cannot be read, or a key or value in its file is not usable."""
+    """A pack cannot be read, or its file has an invalid key or value."""
 
 
 class QueryError(OptionError):
-    """A question is empty, too long or holds nothing to search for."""
+    """A question is empty, too long or contains no words to search for."""
 
 
 class DocumentError(SpanwiseError):
-    """A document cannot be taken in.
+    """A document cannot be added.
 
     Attributes:
         source: Path, URL or id of the document.
-        code: Kind of the cause, for programs.
+        code: Kind of failure, for programs.
     """
 
     def __init__(self, message: str, *, source: str, code: DocumentErrorCode) -> None:
@@ -136,14 +140,14 @@ class FetchError(DocumentError):
 
 
 class ConflictError(DocumentError):
-    """A document's id belongs to a document from another source."""
+    """The id of a document belongs to a document from another source."""
 
 
 class NotFoundError(SpanwiseError, KeyError):
     """Nothing in the knowledge base has this id."""
 
     def __str__(self) -> str:
-        """Return the message as it is; `KeyError` would show its repr."""
+        """Return the message itself, where `KeyError` would return its repr."""
         return str(self.args[0]) if self.args else ""
 
 
@@ -156,12 +160,12 @@ class ThreadNotFoundError(NotFoundError):
 
 
 class ModelError(SpanwiseError):
-    """A language model, embedder or reranker cannot be asked, or fails.
+    """A language model, embedder or reranker failed or cannot be called.
 
     Attributes:
-        provider: Vendor or server, as in "openai:gpt-5-mini".
+        provider: Vendor or server, such as "openai" in "openai:gpt-5-mini".
         model: Name of the model at its provider.
-        status: HTTP status of the last answer; None where there was none.
+        status: HTTP status of the last response; None without a response.
         retryable: Whether the same call may succeed later.
     """
 
@@ -182,15 +186,15 @@ class ModelError(SpanwiseError):
 
 
 class ModelKeyError(ModelError):
-    """There is no key for a provider, or the provider refuses it."""
+    """The API key of a provider is missing or refused."""
 
 
 class ModelAnswerError(ModelError):
-    """The answer of a model is not usable: no JSON, cut off, of wrong types, or a refusal."""
+    """A model's answer is unusable: no JSON, cut off, of the wrong types, or a refusal."""
 
 
 class CostLimitError(ModelError):
-    """A call would cost more than is allowed; what was made before is kept."""
+    """A call would exceed the cost limit; earlier results are kept."""
 
 
 class StoreError(SpanwiseError):
@@ -198,11 +202,11 @@ class StoreError(SpanwiseError):
 
 
 class FormatError(StoreError):
-    """The files are no knowledge base, or of a version that this program cannot read."""
+    """The folder is not a knowledge base, or its version is not supported."""
 
 
 class EmbedderMismatchError(StoreError):
-    """The vectors of the knowledge base were made by another embedder."""
+    """The vectors of the knowledge base come from another embedder."""
 
 
 class UntrustedAddressError(StoreError):
@@ -218,11 +222,11 @@ class UntrustedAddressError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """The disk is full; nothing of the document in flight was kept."""
+    """The disk is full; the document being written was not stored."""
 
 
 class StoreBusyError(StoreError):
-    """Another process kept the write lock longer than the time to wait."""
+    """Another process held the write lock longer than the waiting time."""
 
 
 class StoreChangedError(StoreBusyError):

@@ -31,20 +31,14 @@ from tests.broken_keepers import (
     VersionOfTheBytes,
 )
 
-from spanwise.core.moments import moments
-from spanwise.core.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.scan import Moments, PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.score_statistics import moments
 from spanwise.filters import Filter, matches
-from spanwise.ports import DocumentEntry, Store
-from spanwise.stores.memory import MemoryStore
-from spanwise.stores.memory_snapshot import MemorySnapshot, StoredDocument
-from spanwise.testing.entries import SETTINGS
+from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
+from spanwise.stores.port import DocumentEntry, Store
+from spanwise.testing.store_entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
-from spanwise.types import (
-    Chunk,
-    Document,
-    DocumentRecord,
-    WholeDocument,
-)
+from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
 
 
 class BrokenSnapshot(MemorySnapshot):
@@ -63,14 +57,14 @@ class BrokenStore(MemoryStore):
         self.ghosts: list[StoredDocument] = []
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         if stored is not None:
             self.ghosts.append(stored)
         return super().delete_document(document_id, record=record)
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
-        snapshot = self.snapshot_class(tuple(self._living().values()), self._settings)
+        snapshot = self.snapshot_class(tuple(self._live().values()), self._settings)
         snapshot.ghosts = tuple(self.ghosts)
         yield snapshot
 
@@ -152,11 +146,11 @@ class LiveSnapshots(MemoryStore):
         class Live(MemorySnapshot):
             def __getattribute__(self, name: str) -> Any:
                 if name in ("scan", "chunks", "record"):
-                    living = tuple(store._living().values())
+                    living = tuple(store._live().values())
                     return getattr(MemorySnapshot(living, store._settings), name)
                 return super().__getattribute__(name)
 
-        yield Live(tuple(self._living().values()), self._settings)
+        yield Live(tuple(self._live().values()), self._settings)
 
 
 class StaleSnapshots(MemoryStore):
@@ -172,7 +166,7 @@ class StaleSnapshots(MemoryStore):
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
-        self._living()
+        self._live()
         yield MemorySnapshot(self._before, self._settings)
 
 
@@ -362,7 +356,7 @@ class OptimisedIsYounger(MemoryStore):
     """Optimising gives documents a new age."""
 
     def optimise(self) -> None:
-        for document_id in sorted(self._living(), reverse=True):
+        for document_id in sorted(self._live(), reverse=True):
             self._keep(self._documents[document_id])
 
 

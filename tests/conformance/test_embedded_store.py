@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.ports import DocumentEntry, Store
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import question
+from spanwise.stores.port import DocumentEntry, Store
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import question
 from spanwise.testing.store_suite import check_scan
 from spanwise.testing.stores import StoreConformance
 
@@ -19,7 +19,7 @@ _OTHER_PROCESS = """
 import sys
 from pathlib import Path
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import make_entry
+from spanwise.testing.store_entries import make_entry
 
 store = open_embedded(Path(sys.argv[1]), create=False)
 assert store.delete_document(sys.argv[2]), "what the other process wrote is not there"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from tests.servers.scripted import ScriptedServer, chat, failure
 
+from spanwise.models.ports import LanguageModel
+from spanwise.models.registry import make_language_model
 from spanwise.options import ModelOptions
-from spanwise.ports import LanguageModel
-from spanwise.registry import make_language_model
 from spanwise.testing.language_models import LanguageModelSuite
 from spanwise.testing.models import ScriptedModel
 

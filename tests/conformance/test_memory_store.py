@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from spanwise.ports import Store
 from spanwise.stores.memory import MemoryStore
+from spanwise.stores.port import Store
 from spanwise.testing.stores import StoreConformance
 
 

@@ -16,7 +16,7 @@ from tests.scripted_answers import (
 from spanwise import KnowledgeBase
 from spanwise.answers.stream import AnswerStream
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.ports import ModelReply, ModelRequest
+from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
 
 

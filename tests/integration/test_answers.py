@@ -19,14 +19,9 @@ from tests.scripted_answers import (
 )
 
 from spanwise import AnswerOptions, KnowledgeBase, ModelOptions, QueryOptions
-from spanwise.errors import (
-    CostLimitError,
-    ModelError,
-    OptionError,
-    QueryError,
-)
-from spanwise.ports import ModelRequest
-from spanwise.providers.language_models.fallback import FallbackModel
+from spanwise.errors import CostLimitError, ModelError, OptionError, QueryError
+from spanwise.models.ports import ModelRequest
+from spanwise.models.registry import FallbackModel
 from spanwise.testing.models import ScriptedModel, ScriptedReranker
 
 

@@ -60,7 +60,7 @@ def test_an_answer_is_drawn_with_what_it_cites(server: ScriptedServer, folder: P
         f"[1] lease, {LEASE}, characters 0-50",
         f'    "{LEASE}"',
         "",
-        "[2?] not found in the text; 91% of its words are there",
+        "[2?] not found in the text; 91% of its words match",
         f'    "{LEASE.replace("2031", "2032")}"',
     ]
     assert "conflict: It ends in May 2031. [1]" in lines

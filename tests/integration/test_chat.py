@@ -137,7 +137,7 @@ PROMPT = "\r\n> "
 def test_a_conversation_on_a_terminal(path: Path, server: ScriptedServer) -> None:
     """Ctrl-C ends an answer, a failure a question, Ctrl-D the program."""
     with Terminal(asking(path, server, "--chat", "--thread", "mill")) as terminal:
-        assert "mill: a new conversation" in terminal.read_until(PROMPT)
+        assert "mill: new conversation" in terminal.read_until(PROMPT)
         terminal.type("When does the lease end?\n")
         written = terminal.read_until(PROMPT)
         assert "It ends in May 2031. [1]" in written
@@ -146,7 +146,7 @@ def test_a_conversation_on_a_terminal(path: Path, server: ScriptedServer) -> Non
         terminal.read_until("[1]")
         began = time.monotonic()
         terminal.type("\x03")
-        assert "this answer is not kept" in terminal.read_until(PROMPT)
+        assert "this answer is not stored" in terminal.read_until(PROMPT)
         assert time.monotonic() - began < 2, "Ctrl-C ends the answer at once"
         terminal.type("And broken, of the lease?\n")
         assert "failed:" in terminal.read_until(PROMPT)
@@ -173,7 +173,7 @@ def test_a_conversation_goes_on_and_is_listed(path: Path, server: ScriptedServer
     done = subprocess.run(words, env=environment(), capture_output=True, check=True)
     assert json.loads(done.stdout)["thread"] == "mill"
     with Terminal(asking(path, server, "--chat", "--thread", "mill")) as terminal:
-        assert "goes on after 1 turn" in terminal.read_until(PROMPT)
+        assert "continued after 1 turn" in terminal.read_until(PROMPT)
         terminal.type("Of which lease?\n")
         terminal.read_until(PROMPT)
         terminal.type("/quit\n")

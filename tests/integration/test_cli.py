@@ -51,7 +51,7 @@ def test_a_document_that_fails_does_not_keep_the_others_out(tmp_path: Path) -> N
     assert done.stderr.count("\n") == 1
 
 
-def test_a_source_that_is_not_there_is_a_failure_of_its_own(home: Path) -> None:
+def test_a_missing_source_is_one_failure(home: Path) -> None:
     report = read_json("add", "reports", "nope", folder=home, code=3)
     assert [(one["source"], one["code"]) for one in report["failed"]] == [("nope", "unreadable")]
     assert len(report["unchanged"]) == 4
@@ -117,7 +117,7 @@ def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Pat
     assert result["best_guess"]["text"]
 
 
-def test_segments_are_shown_all_the_same_under_a_line_that_says_weak(home: Path) -> None:
+def test_weak_evidence_is_reported_above_the_segments(home: Path) -> None:
     question = "Which bird lays the largest eggs?"
     done = spanwise("search", question, "--no-abstain", folder=home)
     assert (done.returncode, done.stderr) == (0, "")
@@ -184,7 +184,7 @@ def test_an_error_is_one_line_or_one_document(
     assert done.stderr.count("\n") == 1
 
 
-def test_reading_makes_no_knowledge_base(tmp_path: Path) -> None:
+def test_reading_creates_no_knowledge_base(tmp_path: Path) -> None:
     for arguments in (["search", "x"], ["list"], ["info"], ["show", "x"], ["remove", "x"]):
         assert spanwise(*arguments, folder=tmp_path).returncode == 1
     assert list(tmp_path.iterdir()) == []
@@ -208,7 +208,7 @@ def test_info_names_each_fact_once(home: Path) -> None:
     assert not any("{" in line or "_version" in line for line in lines)
 
 
-def test_show_says_how_a_document_was_cut(home: Path) -> None:
+def test_show_lists_sections_and_chunks(home: Path) -> None:
     shown = read_json("show", "handbook.md", "--sections", "--chunks", folder=home)
     text = (REPORTS / "handbook.md").read_text(encoding="utf-8")
     assert shown["document"]["text"] == text
@@ -260,7 +260,7 @@ def test_remove_takes_out_what_came_out_of_an_archive(tmp_path: Path) -> None:
     assert [one["id"] for one in read_json("list", folder=tmp_path)] == ["a.txt"]
 
 
-def test_options_may_stand_between_arguments_and_ids_may_begin_with_a_dash(tmp_path: Path) -> None:
+def test_options_between_arguments_and_ids_with_a_dash(tmp_path: Path) -> None:
     (tmp_path / "-a.txt").write_text("One text about freight.")
     (tmp_path / "b.txt").write_text("Another text about pulp.")
     done = spanwise("add", "b.txt", "--kb", "x.kb", "--", "-a.txt", folder=tmp_path)
@@ -282,7 +282,7 @@ def test_an_output_that_cannot_hold_a_text_gets_it_escaped(home: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
-def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
+def test_a_closed_output_is_not_an_error(home: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "spanwise", "show", "annual-report-2023.md", "--json"],
         cwd=home,
@@ -322,7 +322,7 @@ def test_an_output_that_is_closed_is_written_nowhere(home: Path, descriptor: int
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
-def test_ctrl_c_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_stored_documents(tmp_path: Path) -> None:
     """The whole foreground group gets the signal, as from a terminal; one line says what stays."""
     (tmp_path / "in").mkdir()
     for number in range(3000):
@@ -343,14 +343,14 @@ def test_ctrl_c_keeps_what_was_acknowledged(tmp_path: Path) -> None:
             if done.returncode == 0 and json.loads(done.stdout):
                 break
         os.killpg(process.pid, signal.SIGINT)
-        written, said = process.communicate(timeout=60)
+        written, output = process.communicate(timeout=60)
     assert (process.returncode, written) == (130, "")
-    assert said.count("\n") == 1
+    assert output.count("\n") == 1
     kept = len(read_json("list", folder=tmp_path))
     assert 0 < kept < 3000
-    stays = int(said.split("interrupted: ")[1].split(" document")[0].replace(",", ""))
+    stays = int(output.split("interrupted: ")[1].split(" document")[0].replace(",", ""))
     assert kept - 1 <= stays <= kept
-    assert "run the same command again" in said
+    assert "run the same command again" in output
 
 
 @pytest.mark.parametrize("module", ["spanwise.cli.program", "click", "spanwise.cli.commands.tune"])

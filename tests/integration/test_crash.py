@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.crash.crash_check import Allowed, check_knowledge_base, read_log
+from tests.crash.crash_child import crash_entry
+from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
 
 from spanwise.errors import FormatError
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.crash import WANTED_PHASES, run_crashes
-from spanwise.testing.crash_check import Allowed, check_knowledge_base, read_log
-from spanwise.testing.crash_child import crash_entry
-from spanwise.testing.entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS
 
 VERSIONS: dict[str, int] = {"left/1": 1, "left/2": 2, "right/1": 3, "right/2": 4}
 ALLOWED: Allowed = {**{name: {version} for name, version in VERSIONS.items()}, "left/3": {None}}

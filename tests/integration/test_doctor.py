@@ -71,7 +71,7 @@ def test_a_damaged_index_is_repaired(home: Path) -> None:
     damage_part(home)
     done = spanwise("doctor", folder=home)
     assert done.returncode == 1
-    assert "doctor --repair makes the index anew" in done.stdout
+    assert "doctor --repair` rebuilds the index" in done.stdout
     said = read_json("doctor", folder=home, code=1)
     assert [(f["code"], f["repaired"]) for f in said["report"]["findings"]] == [("part", False)]
     done = spanwise("doctor", "--repair", folder=home)
@@ -99,9 +99,9 @@ def test_a_backup_for_a_program(home: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("reports", "is there already"),
+        ("reports", "already exists"),
         ("spanwise.kb/copy.kb", "is inside of"),
-        ("no/copy.kb", "is missing; make it"),
+        ("no/copy.kb", "does not exist; create it"),
     ],
 )
 def test_a_backup_that_cannot_be_is_refused(home: Path, target: str, words: str) -> None:

@@ -20,9 +20,9 @@ from tests.servers.llama import LlamaServer
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.core.fences import fenced
-from spanwise.ports import LanguageModel, ModelReply, ModelRequest
-from spanwise.registry import make_language_model
+from spanwise.core.text.fences import fenced
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.models.registry import make_language_model
 from spanwise.types import IngestReport, Usage
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase
 from spanwise.errors import DocumentError, ModelError, ModelKeyError, OptionError
+from spanwise.models.ports import EmbedReply
 from spanwise.options import ContextOptions, ModelOptions
-from spanwise.ports import EmbedReply
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import IngestReport, Usage
 

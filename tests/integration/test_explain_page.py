@@ -15,8 +15,8 @@ from tests.chunk_values import numbers, random_documents, share_documents
 from tests.explanations import QUESTION, chosen, chosen_again, filled_base
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.core.segments import chunk_values, extract_segments
-from spanwise.explanation import Explanation
+from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.search.explanation import Explanation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BUDGET = 600
-SOLVER = resources.files("spanwise.explanation").joinpath("solver.js").read_text("utf-8")
+SOLVER = resources.files("spanwise.search.explanation").joinpath("solver.js").read_text("utf-8")
 CLAUSE = (
     "Gross margin of the mill fell because freight by road cost more than in the year before, "
     "and because the locks on the river were closed for the whole of the winter season."

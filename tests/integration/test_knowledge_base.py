@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise import (
-    ChunkOptions,
-    KnowledgeBase,
-    SegmentOptions,
-    field,
-)
+from spanwise import ChunkOptions, KnowledgeBase, SegmentOptions, field
 from spanwise.errors import (
     ConflictError,
     DocumentNotFoundError,
@@ -22,7 +17,7 @@ from spanwise.errors import (
     ParseError,
     QueryError,
 )
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import IngestProgress
 
 MARGINS = """# Annual report 2018
@@ -304,7 +299,7 @@ def test_another_embedder_is_refused_with_a_way_out(tmp_path: Path) -> None:
 
 def test_text_without_words_is_refused() -> None:
     with KnowledgeBase(":memory:") as base:
-        with pytest.raises(ParseError, match="holds no text"):
+        with pytest.raises(ParseError, match="has no text"):
             base.add_text("  \n", document_id="d")
         with pytest.raises(OptionError, match="lone surrogate"):
             base.add_text("a \ud800", document_id="d")
@@ -313,6 +308,16 @@ def test_text_without_words_is_refused() -> None:
         with pytest.raises(OptionError, match="metadata field 'x'"):
             base.add_text("a", document_id="d", metadata={"x": float("nan")})
         assert base.list() == []
+
+
+def test_a_text_without_metadata_keeps_the_stored_metadata(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "base.kb", embedder=None) as base:
+        base.add_text("Sales grew.", document_id="d", metadata={"year": 2018})
+        assert base.add_text("Sales grew.", document_id="d").unchanged == ("d",)
+        base.add_text("Sales fell.", document_id="d")
+        assert base.list()[0].metadata == {"year": 2018}
+        base.add_text("Sales fell.", document_id="d", metadata={})
+        assert base.list()[0].metadata == {}
 
 
 def test_metadata_of_an_add_is_on_every_document(folder: Path) -> None:

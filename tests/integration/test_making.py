@@ -15,7 +15,7 @@ from tests.models import made_answer
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import ConflictError, ModelError, ModelKeyError, OptionError
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import DocumentRecord, Usage
 
@@ -156,9 +156,9 @@ def test_a_model_that_is_down_leaves_whole_documents_and_is_left_alone(
     assert len(report.added) == 5
     assert report.failed == ()
     assert len(model.requests) == 3, "once for a document, and not any more after three"
-    said = [warning for warning in report.warnings if "could not be asked for" in warning]
+    said = [warning for warning in report.warnings if "could not be reached for" in warning]
     assert len(said) == 5
-    assert all("the same command makes what is missing" in warning for warning in said)
+    assert all("the same command adds them" in warning for warning in said)
     assert [replace(record, recipe="") for record in base.list()] == plain(folder)
     back = ScriptedModel(made_answer)
     assert len(base.add(folder, llm=back, context=ALL).replaced) == 5
@@ -184,7 +184,7 @@ def test_answers_that_are_not_usable_never_become_titles(
     model = ScriptedModel(lambda _: answer)
     report = base.add(folder, llm=model, context=ALL)
     assert [replace(record, recipe="") for record in base.list()] == plain(folder)
-    assert any("its title is the one that is made without a model" in w for w in report.warnings)
+    assert any("its title was made without a model" in w for w in report.warnings)
     calls = len(model.requests)
     assert len(base.add(folder, llm=model, context=ALL).unchanged) == 5
     assert len(model.requests) == calls, "the same model would answer the same"
@@ -231,7 +231,9 @@ def test_a_batch_holds_the_calls_of_many_documents(
         return made_answer(request)
 
     batches = ScriptedModel(answer, concurrency=256)
-    monkeypatch.setattr("spanwise.registry.make_batch_model", lambda _, *, kept: batches)
+    monkeypatch.setattr(
+        "spanwise.models.providers.batches.make_batch_model", lambda _, *, cache: batches
+    )
     with KnowledgeBase(":memory:", embedder=None, models=ModelOptions(batch=True)) as base:
         report = base.add(folder, llm=ScriptedModel(made_answer), context=HEADERS)
     assert len(report.added) == count

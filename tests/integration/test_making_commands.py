@@ -51,7 +51,7 @@ def test_a_dry_run_then_the_run_then_nothing_more(
     assert [line.partition(":")[0] for line in lines[1:4]] == [
         "title", "summary", "section summaries"
     ]  # fmt: skip
-    assert lines[4] == "spanwise.kb, if it were done: 1 added"
+    assert lines[4] == "spanwise.kb (dry run): 1 added"
     assert "3 model calls" in lines[5]
     assert server.received == []
     assert not (folder / "spanwise.kb").exists()
@@ -74,7 +74,6 @@ def test_a_dry_run_then_the_run_then_nothing_more(
     ("options", "said"),
     [
         (("--llm", "openai:gpt-5-mini"), "--llm is of no use without --sections, --headers"),
-        (("--max-cost", "1"), "--max-cost is of no use without"),
         (("--fallback", "openai:gpt-5"), "--fallback is of no use without"),
         (("--batch",), "--batch is of no use without"),
         (("--sections", "--headers"), "--sections, --headers need a language model"),
@@ -133,8 +132,8 @@ def test_a_limit_on_the_cost_says_what_is_not_in(
     options = ("--headers", "--llm", "openai:gpt-5-mini", "--max-cost", "0")
     assert main(["add", "in", *options]) == 3
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("failed (cost_limit): in/ada.md: not taken in: 0.0000 US dollars")
-    assert lines[1] == "failed (cost_limit): 1 more document not taken in for the same reason"
+    assert lines[0].startswith("failed (cost_limit): in/ada.md: not added: 0.0000 US dollars")
+    assert lines[1] == "failed (cost_limit): 1 more document not added for the same reason"
 
 
 def test_a_missing_key_is_said_before_anything_is_read(

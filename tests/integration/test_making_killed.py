@@ -13,7 +13,7 @@ import pytest
 from tests.models import made_answer
 
 from spanwise import ContextOptions, KnowledgeBase
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from tests.models import made_answer
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import CostLimitError, ModelError, OptionError
-from spanwise.ports import EmbedReply, ModelRequest
+from spanwise.models.ports import EmbedReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import IngestReport, Usage
 

@@ -119,14 +119,14 @@ def test_search_writes_the_pages_of_its_segments(folder: Path, tmp_path: Path) -
     }
     rank, paths = images["a.pdf"]
     assert paths == [str(Path("drawn/here", f"segment-{rank + 1}-page-{n}.png")) for n in (1, 2)]
-    assert f"its pages: {paths[0]}," in done.stdout
+    assert f"page images: {paths[0]}," in done.stdout
     for path in paths:
         assert (tmp_path / path).read_bytes().startswith(PNG)
     assert all(paths == [] for name, (_, paths) in images.items() if name != "a.pdf")
     assert "page_images" not in read_json("search", "page", "--no-abstain", folder=tmp_path)
     (folder / "a.pdf").unlink()
     gone = read_json("search", *asked, folder=tmp_path)
-    assert any("no picture of pages 1-2" in warning for warning in gone["warnings"])
+    assert any("no image of pages 1-2" in warning for warning in gone["warnings"])
     (tmp_path / "file").write_text("")
     refused = spanwise("search", *asked[:-1], "file", folder=tmp_path)
     assert refused.returncode == 2

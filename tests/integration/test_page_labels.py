@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spanwise import Document, KnowledgeBase
-from spanwise.core.fences import fence_tag
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.core.text.fences import fence_tag
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 LINE = "The lease of plant {} ends in the year {} and costs as much as that of plant {}.\n"

@@ -21,8 +21,8 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.ports import ModelRequest
 from spanwise.options import ParseOptions
-from spanwise.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Usage
 

@@ -15,9 +15,9 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, busy, failur
 
 from spanwise import KnowledgeBase
 from spanwise.errors import EmbedderMismatchError, ModelError, ModelKeyError, OptionError
+from spanwise.models.ports import Embedder
+from spanwise.models.registry import make_embedder
 from spanwise.options import ModelOptions
-from spanwise.ports import Embedder
-from spanwise.registry import make_embedder
 
 KEY = "key-that-must-not-be-shown"
 OPTIONS = ModelOptions(timeout_seconds=5, retries=2, max_wait_seconds=2)

@@ -16,7 +16,7 @@ import pytest
 
 from spanwise.errors import StoreFullError
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs the permissions of POSIX")
 

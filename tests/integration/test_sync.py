@@ -221,7 +221,7 @@ def test_the_command_says_what_it_does(tmp_path: Path, folder: Path) -> None:
         "would add a.md",
         "would add b.txt",
         "would add deep/c.txt",
-        "spanwise.kb, if it were done: 3 added",
+        "spanwise.kb (dry run): 3 added",
     ]
     assert not (tmp_path / "spanwise.kb").exists()
     assert "spanwise.kb: 3 added" in spanwise("sync", "in", folder=tmp_path).stdout

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.reports import REPORT
 
 from spanwise import Document, KnowledgeBase
-from spanwise.core.scan import ScanQuery
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.types import Block, Heading
 
 HEAD = "Statement of Vessels\n(in thousands)\n | Arrivals | Departures"

@@ -16,9 +16,9 @@ import pytest
 from tests.servers.scripted import Received, Reply, ScriptedServer, busy, failure
 
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.ports import ContextualEmbedder
+from spanwise.models.registry import make_embedder
 from spanwise.options import ModelOptions
-from spanwise.ports import ContextualEmbedder
-from spanwise.registry import make_embedder
 
 KEY = "key-that-must-not-be-shown"
 OPTIONS = ModelOptions(timeout_seconds=5, retries=2, max_wait_seconds=2)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise import Document, KnowledgeBase
-from spanwise.core.versions import text_version
+from spanwise.core.documents.versions import text_version
 from spanwise.types import DocumentStatus
 
 SUBJECTS = ("The mill", "The board", "A customer", "The harbour", "Our plant in Austin", "Freight")

@@ -56,13 +56,18 @@ def test_the_page_of_the_errors_is_current(generate: ModuleType) -> None:
     assert page("errors.md") == generate.errors_reference()
 
 
+def test_the_reference_of_the_python_api_is_current(generate: ModuleType) -> None:
+    """`make docs` was run after the last change of a signature or docstring."""
+    assert page("python.md") == generate.python_reference()
+
+
 @pytest.mark.parametrize("code", get_args(errors.DocumentErrorCode))
 def test_each_code_of_a_document_is_explained(code: str) -> None:
     assert f"| `{code}` | " in page("errors.md")
 
 
 def test_each_group_of_plugins_is_documented() -> None:
-    source = (ROOT / "src" / "spanwise" / "registry.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "spanwise" / "models" / "registry.py").read_text(encoding="utf-8")
     groups = set(re.findall(r'group="(spanwise\.[^"]+)"', source))
     assert groups == {"spanwise.embedders", "spanwise.language_models", "spanwise.rerankers"}
     assert all(f"`{group}`" in page("how-to.md") for group in groups)
@@ -85,11 +90,36 @@ def test_published_names_are_in_the_glossary(name: str) -> None:
     assert name in page("glossary.md")
 
 
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub creates for the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#{1,6} (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-    local = [target for target in targets if "://" not in target]
-    assert [target for target in local if not (path.parent / target).exists()] == []
+    """Each relative link names a file that exists, and an anchor that exists in it."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    local = [target.partition("#") for target in targets if "://" not in target]
+    files = [(path.parent / name if name else path, anchor) for name, _, anchor in local]
+    assert [file for file, _ in files if not file.exists()] == []
+    pages = [(file, anchor) for file, anchor in files if anchor and file.suffix == ".md"]
+    assert [(file, anchor) for file, anchor in pages if anchor not in anchors(file)] == []
+
+
+def test_the_map_of_the_source_tree_is_current() -> None:
+    """Each file and room in the tables of the design page exists, and each room is listed."""
+    text = page("DESIGN.md")
+    source = ROOT / "src" / "spanwise"
+    files = re.findall(r"^\| .+ \| `([\w/]+\.py)` \|$", text, re.M)
+    rooms = re.findall(r"^\| `([\w/]+)` \| ", text, re.M)
+    assert files
+    assert [file for file in files if not (source / file).is_file()] == []
+    existing = {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
+    existing.add("errors")
+    assert {room for room in rooms if "/" not in room} == existing
+    assert [room for room in rooms if "/" in room and not (source / room).is_dir()] == []
 
 
 def test_every_target_of_make_is_said_by_help() -> None:

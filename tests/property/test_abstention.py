@@ -1,4 +1,4 @@
-"""Laws of the evidence that a search is said to have."""
+"""Laws of the assessed evidence of a search."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_evidence_is_a_chance_and_a_further_query_never_lowers_it(
 
 @settings(max_examples=30, deadline=None)
 @given(question=_QUESTIONS)
-def test_abstaining_changes_nothing_of_what_is_found(base: KnowledgeBase, question: str) -> None:
+def test_abstaining_does_not_change_the_segments(base: KnowledgeBase, question: str) -> None:
     shown, asked = base.search(question, abstain=False), base.search(question)
     assert (shown.evidence, shown.weak_evidence) == (asked.evidence, asked.weak_evidence)
     if not asked.not_found:

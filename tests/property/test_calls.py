@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.calls.bounded import map_bounded
-from spanwise.calls.caller import Caller
-from spanwise.calls.foreseen import foreseeing_caller
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.ports import ModelRequest
+from spanwise.models.caller import MemoryOutputs, ModelCaller
+from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ledger import Ledger
+from spanwise.models.ports import ModelRequest
+from spanwise.models.threads import map_bounded
 from spanwise.testing.models import ScriptedModel
 
 WIDTHS = st.integers(1, 12)
@@ -44,7 +44,7 @@ def test_the_limit_on_the_cost_is_never_crossed(
     numbers: list[int], limit: int, max_cost: float
 ) -> None:
     model = ScriptedModel(answer, dollars_a_token=1.0, concurrency=limit)
-    caller = Caller(model=model, max_cost=max_cost)
+    caller = ModelCaller(model=model, ledger=Ledger(max_cost=max_cost))
     try:
         caller.call_all([ask(number) for number in numbers], read=lambda _, text: text)
     except CostLimitError:
@@ -63,11 +63,11 @@ def test_each_different_request_is_made_once_and_a_repeated_run_makes_none(
     model = ScriptedModel(answer, concurrency=limit)
     outputs = MemoryOutputs()
     requests = [ask(number) for number in numbers]
-    first = Caller(model=model, cache=outputs)
+    first = ModelCaller(model=model, cache=outputs)
     answers = first.call_all(requests, read=lambda _, text: text)
     assert answers == [answer(request) for request in requests]
     assert first.usage.calls == len(set(numbers)) == len(model.requests)
-    again = Caller(model=model, cache=outputs)
+    again = ModelCaller(model=model, cache=outputs)
     assert again.call_all(requests, read=lambda _, text: text) == answers
     assert (again.usage.calls, again.usage.cached_calls) == (0, len(numbers))
     assert again.usage.cost == 0
@@ -83,7 +83,7 @@ def test_a_call_that_fails_takes_no_other_with_it(
             raise ModelError("down", provider="scripted", model="model")
         return answer(request)
 
-    caller = Caller(model=ScriptedModel(fail, concurrency=limit))
+    caller = ModelCaller(model=ScriptedModel(fail, concurrency=limit))
     answers = caller.call_all([ask(number) for number in numbers], read=lambda _, text: text)
     for number, given_answer in zip(numbers, answers, strict=True):
         assert isinstance(given_answer, ModelError) == (number in failing)
@@ -97,11 +97,11 @@ def test_what_is_foreseen_is_the_input_exactly_and_the_output_at_most(
     model = ScriptedModel(answer, dollars_a_token=1.0)
     outputs = MemoryOutputs()
     for number in kept:
-        Caller(model=model, cache=outputs).call(ask(number), read=str)
+        ModelCaller(model=model, cache=outputs).call(ask(number), read=str)
     requests = [ask(number) for number in numbers]
-    foreseen = foreseeing_caller(model, cache=outputs)
+    foreseen = dry_run_caller(model, cache=outputs)
     foreseen.call_all(requests, read=lambda _, text: text)
-    real = Caller(model=model, cache=outputs)
+    real = ModelCaller(model=model, cache=outputs)
     real.call_all(requests, read=lambda _, text: text)
     for task, usage in real.usage_by_task.items():
         before = foreseen.usage_by_task[task]

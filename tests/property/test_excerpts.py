@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 
 _WORDS = st.sampled_from(
     "margin cost freight price sales Acme 2018 3.5 tax law notice party term safety people of the"

@@ -32,7 +32,7 @@ OPTIONS = st.builds(
 def test_an_explanation_agrees_with_itself(
     texts: list[list[str]], options: SegmentOptions, budget: int
 ) -> None:
-    """Its numbers lead to its segments, and each chunk is in one of them or has a reason not to."""
+    """Its numbers reproduce its segments, and each chunk has a segment or a reason."""
     with KnowledgeBase(":memory:", embedder=None) as base:
         for number, sentences in enumerate(texts):
             paragraphs = (f"{sentence} Note {place}." for place, sentence in enumerate(sentences))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.attacks import MARK, WAYS_OUT, attack, honest, obedient, outside_fences
 
 from spanwise import AnswerOptions, ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.ports import ModelRequest
-from spanwise.tasks.reranking import ModelReranker
+from spanwise.models.ports import ModelRequest
+from spanwise.models.rerankers.model_reranker import ModelReranker
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Answer
 

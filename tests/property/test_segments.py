@@ -1,4 +1,4 @@
-"""Laws of segment extraction, checked against every set of runs that there is."""
+"""Laws of segment extraction, compared with brute force."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core import knapsack
-from spanwise.core.segments import Extraction, extract_segments
+from spanwise.core.extraction import knapsack
+from spanwise.core.extraction.segments import Extraction, extract_segments
 
 UNITS = 1_000_000_000
 
@@ -60,7 +60,7 @@ CHUNK_FAMILIES = (
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw up to three small documents and limits around what they hold."""
+    """Draw up to three small documents and limits near their sizes."""
     chunk = draw(st.sampled_from(CHUNK_FAMILIES))
     documents = draw(
         st.one_of(
@@ -96,7 +96,7 @@ def all_runs(case: Case) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def best_by_trying(case: Case) -> tuple[int, int, int, Choice]:
-    """Return required chunks held, value, tokens and runs of the best of all sets of runs."""
+    """Return covered required chunks, value, tokens and runs of the best set of runs."""
     runs = all_runs(case)
     best: tuple[int, int, int, Choice] = (0, 0, 0, ())
 
@@ -147,7 +147,7 @@ def test_extraction_is_the_best_of_all_sets_of_runs(case: Case) -> None:
     ids=["table", "wide table", "labels alone"],
 )
 def test_every_way_of_searching_finds_the_best(limits: dict[str, int]) -> None:
-    """The table and the labels give the same answer, whatever the amount of work."""
+    """The table and the labels give the same solution."""
 
     @settings(max_examples=60, deadline=None)
     @given(cases())
@@ -163,7 +163,7 @@ def test_every_way_of_searching_finds_the_best(limits: dict[str, int]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_an_answer_that_gives_up_is_allowed_and_bounded(case: Case) -> None:
-    """Without any work allowed, runs keep all limits and the bound holds for the best."""
+    """Without any work allowed, runs meet all limits and the bound is valid."""
     _, negative_value, _, _ = best_by_trying(case)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("_FEW_LABELS", "_SOME_LABELS", "_MANY_LABELS", "_MANY_CELLS"):
@@ -180,7 +180,7 @@ def test_an_answer_that_gives_up_is_allowed_and_bounded(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 @given(cases(), st.integers(1, 20))
 def test_more_budget_never_lowers_the_value(case: Case, more: int) -> None:
-    """What a larger budget buys is worth at least as much."""
+    """A larger budget never lowers the value."""
     case = replace(case, required=())
     assert case.extract(case.budget + more).value >= case.extract().value
 
@@ -213,7 +213,7 @@ def test_runs_that_touch_are_too_long_together(case: Case) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(cases())
-def test_numbers_are_sums_of_what_the_runs_hold(case: Case) -> None:
+def test_value_and_tokens_are_sums_over_the_runs(case: Case) -> None:
     """Value and tokens of runs and of the whole are sums over the chunks."""
     extraction = case.extract()
     held = [

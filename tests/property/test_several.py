@@ -1,4 +1,4 @@
-"""Laws of several queries, on documents that repeat themselves and each other."""
+"""Laws of several queries, on documents with duplicates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 
 _CLAUSES = st.sampled_from(
     [
@@ -38,7 +38,7 @@ _QUERIES = st.lists(
     budget=st.sampled_from([300, 1_000, 4_000]),
     tokenizer=st.sampled_from(["chars:1", "chars:4", "o200k_base"]),
 )
-def test_segments_name_the_queries_and_other_documents_they_stand_for(
+def test_segments_list_their_queries_and_duplicates(
     texts: list[str], queries: list[str], budget: int, tokenizer: str
 ) -> None:
     with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:

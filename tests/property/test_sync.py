@@ -13,7 +13,7 @@ from tests.records import make_record
 from spanwise.errors import DocumentError
 from spanwise.ingest.compare import compare
 from spanwise.ingest.sources import Source
-from spanwise.ingest.sync import look_into
+from spanwise.ingest.sync import scan_folder
 
 NAMES = st.sampled_from(["a.txt", "b.md", "deep/a.txt", "deep/er/c.txt", "x y.txt", "%41.txt"])
 FOLDERS = st.dictionaries(NAMES, st.sampled_from(["one", "two", "three"]), max_size=6)
@@ -43,8 +43,8 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
             if name not in ours
         }
         records = {**ours, **others}
-        looked = look_into(folder)
-        split = looked.split_gone(records.values(), allow_empty=True)
+        looked = scan_folder(folder)
+        split = looked.compare_records(records.values(), allow_empty=True)
         compared = compare(
             looked.sources,
             records=records,
@@ -54,10 +54,10 @@ def test_what_is_new_changed_and_gone_makes_the_folder(
             is_outdated=lambda _: False,
         )
         verdicts = {s.document_id: said for s, said in compared if isinstance(s, Source)}
-    assert split.doubts == ()
+    assert split.errors == ()
     assert verdicts.keys() == on_disk.keys()
     after = {name: record.content_hash for name, record in records.items()}
-    for record in split.certain:
+    for record in split.deleted:
         del after[record.id]
     for name, said in verdicts.items():
         assert isinstance(said, DocumentError) == (name in others)

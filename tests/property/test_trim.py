@@ -1,4 +1,4 @@
-"""Laws of segments that are cut to sentences, on documents of every shape."""
+"""Laws of trimmed segments, on documents of every shape."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.core.trimming import sentence_places
 from spanwise.errors import OptionError
+from spanwise.search.trim import sentence_places
 
 _WORDS = st.sampled_from(
     "margin cost freight price sales Acme 2018 3.5 tax law notice party term safety of the".split()

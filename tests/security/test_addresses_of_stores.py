@@ -9,10 +9,10 @@ import fsspec
 import pytest
 
 from spanwise.errors import FetchError
-from spanwise.ingest.objects import objects_of
+from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.object_storage import objects_of
 from spanwise.ingest.sources import find_sources
-from spanwise.ingest.sync import look_into
-from spanwise.sources.walk import Choice
+from spanwise.ingest.sync import scan_folder
 
 
 def refuse_connections(*_: object, **__: object) -> None:
@@ -41,7 +41,7 @@ def test_other_schemes_are_refused(scheme: str, tmp_path: Path) -> None:
         assert isinstance(error, FetchError)
         assert (error.code, error.source) == ("refused", address)
         with pytest.raises(FetchError):
-            look_into(address)
+            scan_folder(address)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_other_schemes_are_refused(scheme: str, tmp_path: Path) -> None:
 )
 def test_addresses_that_name_something_else_are_refused(address: str) -> None:
     with pytest.raises(FetchError) as caught:
-        objects_of(address, choice=Choice())
+        objects_of(address, patterns=PathPatterns())
     assert caught.value.code == "refused"
 
 
@@ -87,5 +87,5 @@ def test_buckets_are_opened(address: str, monkeypatch: pytest.MonkeyPatch) -> No
         return fsspec.filesystem("memory"), "/nowhere"
 
     monkeypatch.setattr("fsspec.core.url_to_fs", url_to_fs)
-    assert objects_of(address, choice=Choice(), may_be_empty=True) == []
+    assert objects_of(address, patterns=PathPatterns(), may_be_empty=True) == []
     assert opened == [address]

@@ -16,9 +16,9 @@ from tests.integration.commands import environment
 from tests.servers.scripted import Reply, ScriptedServer
 
 from spanwise.errors import FetchError, ModelAnswerError
+from spanwise.ingest.fetch import Fetcher
+from spanwise.models.rerankers.http_reranker import make_http_reranker
 from spanwise.options import FetchOptions, ModelOptions
-from spanwise.providers.rerankers.over_http import make_http_reranker
-from spanwise.sources.fetch import Fetcher
 
 LOCAL = FetchOptions(allow_private=True, robots=False, timeout_seconds=20)
 ZEROS = gzip.compress(bytes(60_000_000))

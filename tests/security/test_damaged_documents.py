@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import FormatError, SpanwiseError, StoreError
 from spanwise.filters import field
-from spanwise.ports import DocumentEntry
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
-from spanwise.testing.entries import SETTINGS, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.stores.port import DocumentEntry
+from spanwise.testing.store_entries import SETTINGS, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 from spanwise.testing.store_threads import make_turn
 from spanwise.types import Block, Heading, Page
 

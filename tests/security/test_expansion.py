@@ -18,7 +18,7 @@ from tests.office_documents import build_odf
 from tests.unit.parsers.process.test_worker import ask
 
 from spanwise import KnowledgeBase
-from spanwise.core import summary
+from spanwise.core.documents import summary
 from spanwise.options import ParseOptions
 from spanwise.parsers.process import worker
 from spanwise.parsers.process.isolation import ParserPool
@@ -184,7 +184,7 @@ def test_memory_that_runs_out_costs_one_document(
         raise MemoryError
 
     monkeypatch.setattr("spanwise.ingest.prepare.summarise", greedy)
-    monkeypatch.setattr("spanwise.sources.fetch.Fetcher.fetch", fetch)
+    monkeypatch.setattr("spanwise.ingest.fetch.Fetcher.fetch", fetch)
     for name, text in (("a.txt", "A note."), ("b.txt", "A huge note."), ("c.txt", "A note.")):
         (tmp_path / name).write_text(text)
     with KnowledgeBase(":memory:", embedder=None) as base:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from spanwise.providers.vendors.addresses import find_place, is_own_server
-from spanwise.providers.vendors.catalog import parse_model_spec
+from spanwise.models.providers.addresses import find_place, is_own_server
+from spanwise.models.providers.catalog import parse_model_spec
 
 KEY = "of-no-use"
 Resolver = Callable[..., list[tuple[object, ...]]]

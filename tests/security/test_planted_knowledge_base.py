@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.servers.scripted import Received, Reply, ScriptedServer
 
 from spanwise import KnowledgeBase
 from spanwise.cli.main import main
-from spanwise.errors import OptionError, UntrustedAddressError
+from spanwise.errors import FormatError, OptionError, UntrustedAddressError
 
 KEY = "key-of-the-user"
 
@@ -202,3 +203,34 @@ def test_the_command_that_an_error_proposes_is_safe_to_paste(
     ):
         base.search("why did margins fall")
     assert f"spanwise config trust '{host}'" in str(raised.value)
+
+
+@pytest.mark.parametrize("vendor", ["sentence-transformers", "fastembed"])
+def test_a_recorded_folder_is_not_loaded_as_a_model(vendor: str, tmp_path: Path) -> None:
+    """Libraries of local models may run code that lies in such a folder."""
+    path = tmp_path / "folder.kb"
+    for model in ("./model", str(tmp_path), "~/model"):
+        embedder = NamedEmbedder(f"{vendor}:{model}")
+        with KnowledgeBase(path, embedder=embedder) as base:
+            base.add_text("Margins fell.", document_id="note")
+            assert base.search("margins").segments
+        with KnowledgeBase(path) as base:
+            with pytest.raises(UntrustedAddressError, match="could run code"):
+                base.search("margins")
+            assert base.get("note").text
+        shutil.rmtree(path)
+
+
+def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """Files that the index does not name are deleted; those of another folder must stay."""
+    path, other = tmp_path / "linked.kb", tmp_path / "other"
+    with KnowledgeBase(path, embedder=None) as base:
+        base.add_text("Margins fell.", document_id="note")
+        base.optimise()
+    other.mkdir()
+    (other / "1-2-abc.part").write_text("kept")
+    shutil.rmtree(path / "index")
+    (path / "index").symlink_to(other, target_is_directory=True)
+    with pytest.raises(FormatError, match="is a link"):
+        KnowledgeBase(path)
+    assert (other / "1-2-abc.part").read_text() == "kept"

@@ -14,7 +14,7 @@ from tests.closed_network import ClosedNetwork, close_network
 from tests.pictures import scanned_pdf
 from tests.small_documents import small_documents
 
-from spanwise.providers.local.running import load
+from spanwise.models.providers.local_model import load
 
 CI_VARIABLES = (
     "TF_BUILD", "GITHUB_ACTIONS", "GITLAB_CI", "CIRCLECI", "TRAVIS", "JENKINS_URL", "BUILDKITE",
@@ -131,7 +131,7 @@ def test_a_model_on_this_machine_is_loaded_without_telemetry(
 ) -> None:
     """ONNX Runtime makes up an id of the machine when it is imported with its telemetry on."""
     loads = (
-        "from spanwise.providers.local.running import load\n"
+        "from spanwise.models.providers.local_model import load\n"
         "load('fastembed:any', lambda model: __import__('onnxruntime'))\n"
     )
     done = run(closed, tmp_path, "-c", loads)

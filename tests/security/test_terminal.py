@@ -1,4 +1,4 @@
-"""No command lets a document, a name, a setting or a forged database steer the terminal."""
+"""Documents, names, settings and forged databases cannot write terminal control characters."""
 
 from __future__ import annotations
 
@@ -145,24 +145,24 @@ def test_every_command_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_writes_what_steers_a_terminal(
+def test_no_command_writes_terminal_control_characters(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for arguments in COMMANDS[name]:
-        said = written(name, arguments, folder, monkeypatch)
-        assert said, arguments
-        assert STEERS.findall(said) == [], arguments
+        output = written(name, arguments, folder, monkeypatch)
+        assert output, arguments
+        assert STEERS.findall(output) == [], arguments
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_forged_database_steers_no_terminal(
+def test_a_forged_database_cannot_control_the_terminal(
     table: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _forge(folder / "base.kb" / "truth.db", table)
     for name in SHOWING:
         for arguments in COMMANDS[name]:
-            said = written(name, arguments, folder, monkeypatch)
-            assert STEERS.findall(said) == [], (name, arguments)
+            output = written(name, arguments, folder, monkeypatch)
+            assert STEERS.findall(output) == [], (name, arguments)
 
 
 def _forge(database: Path, table: str) -> None:
@@ -200,7 +200,7 @@ def _inside(value: object) -> object:
 
 
 @pytest.mark.parametrize("arguments", [["config"], ["search", "--help"], ["add", "--help"]])
-def test_a_file_of_settings_steers_no_terminal(
+def test_a_settings_file_cannot_control_the_terminal(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     escaped = json.dumps(f"x {ATTACK}").replace("\x7f", "\\u007f")
@@ -214,9 +214,9 @@ def test_a_file_of_settings_steers_no_terminal(
         monkeypatch.setattr("sys.stderr", errors)
         monkeypatch.setenv("NO_COLOR", "1")
         main(arguments)
-        said = screen.getvalue() + errors.getvalue()
-        assert said
-        assert STEERS.findall(said) == [], key
+        output = screen.getvalue() + errors.getvalue()
+        assert output
+        assert STEERS.findall(output) == [], key
 
 
 def test_colours_are_ours_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,9 +225,9 @@ def test_colours_are_ours_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", screen)
     main(["search", "freight costs", "--kb", str(folder / "base.kb")])
-    said = screen.getvalue()
-    assert OURS.search(said)
-    assert STEERS.findall(OURS.sub("", said)) == []
+    output = screen.getvalue()
+    assert OURS.search(output)
+    assert STEERS.findall(OURS.sub("", output)) == []
 
 
 def test_a_program_that_reads_json_gets_every_character(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
-from spanwise.ports import ModelRequest
+from spanwise.models.ports import ModelRequest
 
 __all__ = ["capable_answer", "capable_reply", "capable_server"]
 

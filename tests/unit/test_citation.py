@@ -14,14 +14,14 @@ from spanwise.types import Citation
         (("Results", "Report"), "Report, Results > Report, page 2, characters 5-9"),
     ],
 )
-def test_a_citation_says_the_title_once(path: tuple[str, ...], said: str) -> None:
+def test_a_citation_names_the_title_once(path: tuple[str, ...], said: str) -> None:
     citation = Citation(
         document_id="a", title="Report", start=5, end=9, pages=(2, 2), section_path=path
     )
     assert str(citation) == said
 
 
-def test_a_citation_without_a_title_says_the_id() -> None:
+def test_a_citation_without_a_title_names_the_id() -> None:
     citation = Citation(document_id="a", title="", start=5, end=9, section_path=("a",))
     assert str(citation) == "a, a, characters 5-9"
 
@@ -35,7 +35,7 @@ def test_a_citation_without_a_title_says_the_id() -> None:
         (None, None, ""),
     ],
 )
-def test_pages_are_said_with_what_is_printed_on_them(
+def test_pages_have_their_printed_labels(
     pages: tuple[int, int] | None, labels: tuple[str, str] | None, said: str
 ) -> None:
     citation = Citation(document_id="a", title="", start=5, end=9, pages=pages, page_labels=labels)

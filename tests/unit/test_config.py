@@ -1,4 +1,4 @@
-"""Settings: where they are read, which counts, and what is refused."""
+"""Settings: sources, precedence and validation."""
 
 from __future__ import annotations
 
@@ -113,27 +113,27 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SPANWISE_CONFIG", "none")
     assert config.setting("search.budget") == 4_000
     monkeypatch.setenv("SPANWISE_CONFIG", "missing.toml")
-    with pytest.raises(OptionError, match=r"'missing\.toml', which is no file"):
+    with pytest.raises(OptionError, match=r"'missing\.toml', which is not a file"):
         config.read_settings()
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "output"),
     [
         (
             "[search]\n\nbugdet = 1\n",
             3,
-            "'search.bugdet' is no setting; did you mean search.budget",
+            "'search.bugdet' is not a setting; did you mean search.budget",
         ),
         ("# first\nbudget = 1\n", 2, "did you mean search.budget"),
-        ("[serch]\nbudget = 1\n", 1, "'serch' is no setting"),
-        ("[fetch]\nallow_private = true\n", 2, "'fetch.allow_private' is no setting"),
+        ("[serch]\nbudget = 1\n", 1, "'serch' is not a setting"),
+        ("[fetch]\nallow_private = true\n", 2, "'fetch.allow_private' is not a setting"),
         ("[search]\nbudget = 'many'\n", 2, "search.budget is 'many'; it must be a whole number"),
         ("[search]\nbudget = true\n", 2, "search.budget is True; it must be a whole number"),
         ("[search]\nbudget = 0\n", 2, "budget_tokens is 0; it must be a whole number from 1"),
         ("[search]\npreset = 'best'\n", 2, "preset is 'best'; it must be one of"),
         ("kb = 5\n", 1, "kb is 5; it must be a text"),
-        ("search = 5\n", 1, "'search' is no setting"),
+        ("search = 5\n", 1, "'search' is not a setting"),
         ("\nadd.include = '*.md'\n", 2, "it must be a list of texts"),
         ("[add]\ninclude = [1]\n", 2, "it must be a list of texts"),
         ("[parse]\ntimeout_seconds = 2e6\n", 2, "timeout_seconds is 2000000.0; it must be at most"),
@@ -143,18 +143,18 @@ def test_one_file_can_be_named_or_none(folder: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_is_not_usable_is_named_with_its_line(
-    folder: Path, text: str, line: int, said: str
+    folder: Path, text: str, line: int, output: str
 ) -> None:
     path = write(folder / "spanwise.toml", text)
     with pytest.raises(OptionError) as raised:
         config.read_settings()
     assert str(raised.value).startswith(f"{path}:{line}: ")
-    assert said in str(raised.value)
+    assert output in str(raised.value)
 
 
 def test_a_secret_in_a_file_is_refused_and_not_shown(folder: Path) -> None:
     write(folder / "spanwise.toml", "openai_api_key = 'sk-12345'\n")
-    with pytest.raises(OptionError, match="into no file") as raised:
+    with pytest.raises(OptionError, match="never into a file") as raised:
         config.read_settings()
     assert "sk-12345" not in str(raised.value)
 
@@ -206,7 +206,7 @@ def test_every_default_passes_its_own_check() -> None:
 
 
 @pytest.mark.parametrize(("value", "wanted"), [("1", True), ("0", False), ("", False)])
-def test_traceback_is_asked_for_by_name(
+def test_traceback_is_requested_by_a_variable(
     monkeypatch: pytest.MonkeyPatch, value: str, wanted: bool
 ) -> None:
     monkeypatch.setenv("SPANWISE_TRACEBACK", value)
@@ -226,7 +226,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
     trusted(folder / "spanwise.toml", 'kb = "~/reports.kb"\n')
     assert found("kb").value == str(tmp_path / "reports.kb")
     write(folder / "spanwise.toml", 'kb = "~nobody-of-that-name/reports.kb"\n')
-    with pytest.raises(OptionError, match=r"toml:1: kb is .*write the whole path"):
+    with pytest.raises(OptionError, match=r"toml:1: kb is .*write the full path"):
         config.read_settings()
 
 
@@ -234,7 +234,7 @@ def test_a_tilde_in_a_file_is_the_home_folder(
 def test_a_knowledge_base_without_a_name_is_refused(folder: Path, value: str) -> None:
     """An empty one would be the folder of the file itself."""
     write(folder / "spanwise.toml", f"kb = {value}\n")
-    with pytest.raises(OptionError, match="toml:1: kb: name a folder"):
+    with pytest.raises(OptionError, match=r"toml:1: kb: .*name a folder"):
         config.read_settings()
 
 
@@ -245,14 +245,12 @@ def test_a_file_that_breaks_its_reader_is_an_error_of_the_file(folder: Path, tex
         config.read_settings()
 
 
-def test_a_working_folder_that_is_gone_has_no_file(folder: Path) -> None:
+def test_a_deleted_working_folder_has_no_file(folder: Path) -> None:
     folder.rmdir()
     assert config.settings_files() == []
 
 
-def test_a_folder_above_that_cannot_be_looked_into_has_no_file(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_an_inaccessible_parent_folder_has_no_file(folder: Path, tmp_path: Path) -> None:
     inner = folder / "closed" / "inner"
     inner.mkdir(parents=True)
     write(folder / "spanwise.toml", "kb = 'mine.kb'\n")
@@ -288,7 +286,7 @@ def test_how_models_are_called_is_set(folder: Path, monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_nothing_may_cost_where_that_is_said(folder: Path) -> None:
+def test_a_cost_limit_of_0_is_kept(folder: Path) -> None:
     """In a file, 0 stands for no limit; on the command line it is one."""
     assert config.model_options().max_cost is None
     assert config.model_options(max_cost=0).max_cost == 0

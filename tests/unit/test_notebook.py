@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.notebook import Card, cards_html, strip_svg
+from spanwise.types.notebook import Card, cards_html, strip_svg
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -51,11 +51,11 @@ def test_bars_are_as_many_as_chunks_and_few_of_many() -> None:
     assert 'y="0.0"' in many
 
 
-def test_bars_stand_on_a_root_scale_as_everywhere() -> None:
+def test_bars_have_a_square_root_scale() -> None:
     assert 'height="11.0"' in strip_svg([0.25], label="a quarter")
 
 
-def test_what_is_one_is_not_counted_as_many(base: KnowledgeBase) -> None:
+def test_one_item_has_a_singular_noun(base: KnowledgeBase) -> None:
     explanation = base.explain("Why did gross margin fall?")
     html = explanation._repr_html_()
     assert "1 chunk of 1 document weighed" in html

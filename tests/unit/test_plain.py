@@ -9,18 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.plain import from_plain, shown, to_plain
 from spanwise.testing.store_threads import make_turn
-from spanwise.types import (
-    Answer,
-    AnswerCitation,
-    Chunk,
-    Citation,
-    Thread,
-    ThreadInfo,
-    Turn,
-    Usage,
-)
+from spanwise.types import Answer, AnswerCitation, Chunk, Citation, Thread, ThreadInfo, Turn, Usage
+from spanwise.types.plain import from_plain, shown, to_plain
 
 texts = st.text(st.characters(), max_size=8)
 counts = st.integers(0, 1 << 40)
@@ -68,20 +59,20 @@ turns = st.builds(Turn, question=texts, standalone=texts, answer=answers, asked_
 
 
 @given(turns)
-def test_a_turn_comes_back_from_json(turn: Turn) -> None:
+def test_a_turn_round_trips_through_json(turn: Turn) -> None:
     """Every field with its type, whatever the texts hold."""
     back = from_plain(Turn, json.loads(json.dumps(turn.to_dict())))
     assert back == turn
     assert repr(back) == repr(turn), "1 and 1.0 and True are not the same"
 
 
-def test_what_is_nested_comes_back() -> None:
+def test_nested_values_round_trip() -> None:
     info = ThreadInfo(id="a", title="b", turns=1, created_at="c", changed_at="d")
     thread = Thread(info=info, turns=(make_turn("Who?"),))
     assert from_plain(Thread, to_plain(thread)) == thread
 
 
-def test_a_whole_number_is_read_as_decimal_where_one_is_wanted() -> None:
+def test_an_integer_is_read_as_a_float_field() -> None:
     """Programs in other languages write 1 for 1.0."""
     usage = from_plain(Usage, {"seconds": 1, "cost": 2})
     assert (usage.seconds, usage.cost) == (1.0, 2.0)
@@ -101,21 +92,21 @@ def test_a_whole_number_is_read_as_decimal_where_one_is_wanted() -> None:
         ({"text": ["a"]}, r"Chunk.text is \['a'\], and must be str"),
     ],
 )
-def test_what_is_of_another_kind_is_refused(fields: object, message: str) -> None:
+def test_a_value_of_the_wrong_type_is_refused(fields: object, message: str) -> None:
     whole = {"index": 0, "start": 0, "end": 1, "section": 0, "tokens": 1, "text": "a"}
     given_ = {**whole, **fields} if isinstance(fields, dict) and fields else fields
     with pytest.raises(ValueError, match=message):
         from_plain(Chunk, given_)
 
 
-def test_a_long_value_is_shown_in_part() -> None:
+def test_a_long_value_is_shortened_in_the_message() -> None:
     with pytest.raises(ValueError, match=r"Usage\.calls is 'x+\.\.\.x+', and must") as raised:
         from_plain(Usage, {"calls": "x" * 10_000})
     assert len(str(raised.value)) < 200
 
 
-def test_what_json_cannot_say_is_refused() -> None:
-    with pytest.raises(TypeError, match="no form in JSON"):
+def test_a_value_without_a_json_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="JSON"):
         to_plain({"a": object()})
     assert math.isinf(from_plain(Usage, {"seconds": math.inf}).seconds)
 

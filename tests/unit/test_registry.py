@@ -3,8 +3,8 @@
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.providers.wordllama import find_wordllama
-from spanwise.registry import default_embedder_name, make_embedder
+from spanwise.models.providers.wordllama import find_wordllama
+from spanwise.models.registry import default_embedder_name, make_embedder
 
 
 def test_the_default_embedder_is_there_where_its_package_is() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.providers.wordllama import WordLlama
+from spanwise.models.providers.wordllama import WordLlama
 
 _BATCH = 512
 _STATIC = WordLlama()

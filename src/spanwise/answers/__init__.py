@@ -1,1 +1,1 @@
-"""From a question to an answer with checked quotes, and on to the next question."""
+"""Answers with checked quotes: search queries, reading, composition and conversations."""

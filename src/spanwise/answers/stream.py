@@ -1,4 +1,4 @@
-"""An answer that is read while it is being written."""
+"""Stream of an answer that a model is still writing."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Self
 
 from spanwise.types import Answer
 
-__all__ = ["AnswerStream"]
-
 
 class AnswerStream:
-    """Pieces of the text of an answer, each of which is checked; joined, they are the text.
+    """Iterator over the text of an answer in pieces whose quotes have been checked.
 
-    The answer goes on only as far as it is read. Leave it with `close`, or read `answer`.
+    The pieces, joined, are the text of the answer. The model is read only as far as the caller
+    iterates. Call `close` to stop early, or read `answer` for the complete answer.
     """
 
     def __init__(self, run: Generator[str, None, Answer]) -> None:
-        """Take what yields the pieces and returns the answer."""
+        """Wrap a generator that yields the pieces and returns the answer."""
         self._run = run
         self._answer: Answer | None = None
 
@@ -34,17 +33,19 @@ class AnswerStream:
 
     @property
     def answer(self) -> Answer:
-        """The whole answer, after the pieces that were not read yet.
+        """The complete answer; reads all remaining pieces first.
 
         Raises:
-            RuntimeError: If it was closed, or ended with an error, before it was whole.
+            RuntimeError: If the stream was closed or failed before the answer was complete.
         """
         for _ in self:
             pass
         if self._answer is None:
-            raise RuntimeError("the answer was closed, or ended with an error, before it was whole")
+            raise RuntimeError(
+                "the answer is not complete: its stream was closed or ended with an error"
+            )
         return self._answer
 
     def close(self) -> None:
-        """End it; a call that runs is given up, and what it took so far is paid."""
+        """Stop the stream; a running call is abandoned, and its usage up to then is charged."""
         self._run.close()

@@ -1,38 +1,38 @@
-"""How an answer looks on a terminal: its text as it comes, then what it cites and what it took."""
+"""Terminal output of answers and conversations."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spanwise.cli.layout import Page, clean, columns, duration, one_line
-from spanwise.cli.query_writing import draw_searched
+from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
+from spanwise.cli.query_arguments import draw_queries
 
 if TYPE_CHECKING:
-    from spanwise.types import Answer, AnswerCitation
-
-__all__ = ["AnswerText", "draw_notes"]
+    from spanwise.types import Answer, AnswerCitation, Thread, ThreadInfo
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
-_LIKE = 0.5
-_FAILED = re.compile(r"(\[\d*\?\])")
+_MIN_SIMILARITY = 0.5  # of a quote that was not found, to be reported
+_UNVERIFIED_MARK = re.compile(r"(\[\d*\?\])")
+_MIN_TITLE_COLUMNS = 20
 
 
 class AnswerText:
-    """Writes the text of an answer piece by piece, folded at the width of the page.
+    """Writer of a streamed answer, wrapped at the page width.
 
-    Pieces end with words, so that each can be written when it comes. What could not be checked is
+    Each piece must end at a word boundary and is written at once. Unverified citation marks are
     red.
     """
 
     def __init__(self, page: Page) -> None:
-        """Write to a page."""
+        """Create the writer of a page."""
         self._page = page
         self._column = 0
         self._space = ""
 
     def write(self, piece: str) -> None:
-        """Write a piece at once."""
+        """Write one piece of the answer."""
         for part in _PART.findall(clean(piece)):
             if part == "\n":
                 self._page.write("\n")
@@ -40,7 +40,7 @@ class AnswerText:
             elif part.isspace():
                 self._space = " " if self._column else ""
             else:
-                self._word(part)
+                self._write_word(part)
         self._page.flush()
 
     def end(self) -> None:
@@ -49,19 +49,19 @@ class AnswerText:
             self._page.line()
             self._column = 0
 
-    def _word(self, word: str) -> None:
+    def _write_word(self, word: str) -> None:
         width = columns(word)
         if self._column and self._column + len(self._space) + width > self._page.width:
             self._page.write("\n")
             self._column, self._space = 0, ""
-        painted = _FAILED.sub(lambda found: self._page.paint(found.group(), "red"), word)
+        painted = _UNVERIFIED_MARK.sub(lambda match: self._page.paint(match.group(), "red"), word)
         self._page.write(self._space + painted)
         self._column += len(self._space) + width
         self._space = ""
 
 
 def draw_notes(answer: Answer, page: Page) -> None:
-    """Write what stands below the text of an answer."""
+    """Write the citations, warnings, queries and usage below the text of an answer."""
     for cited in answer.citations:
         _draw_citation(cited, page)
     page.line()
@@ -69,18 +69,52 @@ def draw_notes(answer: Answer, page: Page) -> None:
         page.message("conflict: ", conflict, "yellow")
     for warning in answer.warnings:
         page.message("warning: ", warning, "yellow")
-    draw_searched(answer, page)
+    draw_queries(answer, page)
     page.wrapped(page.joined([answer.model, duration(sum(answer.seconds.values()))]), "dim")
 
 
 def _draw_citation(cited: AnswerCitation, page: Page) -> None:
     page.line()
     if cited.citation is None:
-        part = f"; {cited.similarity:.0%} of its words are there" * (cited.similarity >= _LIKE)
-        page.line(page.paint(f"{cited.mark} not found in the text{part}", "red"))
+        is_similar = cited.similarity >= _MIN_SIMILARITY
+        similarity = f"; {cited.similarity:.0%} of its words match" if is_similar else ""
+        page.line(page.paint(f"{cited.mark} not found in the text{similarity}", "red"))
     else:
         place = one_line(str(cited.citation))
-        nearly = f" (nearly: {cited.similarity:.0%} of the words)" * (cited.status == "near")
+        is_near = cited.status == "near"
+        nearly = f" (similar: {cited.similarity:.0%} of the words match)" if is_near else ""
         page.wrapped(f"{cited.mark} {place}{nearly}", "bold", hang="    ")
     styles = () if cited.verified else ("red",)
     page.wrapped(f'"{cited.quote}"', *styles, indent="    ")
+
+
+def _minutes(timestamp: str) -> str:
+    """Return an ISO 8601 timestamp to the minute: "2026-03-01 09:15"."""
+    return one_line(timestamp[:16].replace("T", " "))
+
+
+def draw_threads(infos: Sequence[ThreadInfo], page: Page) -> None:
+    """Write one line per conversation: id, time of the last turn, turns and first question."""
+    ids = [one_line(info.id) for info in infos]
+    widest = max(map(columns, ids), default=0)
+    for thread_id, info in zip(ids, infos, strict=True):
+        when = f"{_minutes(info.changed_at)}  {count(info.turns, 'turn').rjust(8)}"
+        room = max(_MIN_TITLE_COLUMNS, page.width - widest - len(when) - 4)
+        padded = thread_id + " " * (widest - columns(thread_id))
+        page.line(
+            f"{page.paint(padded, 'bold')}  {page.paint(when, 'dim')}  "
+            f"{shortened(one_line(info.title), room)}"
+        )
+
+
+def draw_thread(thread: Thread, page: Page) -> None:
+    """Write each turn of a conversation: question, answer and citations."""
+    for turn in thread.turns:
+        page.wrapped(f"> {turn.question}", "bold", "cyan")
+        page.line(page.paint(_minutes(turn.asked_at), "dim"))
+        page.line()
+        text = AnswerText(page)
+        text.write(turn.answer.text)
+        text.end()
+        draw_notes(turn.answer, page)
+        page.line()

@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and how their values are read."""
+"""Command-line options shared by several commands, and parsing of their values."""
 
 from __future__ import annotations
 
@@ -14,24 +14,12 @@ from spanwise.config import knowledge_base_path
 from spanwise.errors import SpanwiseError
 from spanwise.types import Scalar
 
-__all__ = [
-    "as_document_id",
-    "complete_document_ids",
-    "json_option",
-    "knowledge_base_option",
-    "llm_option",
-    "max_cost_option",
-    "parse_metadata",
-    "tuning_option",
-    "where_option",
-]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def as_document_id(value: str) -> str:
-    """Return an id as it was typed; bytes that are no text are read as ids write them."""
-    from spanwise.core.file_names import name_to_id
+    """Return a document id; undecodable bytes are escaped as in stored ids."""
+    from spanwise.core.text.file_names import name_to_id
 
     return name_to_id(value)
 
@@ -42,8 +30,8 @@ def knowledge_base_option(command: _Command) -> _Command:
         "--kb",
         metavar="FOLDER",
         type=click.Path(file_okay=False, readable=False),
-        help="Folder of the knowledge base. Without it SPANWISE_KB counts, then spanwise.toml, "
-        "then ./spanwise.kb.",
+        help="Knowledge base folder. Default: SPANWISE_KB, then kb in spanwise.toml, then "
+        "./spanwise.kb.",
     )(command)
 
 
@@ -53,29 +41,31 @@ def json_option(command: _Command) -> _Command:
         "--json",
         "as_json",
         is_flag=True,
-        help="Write one JSON document instead; errors too, with their code.",
+        help="Write one JSON document to standard output, also for an error.",
     )(command)
 
 
-def llm_option(*, makes: str = "") -> Callable[[_Command], _Command]:
-    """Return what adds `--llm`.
+def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
+    """Return a decorator that adds `--llm`.
 
     Args:
-        makes: What it makes, for the help; empty where the command says it.
+        purpose: Phrase for the help that follows "Language model", such as "for --headers".
     """
-    what = f", that makes {makes}" if makes else ""
+    model = f"Language model {purpose}" if purpose else "Language model"
     return click.option(
         "--llm",
         metavar="MODEL",
         default="",
-        help=f'Language model, such as "openai:gpt-5-mini" or "ollama:qwen3"{what}. Without it the '
-        "setting llm.model counts.",
+        help=f'{model}; for example "openai:gpt-5-mini" or "ollama:qwen3". Default: the setting '
+        "llm.model.",
     )
 
 
-def max_cost_option(words: str) -> Callable[[_Command], _Command]:
-    """Return what adds `--max-cost`, with what it says in the help."""
-    return click.option("--max-cost", metavar="DOLLARS", type=click.FloatRange(min=0), help=words)
+def max_cost_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds `--max-cost` with this help text."""
+    return click.option(
+        "--max-cost", metavar="DOLLARS", type=click.FloatRange(min=0), help=help_text
+    )
 
 
 def tuning_option(command: _Command) -> _Command:
@@ -85,8 +75,7 @@ def tuning_option(command: _Command) -> _Command:
         metavar="FILE",
         type=click.Path(dir_okay=False),
         default="",
-        help="Settings that `spanwise tune` wrote for these documents. Without it the setting "
-        "search.tuning counts.",
+        help="Tuning file written by `spanwise tune`. Default: the setting search.tuning.",
     )(command)
 
 
@@ -96,22 +85,22 @@ def where_option(command: _Command) -> _Command:
         "--where",
         metavar="FILTER",
         callback=_checked_where,
-        help="Only documents whose metadata pass, such as 'year >= 2018 and company in "
+        help="Metadata filter that selects the documents, such as 'year >= 2018 and company in "
         '("3M", "Apple")\'.',
     )(command)
 
 
 def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a filter that is not empty: an unset variable of a shell searches not everything."""
+    """Return a filter; refuse an empty one, so that an unset shell variable is noticed."""
     if value is not None and not value.strip():
-        raise click.BadParameter("it is empty; leave it out to search all documents")
+        raise click.BadParameter("the filter is empty; leave the option out to use all documents")
     return value
 
 
 def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the ids that begin so, for the completion of a shell; none if they cannot be read.
+    """Return the document ids with a prefix, for shell completion; none on any error.
 
-    Ids with characters that could steer the terminal are left out.
+    Ids with terminal control characters are left out.
     """
     from spanwise.knowledge_base import KnowledgeBase
 
@@ -121,17 +110,17 @@ def complete_document_ids(context: click.Context, _: click.Parameter, incomplete
             records = knowledge_base.list()
     except SpanwiseError:
         return []
-    found = (record.id for record in records if record.id.startswith(incomplete))
-    return [one for one in found if clean(one) == one]
+    ids = (record.id for record in records if record.id.startswith(incomplete))
+    return [document_id for document_id in ids if clean(document_id) == document_id]
 
 
 def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
-    """Return the fields of `name=value` pairs; numbers, true and false are read as such.
+    """Return the metadata fields of NAME=VALUE pairs.
 
-    A value in double quotes is a text whatever it looks like.
+    Numbers, true and false become numbers and booleans. A value in double quotes is a string.
 
     Raises:
-        BadParameter: If a pair has no name or no `=`, or a name comes twice.
+        BadParameter: If a pair has no name or no `=`, or a name is repeated.
     """
     fields: dict[str, Scalar] = {}
     for pair in pairs:
@@ -139,7 +128,8 @@ def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
         name = name.strip()
         if not separator or not name:
             raise click.BadParameter(
-                f"{pair!r} is no NAME=VALUE pair; write it like year=2018", param_hint="--metadata"
+                f"{pair!r} is not a NAME=VALUE pair; write it like year=2018",
+                param_hint="--metadata",
             )
         if name in fields:
             raise click.BadParameter(f"{name!r} is given twice", param_hint="--metadata")
@@ -149,9 +139,9 @@ def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
 
 def _scalar(value: str) -> Scalar:
     try:
-        read = json.loads(value)
+        parsed = json.loads(value)
     except ValueError:
         return value
-    if isinstance(read, float) and not math.isfinite(read):
+    if isinstance(parsed, float) and not math.isfinite(parsed):
         return value
-    return read if isinstance(read, str | int | float) else value
+    return parsed if isinstance(parsed, str | int | float) else value

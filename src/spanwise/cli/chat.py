@@ -1,11 +1,9 @@
-"""A conversation on a terminal, or out of a pipe, a question a line.
+"""Chat on a terminal or from a pipe, with one question per line.
 
 Rules:
-    On a terminal Ctrl-C ends the answer that is being written, not the program; Ctrl-D and `/quit`
-    end it.
-    A question that fails is said, and the next one is asked; what would fail every question ends
-    the program.
-    Each answer is kept when it is whole: what is broken off leaves no trace.
+    On a terminal, Ctrl-C cancels the current answer; Ctrl-D and `/quit` end the program.
+    After a failed question the chat continues; an error that would fail every question ends it.
+    Only complete answers are stored.
 """
 
 from __future__ import annotations
@@ -15,27 +13,26 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.answer_layout import draw_threads
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, count, one_line
-from spanwise.cli.thread_layout import draw_threads
 from spanwise.errors import ModelError, ModelKeyError, OptionError
 from spanwise.knowledge_base.threads import new_thread_id
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
 
-__all__ = ["Chat"]
 
 _PROMPT = "> "
 _HELP = """\
-/new         begins another conversation
-/threads     lists the conversations that are kept
-/thread ID   goes on with one of them
-/quit        ends, as Ctrl-D does; Ctrl-C ends an answer"""
+/new         start a new conversation
+/threads     list the stored conversations
+/thread ID   continue a stored conversation
+/quit        end the program (or press Ctrl-D); Ctrl-C cancels an answer"""
 
 
 class Chat:
-    """Asks and answers until there is no further question."""
+    """Interactive loop of questions and answers."""
 
     def __init__(
         self,
@@ -45,13 +42,14 @@ class Chat:
         page: Page,
         thread_id: str | None,
     ) -> None:
-        """Take what is talked about, and how.
+        """Create the loop.
 
         Args:
-            knowledge_base: Where conversations are kept.
-            answer: Writes the answer to a question in the conversation with an id.
-            page: Where all else is written.
-            thread_id: Conversation to go on with; None to begin one.
+            knowledge_base: Knowledge base that stores the conversations.
+            answer: Function that writes the answer to a question; takes the question and the id of
+                the conversation.
+            page: Output page.
+            thread_id: Id of the conversation to continue; None to start a new one.
         """
         self._knowledge_base = knowledge_base
         self._answer = answer
@@ -61,50 +59,50 @@ class Chat:
         self._failed = False
 
     def run(self) -> ExitCode:
-        """Answer all questions; return whether any failed, out of a pipe."""
+        """Answer all questions; return ERROR if one failed and the input is a pipe."""
         if self._is_terminal:
             self._greet()
-        for line in _typed() if self._is_terminal else _piped(self._page):
+        for line in _typed_lines() if self._is_terminal else _piped_lines(self._page):
             if line in ("/quit", "/exit"):
                 break
             if line.startswith("/"):
-                self._obey(*line.split(maxsplit=1))
+                self._run_command(*line.split(maxsplit=1))
             else:
                 self._ask(line)
         if self._is_terminal:
-            self._part()
+            self._show_thread_id()
         return ExitCode.ERROR if self._failed and not self._is_terminal else ExitCode.OK
 
     def _turns(self) -> int:
-        """Return how many turns the conversation has, 0 for one that was not begun."""
+        """Return the number of turns of the conversation, 0 for a new one."""
         infos = self._knowledge_base.threads()
         return next((info.turns for info in infos if info.id == self._thread_id), 0)
 
     def _greet(self) -> None:
         turns = self._turns()
-        said = f"goes on after {count(turns, 'turn')}" if turns else "a new conversation"
-        self._page.wrapped(f"{self._thread_id}: {said}; /help says what else there is", "dim")
+        state = f"continued after {count(turns, 'turn')}" if turns else "new conversation"
+        self._page.wrapped(f"{self._thread_id}: {state}; type /help for commands", "dim")
 
-    def _part(self) -> None:
+    def _show_thread_id(self) -> None:
         if self._turns():
             self._page.wrapped(
-                f"kept: `spanwise ask --chat --thread {self._thread_id}` goes on with it", "dim"
+                f"stored; continue with `spanwise ask --chat --thread {self._thread_id}`", "dim"
             )
 
-    def _obey(self, command: str, argument: str = "") -> None:
+    def _run_command(self, command: str, argument: str = "") -> None:
         if command == "/new":
             self._thread_id = new_thread_id()
             self._greet()
         elif command == "/thread" and argument:
-            self._go_on_with(argument.strip())
+            self._continue(argument.strip())
         elif command == "/threads":
             draw_threads(self._knowledge_base.threads(), self._page)
         elif command == "/help":
             self._page.body(_HELP)
         else:
-            self._page.message("unknown: ", f"{command}; /help says what there is", "yellow")
+            self._page.message("unknown: ", f"{command}; type /help for commands", "yellow")
 
-    def _go_on_with(self, thread_id: str) -> None:
+    def _continue(self, thread_id: str) -> None:
         if any(info.id == thread_id for info in self._knowledge_base.threads()):
             self._thread_id = thread_id
             self._greet()
@@ -119,7 +117,7 @@ class Chat:
             if not self._is_terminal:
                 raise
             self._page.line()
-            self._page.message("stopped: ", "this answer is not kept", "yellow")
+            self._page.message("stopped: ", "this answer is not stored", "yellow")
         except ModelKeyError:
             raise
         except (ModelError, OptionError) as error:
@@ -130,9 +128,9 @@ class Chat:
         self._page.flush()
 
 
-def _typed() -> Iterator[str]:
-    """Yield the lines that are typed, none of them empty."""
-    with suppress(ImportError):  # lines can be edited where the platform has it
+def _typed_lines() -> Iterator[str]:
+    """Yield the non-empty lines typed on the terminal."""
+    with suppress(ImportError):  # line editing, where the platform has it
         import readline  # noqa: F401
     while True:
         try:
@@ -147,8 +145,8 @@ def _typed() -> Iterator[str]:
             yield line
 
 
-def _piped(page: Page) -> Iterator[str]:
-    """Yield the lines of standard input, none of them empty, each written before it is yielded."""
+def _piped_lines(page: Page) -> Iterator[str]:
+    """Yield the non-empty lines of standard input; echo each line first."""
     for line in sys.stdin:
         if line.strip():
             page.line(page.paint(f"{_PROMPT}{one_line(line)}", "bold", "cyan"))

@@ -1,4 +1,4 @@
-"""How an evaluation looks on a terminal: a table a budget, then what it means in sentences."""
+"""Evaluation on a terminal: a table for each budget, then the comparisons in sentences."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING
 from spanwise.cli.layout import Page, columns, count, duration, one_line, shortened
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.judging.graded import Judged
+    from spanwise.evaluation.answers.graded import Judged
     from spanwise.evaluation.report import Figures, Summary
 
-__all__ = ["draw_evaluation"]
 
 _GAP = 2
 _LEAST_NAME = 12
 _BESIDE = {"recall": "precision", "page_recall": "page_precision"}
-"""Metric that says what another one costs."""
+"""Metric that is shown next to another one, because a higher value of one lowers the other."""
 
 
 def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = None) -> None:
-    """Write the figures of all questions, what they mean, and warnings of the run.
+    """Print the figures of all questions, the comparisons, and warnings of the run.
 
     Args:
         summary: The figures.
-        page: Where they are written.
-        judged: Answers that were graded.
+        page: Output.
+        judged: Graded answers.
     """
-    from spanwise.evaluation.report.notices import notices
+    from spanwise.evaluation.report.summary import notices
 
     evaluation = summary.evaluation
     asked = count(len(summary.groups[0].questions), "question")
@@ -90,14 +89,14 @@ def _short(metric: str) -> str:
 
 
 def _mean(figures: Figures, metric: str) -> str:
-    from spanwise.evaluation.report.columns import figure
+    from spanwise.evaluation.report.summary import figure
 
     found = figures.intervals.get(metric)
     return "-" if found is None else figure(found.mean, metric)
 
 
 def _interval(figures: Figures, metric: str) -> str:
-    from spanwise.evaluation.report.columns import figure
+    from spanwise.evaluation.report.summary import figure
 
     found = figures.intervals.get(metric)
     if found is None:
@@ -106,7 +105,7 @@ def _interval(figures: Figures, metric: str) -> str:
 
 
 def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], page: Page) -> None:
-    """Write a table; where lines would be too long, each name stands above its figures."""
+    """Print a table; if lines would be too long, each name is printed above its figures."""
     names = {name: one_line(name) for name in rows}
     widths = [
         max(map(columns, column)) + _GAP for column in zip(heads, *rows.values(), strict=True)
@@ -131,7 +130,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
 
 
 def _draw_datasets(summary: Summary, page: Page) -> None:
-    """Write the metric of each dataset, where there are several and they fit."""
+    """Print the metric of each dataset, if there are several and the table fits."""
     from spanwise.evaluation.metrics import METRICS
 
     evaluation = summary.evaluation
@@ -158,7 +157,7 @@ def _draw_datasets(summary: Summary, page: Page) -> None:
 
 
 def _draw_sentences(summary: Summary, page: Page) -> None:
-    from spanwise.evaluation.report.sentences import sentences_of
+    from spanwise.evaluation.report.summary import sentences_of
 
     sentences = sentences_of(summary)
     for budget in summary.evaluation.budgets:
@@ -174,7 +173,7 @@ def _draw_sentences(summary: Summary, page: Page) -> None:
 
 
 def _draw_answers(judged: Judged, page: Page) -> None:
-    from spanwise.evaluation.report.answers import answer_table
+    from spanwise.evaluation.report.answer_tables import answer_table
 
     table = answer_table(judged)
     for row in table.rows:

@@ -1,54 +1,35 @@
-"""What `eval` takes: its options, and what they mean before anything is opened."""
+"""Options of `spanwise eval`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from spanwise.cli.arguments import (
-    json_option,
-    knowledge_base_option,
-    llm_option,
-    max_cost_option,
-)
-
-__all__ = [
-    "DEFAULT_METHODS",
-    "EvalArguments",
-    "NamedDataset",
-    "eval_options",
-    "given_in_vain",
-    "method_names",
-    "named_datasets",
-    "work_folder",
-]
+from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
-"""What is measured where nothing is named; all others are compared with the first."""
+"""Methods that are measured by default; the others are compared with the first."""
 _BUDGETS = (1_000, 4_000)
 _VIEWS = 10
 _NEEDS = {
     "explain": ("report",),
-    "store": ("dataset",),
     "llm": ("answers",),
     "judge": ("answers",),
     "repeats": ("answers",),
     "grading_sheet": ("answers",),
-    "max_cost": ("answers", "rerank"),
     "dry_run": ("answers",),
 }
-"""Options that do nothing without one of others, by the names of parameters."""
+"""Options without effect unless one of others is given, by parameter name."""
 
 
 class EvalArguments(TypedDict):
-    """What a command line says of an evaluation, by name of its parameters."""
+    """Arguments of the command line, by parameter name."""
 
     questions: Path | None
     kb: str | None
@@ -57,8 +38,6 @@ class EvalArguments(TypedDict):
     retriever: tuple[str, ...]
     rerank: str
     tuning: Path | None
-    dataset: tuple[str, ...]
-    store: str
     work: Path | None
     limit: int | None
     tokenizer: str | None
@@ -75,33 +54,8 @@ class EvalArguments(TypedDict):
     as_json: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDataset:
-    """A dataset as a command line names it."""
-
-    name: str
-    path: Path
-
-
-def named_datasets(given: tuple[str, ...]) -> tuple[NamedDataset, ...]:
-    """Return the datasets of `NAME=PATH` pairs.
-
-    Raises:
-        UsageError: If one is no such pair.
-    """
-    named = []
-    for one in given:
-        name, separator, path = one.partition("=")
-        if not separator or not name or not path:
-            raise click.UsageError(
-                f"{one!r} is no NAME=PATH pair; write it like financebench=path/to/checkout"
-            )
-        named.append(NamedDataset(name, Path(path)))
-    return tuple(named)
-
-
 def method_names(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the methods that are measured, beside the retrievers of others."""
+    """Return the methods to measure, without other retrievers."""
     named = arguments["compare"]
     if named is None:
         return DEFAULT_METHODS
@@ -109,15 +63,15 @@ def method_names(arguments: EvalArguments) -> tuple[str, ...]:
 
 
 def work_folder(arguments: EvalArguments) -> Path:
-    """Return the folder that keeps what has to be made once."""
+    """Return the work folder."""
     if arguments["work"] is not None:
         return arguments["work"]
     report = arguments["report"]
     return (Path() if report is None else report.parent) / ".spanwise-eval"
 
 
-def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
-    """Yield each option that was given without any that it belongs to, and those."""
+def options_without_effect(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
+    """Yield each option that has no effect, with the options it needs."""
     context = click.get_current_context()
     for name, needed in _NEEDS.items():
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -126,14 +80,14 @@ def given_in_vain(arguments: EvalArguments) -> Iterator[tuple[str, str]]:
 
 
 def eval_options(command: _Command) -> _Command:
-    """Add the questions, and every option of `eval`."""
+    """Add the argument and all options of `eval`."""
     for add in reversed((*_what(), *_how(), *_output(), *_judging(), json_option)):
         command = add(command)
     return command
 
 
 def _what() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say what is asked of what."""
+    """Return the options that select the questions."""
     return (
         click.argument(
             "questions",
@@ -143,33 +97,16 @@ def _what() -> tuple[Callable[[Any], Any], ...]:
         ),
         knowledge_base_option,
         click.option(
-            "--dataset",
-            multiple=True,
-            metavar="NAME=PATH",
-            help="A public dataset in a local folder, in place of a file of questions or beside "
-            "it: financebench=path/to/checkout; repeat for more. Names are spanwise, chroma, "
-            "financebench, legalbench-rag, cuad, qmsum, contextual-retrieval and kite. Its "
-            "documents are taken into a knowledge base of the work folder.",
-        ),
-        click.option(
-            "--store",
-            type=click.Choice(["shared", "single"]),
-            default="shared",
-            show_default=True,
-            help="Ask each question of a dataset of all its documents, or of those alone that hold "
-            "its evidence.",
-        ),
-        click.option(
             "--limit",
             metavar="NUMBER",
             type=click.IntRange(min=1),
-            help="Only so many questions of each set, evenly spaced.",
+            help="Only so many questions, evenly spaced.",
         ),
     )
 
 
 def _how() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say what is measured how."""
+    """Return the options of the measurement."""
     return (
         click.option(
             "--budget",
@@ -178,7 +115,7 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=1),
             default=_BUDGETS,
             show_default=True,
-            help="Tokens of text that are looked at, the same for every method; repeat for more.",
+            help="Tokens of text, the same for every method; repeat for more.",
         ),
         click.option(
             "--compare",
@@ -213,8 +150,8 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--tokenizer",
             metavar="NAME",
-            help="Whose tokens are counted, such as o200k_base. Without it those of the knowledge "
-            "base; headers do not count.",
+            help="Tokenizer used to count tokens for the budgets, such as o200k_base. Default: "
+            "that of the knowledge base. Headers are not counted.",
         ),
         click.option(
             "--metric",
@@ -228,14 +165,14 @@ def _how() -> tuple[Callable[[Any], Any], ...]:
 
 
 def _output() -> tuple[Callable[[Any], Any], ...]:
-    """Return the options that say where things go."""
+    """Return the options of the output."""
     return (
         click.option(
             "--report",
             metavar="FILE.html",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the report to this file, and Markdown and JSON beside it; it holds text of "
-            "the documents.",
+            help="Write the report to this file, and Markdown and JSON next to it; it holds text "
+            "of the documents.",
         ),
         click.option(
             "--explain",
@@ -243,14 +180,14 @@ def _output() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=0, max=1_000),
             default=_VIEWS,
             show_default=True,
-            help="With a report: the explain views of so many questions, those that the first "
-            "exact method does worst on, in a folder beside it.",
+            help="Number of questions to explain: those with the worst results of the first exact "
+            "method. Their explain views are written to a folder next to the report.",
         ),
         click.option(
             "--work",
             metavar="FOLDER",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Keeps knowledge bases of datasets and methods that were finished, so that a run "
+            help="Keeps methods that were finished and copies of the knowledge base, so that a run "
             "that was stopped goes on. Without it .spanwise-eval beside the report, or here.",
         ),
     )
@@ -266,7 +203,7 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             "--retriever from what each of these returns, at the greatest budget; and let a model "
             "grade the answers.",
         ),
-        llm_option(makes="the answers"),
+        llm_option(purpose="for the answers"),
         click.option(
             "--judge",
             metavar="MODEL",
@@ -279,20 +216,22 @@ def _judging() -> tuple[Callable[[Any], Any], ...]:
             type=click.IntRange(min=1, max=20),
             default=1,
             show_default=True,
-            help="How often the judge reads each answer, so that its agreement is seen.",
+            help="Number of times the judge grades each answer, to measure its self-consistency.",
         ),
         click.option(
             "--grading-sheet",
             metavar="FILE.csv",
             type=click.Path(dir_okay=False, path_type=Path),
-            help="Write answers to grade by hand to this file, and the judge's grades beside it.",
+            help="Write answers to grade by hand to this file, and the grades of the judge to a "
+            "second one.",
         ),
         max_cost_option(
-            "Most US dollars that answers, grades and a language model as reranker may cost."
+            "Maximum total cost of the run in US dollars: answers, grades, reranker and embedder."
         ),
         click.option(
             "--dry-run",
             is_flag=True,
-            help="Ask nobody and measure nothing, and say what answers and grades would take.",
+            help="Estimate calls, tokens and cost of answers and grades without calling any "
+            "language model. Nothing is measured.",
         ),
     )

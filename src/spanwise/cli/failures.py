@@ -1,49 +1,77 @@
-"""How an error ends a command: its code for programs, one line for people, an exit code."""
+"""Exit codes, and the code, message and exit code of each error."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 import click
 
-from spanwise.cli.exits import ExitCode
 from spanwise.errors import DocumentError, NotFoundError, OptionError, SpanwiseError
 
-__all__ = ["Failure", "Interrupted", "Terminated", "describe_failure", "error_code"]
+
+class ExitCode(IntEnum):
+    """Exit codes of the program."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    SOME_FAILED = 3
+    NOTHING_FOUND = 4
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
+
+
+MEANINGS = {
+    ExitCode.OK: "success",
+    ExitCode.ERROR: "error",
+    ExitCode.USAGE: "invalid option, argument or filter",
+    ExitCode.SOME_FAILED: "some documents failed; the others were stored",
+    ExitCode.NOTHING_FOUND: "nothing was found",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; completed writes are kept",
+    ExitCode.BROKEN_PIPE: "standard output was closed",
+    ExitCode.TERMINATED: "ended by SIGTERM; completed writes are kept",
+}
+"""Meaning of each exit code, in one line of help."""
+
 
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with what stays of the work said in the message."""
+    """Ctrl-C, with a message that says which work is kept."""
 
 
 class Terminated(SystemExit):
-    """SIGTERM, with what stays of the work said in the message.
+    """SIGTERM, with a message that says which work is kept.
 
-    It is no KeyboardInterrupt: a conversation goes on after Ctrl-C, and ends here.
+    It is not a KeyboardInterrupt: a chat continues after Ctrl-C and ends on SIGTERM.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What is said about an error."""
+    """Description of an error that ended a command."""
 
     code: str
+    """Stable code for programs, such as "document_not_found"."""
     message: str
+    """Message for people."""
     exit_code: ExitCode
+    """Exit code of the process."""
     details: Mapping[str, str] = field(default_factory=dict)
-    """Further fields of the JSON form."""
+    """Additional fields of the JSON form."""
     faults: tuple[str, ...] = ()
-    """Lines of the message after the first, for people each a line of its own."""
+    """Lines of the message after the first one; each is written on a line of its own."""
 
 
 def error_code(kind: type[SpanwiseError]) -> str:
-    """Return the stable code of an error class: "document_not_found" of DocumentNotFoundError.
+    """Return the stable code of an error class: "document_not_found" for DocumentNotFoundError.
 
-    A class that is none of `spanwise.errors` has the code of the one it is a kind of.
+    A class outside `spanwise.errors` has the code of its base class there.
     """
     public = next(base for base in kind.__mro__ if base.__module__ == SpanwiseError.__module__)
     return _WORD_START.sub("_", public.__name__.removesuffix("Error")).lower()
@@ -57,7 +85,7 @@ def _exit_code(error: SpanwiseError) -> ExitCode:
     return ExitCode.ERROR
 
 
-def _of_usage(error: click.ClickException) -> Failure:
+def _usage_failure(error: click.ClickException) -> Failure:
     message = error.format_message().rstrip()
     context = getattr(error, "ctx", None)
     if context is not None:
@@ -65,21 +93,21 @@ def _of_usage(error: click.ClickException) -> Failure:
     return Failure(code="usage", message=message, exit_code=ExitCode.USAGE)
 
 
-def _of_signal(error: BaseException) -> Failure | None:
-    """Return what is said about Ctrl-C and SIGTERM; None for any other error."""
-    # A signal that comes while Python 3.11 makes a class is wrapped in a RuntimeError.
-    for found in (error, error.__cause__):
-        if isinstance(found, KeyboardInterrupt):
+def _signal_failure(error: BaseException) -> Failure | None:
+    """Return the description of Ctrl-C or SIGTERM; None for any other error."""
+    # Python 3.11 wraps a signal in a RuntimeError if it arrives while a class is created.
+    for exception in (error, error.__cause__):
+        if isinstance(exception, KeyboardInterrupt):
             message = (str(error) if isinstance(error, Interrupted) else "") or "interrupted"
             return Failure(code="interrupted", message=message, exit_code=ExitCode.INTERRUPTED)
-        if isinstance(found, Terminated):
+        if isinstance(exception, Terminated):
             message = (str(error) if isinstance(error, Terminated) else "") or "ended by SIGTERM"
             return Failure(code="terminated", message=message, exit_code=ExitCode.TERMINATED)
     return None
 
 
 def describe_failure(error: BaseException) -> Failure:
-    """Return what is said about an error that ends the command."""
+    """Return the description of an error that ended a command."""
     if isinstance(error, SpanwiseError):
         details = {}
         if isinstance(error, DocumentError):
@@ -92,22 +120,22 @@ def describe_failure(error: BaseException) -> Failure:
             faults=error.faults if isinstance(error, OptionError) else (),
         )
     if isinstance(error, click.ClickException):
-        return _of_usage(error)
-    ended = _of_signal(error)
-    if ended is not None:
-        return ended
+        return _usage_failure(error)
+    interruption = _signal_failure(error)
+    if interruption is not None:
+        return interruption
     if isinstance(error, MemoryError):
         return Failure(
             code="memory",
-            message="memory ran out; what was acknowledged stays: close other programs, or split "
-            "the largest document",
+            message="memory ran out; completed writes are kept: close other programs, or split the "
+            "largest document",
             exit_code=ExitCode.ERROR,
         )
     if isinstance(error, OSError):
         return Failure(code="system", message=str(error), exit_code=ExitCode.ERROR)
     return Failure(
         code="internal",
-        message=f"an error that should not happen, {type(error).__name__}: {error}; please report "
-        "it, with the traceback that SPANWISE_TRACEBACK=1 shows",
+        message=f"internal error, {type(error).__name__}: {error}; please report it with the "
+        "traceback that SPANWISE_TRACEBACK=1 shows",
         exit_code=ExitCode.ERROR,
     )

@@ -1,4 +1,4 @@
-"""What `add` and `sync` share: options, the knowledge base they fill, and the report drawn."""
+"""Options, progress bar and report shared by `add` and `sync`."""
 
 from __future__ import annotations
 
@@ -19,40 +19,43 @@ from spanwise.types import Durability
 if TYPE_CHECKING:
     from spanwise.types import IngestReport
 
-__all__ = ["draw_failures", "draw_report", "ingest_options", "interruptible_bar", "target"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of what a run that ended left out
-_ALIKE = 3  # warnings with the same reason that are told in full
+_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of documents left out by an early end
+_MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
 _IN_MEMORY = ":memory:"
 
 
 def ingest_options(command: _Command) -> _Command:
-    """Add the options of every ingest: patterns, `--replace`, `--metadata`, limits and OCR."""
+    """Add the options of every ingest: file patterns, metadata, parsing and durability."""
     options = (
         click.option(
             "--include",
             multiple=True,
             metavar="PATTERN",
-            help="Only files of folders and archives that match; repeat for more.",
+            help="Glob pattern of the files to read from folders and archives. Repeatable. "
+            "Default: "
+            "all files.",
         ),
         click.option(
             "--exclude",
             multiple=True,
             metavar="PATTERN",
-            help="No files of folders and archives that match; repeat for more.",
+            help="Glob pattern of the files to skip in folders and archives. Repeatable.",
         ),
         click.option(
             "--replace",
             is_flag=True,
-            help="Replace documents that came from another folder, file or URL.",
+            help="Replace documents that have the same id but came from another folder, "
+            "file or URL.",
         ),
         click.option(
             "--metadata",
             multiple=True,
             metavar="NAME=VALUE",
-            help="Field of every document, for filters, in place of those given before; without "
-            "it these stay. Numbers, true and false are read as such.",
+            help="Metadata field of every document, for filters. Repeatable. Replaces all earlier "
+            "metadata; without this option, earlier metadata is kept. Numbers, true and false "
+            "are stored as such.",
         ),
         click.option(
             "--timeout",
@@ -60,30 +63,31 @@ def ingest_options(command: _Command) -> _Command:
             type=click.FloatRange(min=0, min_open=True),
             default=3600,
             show_default=True,
-            help="Most time to read one file; one that takes longer fails, and the others go in.",
+            help="Time limit for reading one file, in seconds. A file that takes longer fails; the "
+            "others are added.",
         ),
         click.option(
             "--parser",
             metavar="NAME",
             default="spanwise",
             show_default=True,
-            help="Who reads documents: spanwise, or another installed parser, such as docling.",
+            help="Document parser: spanwise, or another installed parser such as docling.",
         ),
         click.option(
             "--ocr",
             metavar="ENGINE",
             default="auto",
             show_default=True,
-            help="Who reads pages that are pictures of text: rapidocr, tesseract (with languages: "
-            "tesseract:deu+eng), auto for the first of them that is installed, or off.",
+            help="OCR engine for scanned pages: rapidocr, tesseract (with languages: "
+            "tesseract:deu+eng), auto (the first one installed) or off.",
         ),
         click.option(
             "--durability",
             type=click.Choice(get_args(Durability)),
             default="full",
             show_default=True,
-            help="full: a document that is reported survives a power failure; fast: the operating "
-            "system writes it within seconds.",
+            help="full: a document survives a power failure once it is reported. fast: the "
+            "operating system writes it to disk within seconds.",
         ),
     )
     for option in reversed(options):
@@ -91,7 +95,7 @@ def ingest_options(command: _Command) -> _Command:
     return command
 
 
-def target(
+def ingest_target(
     path: Path,
     *,
     sources: Sequence[str | BinaryIO],
@@ -99,53 +103,53 @@ def target(
     exclude: Sequence[str],
     document_id: str | None = None,
 ) -> str | Path:
-    """Return where an ingest goes: to memory where it would leave nothing but an empty folder.
+    """Return the knowledge base folder, or ":memory:" where nothing would be stored.
 
-    So a slip in a path makes no knowledge base, and what is missing is reported all the same.
+    A mistyped path therefore creates no knowledge base, and missing sources are still reported.
 
     Args:
-        path: The knowledge base.
-        sources: Files, folders, URLs and streams as they were named; none where nothing is to be
-            changed.
-        include: Patterns of what is taken from folders.
-        exclude: Patterns of what is left out.
-        document_id: Id of the stream.
+        path: Knowledge base folder.
+        sources: Files, folders, URLs and streams from the command line; empty for a dry run.
+        include: Glob patterns of the files to read from folders.
+        exclude: Glob patterns of the files to skip.
+        document_id: Document id of the stream.
     """
     if path.exists():
         return path
     from spanwise.ingest import find_sources
     from spanwise.ingest.sources import Source
 
-    found = find_sources(sources, include=include, exclude=exclude, document_id=document_id)
-    return path if any(isinstance(source, Source) for source in found) else _IN_MEMORY
+    results = find_sources(sources, include=include, exclude=exclude, document_id=document_id)
+    return path if any(isinstance(source, Source) for source in results) else _IN_MEMORY
 
 
 @contextmanager
 def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
-    """Open a progress bar; after Ctrl-C or SIGTERM, say what stays.
+    """Open a progress bar; after Ctrl-C or SIGTERM, report how many documents are stored.
 
     Raises:
-        Interrupted: In place of KeyboardInterrupt.
-        Terminated: The same one with a message.
+        Interrupted: In place of KeyboardInterrupt, with a message.
+        Terminated: In place of a Terminated without a message.
     """
     with IngestBar(quiet=quiet) as bar:
         try:
             yield bar
         except (KeyboardInterrupt, Terminated) as ending:
             kind: type[Interrupted | Terminated] = Interrupted
-            said = "interrupted"
+            reason = "interrupted"
             if isinstance(ending, Terminated):
                 kind = Terminated
-                said = "ended by SIGTERM"
+                reason = "ended by SIGTERM"
             raise kind(
-                f"{said}: {count(bar.acknowledged, 'document')} of this run "
-                f"{'is' if bar.acknowledged == 1 else 'are'} in {path} and stay there; "
-                "run the same command again to go on"
+                f"{reason}: {count(bar.stored, 'document')} of this run "
+                f"{'is' if bar.stored == 1 else 'are'} stored in {path}; run the same command "
+                "again to "
+                "continue"
             ) from ending
 
 
 def draw_failures(report: IngestReport) -> None:
-    """Write failures and warnings on standard error; what was not begun is told in one line."""
+    """Write failures and warnings to standard error; documents left out share one line."""
     errors = Page(sys.stderr)
     ended = [failure for failure in report.failed if failure.code in _ENDED]
     for failure in report.failed:
@@ -153,40 +157,42 @@ def draw_failures(report: IngestReport) -> None:
             continue
         errors.message(f"failed ({failure.code}): ", failure.message, "red")
     if len(ended) > 1:
-        said = f"{count(len(ended) - 1, 'more document')} not taken in for the same reason"
-        errors.message(f"failed ({ended[0].code}): ", said, "red")
-    for warning in _folded(report.warnings):
+        summary = f"{count(len(ended) - 1, 'more document')} not added for the same reason"
+        errors.message(f"failed ({ended[0].code}): ", summary, "red")
+    for warning in _grouped(report.warnings):
         errors.message("warning: ", warning, "yellow")
 
 
-def _folded(warnings: Sequence[str]) -> Iterator[str]:
-    """Yield warnings; of many with the same reason a few, then whose the others are.
+def _grouped(warnings: Sequence[str]) -> Iterator[str]:
+    """Yield the warnings; of many with the same reason a few, then the sources of the others.
 
-    A warning of a call that failed is "source: what was done without it: reason".
+    The warning of a failed model call has the form "source: consequence: reason".
     """
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for position, warning in enumerate(warnings):
         reason = warning.partition(": ")[2].partition(": ")[2]
-        alike.setdefault(reason or str(position), []).append(warning)
-    for group in alike.values():
-        shown = len(group) if len(group) <= _ALIKE + 1 else _ALIKE
+        groups.setdefault(reason or str(position), []).append(warning)
+    for group in groups.values():
+        shown = len(group) if len(group) <= _MAX_SIMILAR + 1 else _MAX_SIMILAR
         yield from group[:shown]
         if shown < len(group):
-            sources = dict.fromkeys(one.partition(": ")[0] for one in group[shown:])
-            yield f"{len(group) - shown:,} more for the same reason, of {', '.join(sources)}"
+            sources = dict.fromkeys(warning.partition(": ")[0] for warning in group[shown:])
+            yield f"{len(group) - shown:,} more for the same reason: {', '.join(sources)}"
 
 
-def draw_report(report: IngestReport, *, path: Path, nothing: str, foreseen: bool = False) -> None:
-    """Write the summary on standard output.
+def draw_report(
+    report: IngestReport, *, path: Path, empty_message: str, is_dry_run: bool = False
+) -> None:
+    """Write the summary to standard output.
 
     Args:
-        report: What was done.
-        path: The knowledge base.
-        nothing: What is said where there was no document at all.
-        foreseen: Whether it was not done, but would be.
+        report: Report of the ingest.
+        path: Knowledge base folder.
+        empty_message: Text shown if there was no document.
+        is_dry_run: Whether the report is an estimate and nothing was changed.
     """
     page = Page()
-    label = f"{path}, if it were done" if foreseen else str(path)
+    label = f"{path} (dry run)" if is_dry_run else str(path)
     outcomes = [
         f"{len(documents):,} {outcome}"
         for outcome, documents in (
@@ -198,28 +204,28 @@ def draw_report(report: IngestReport, *, path: Path, nothing: str, foreseen: boo
         )
         if documents
     ]
-    page.line(f"{label}: {', '.join(outcomes) or nothing}")
+    page.line(f"{label}: {', '.join(outcomes) or empty_message}")
     if report.chunks:
-        # In the first second the start of the processes is most of it: a rate would mislead.
-        # Less than one a second is said by the seconds.
-        tells = 1 <= report.seconds <= report.chunks
-        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if tells else ""
+        # Below one second, process start dominates and a rate would mislead. Below one chunk per
+        # second, the seconds alone are clearer.
+        has_rate = 1 <= report.seconds <= report.chunks
+        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if has_rate else ""
         page.line(
             f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
             f"in {duration(report.seconds)}{rate}"
         )
     if report.kept_vectors:
         page.line(
-            f"{count(report.embedded_chunks, 'chunk')} embedded, {report.kept_vectors:,} with the "
-            "text of an earlier one"
+            f"{count(report.embedded_chunks, 'chunk')} embedded, {report.kept_vectors:,} "
+            "reused from "
+            "chunks with the same text"
         )
-    used = page.joined(usage_words(report.usage, at_most=foreseen))
+    used = page.joined(usage_words(report.usage, at_most=is_dry_run))
     if used:
         page.wrapped(used)
     for status, documents in (("partial", report.partial), ("needs_ocr", report.needs_ocr)):
         if documents:
             page.wrapped(
-                f"{STATUSES[status]}: {', '.join(documents)}; `spanwise show ID` says what is "
-                "missing",
+                f"{STATUSES[status]}: {', '.join(documents)}; see `spanwise show ID`",
                 "yellow",
             )

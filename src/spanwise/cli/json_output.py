@@ -1,4 +1,4 @@
-"""`--json`: one document on standard output, its field names those of `spanwise.types`."""
+"""JSON output of the commands; the field names are those of `spanwise.types`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,33 @@ import json
 import re
 from typing import TYPE_CHECKING, TextIO
 
-from spanwise.plain import Plain, to_plain
+from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
     from spanwise.cli.failures import Failure
 
-__all__ = ["failure_document", "to_plain", "write_json"]
 
-
-_STEERING = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What `json.dumps` leaves as it is; the other control characters it escapes itself."""
+_CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters that `json.dumps` does not escape."""
 
 
 def failure_document(failure: Failure) -> dict[str, Plain]:
     """Return the JSON form of an error."""
-    said: dict[str, Plain] = {"code": failure.code, "message": failure.message}
-    return {"error": {**said, **failure.details}}
+    fields: dict[str, Plain] = {"code": failure.code, "message": failure.message}
+    return {"error": {**fields, **failure.details}}
 
 
 def write_json(value: object, stream: TextIO) -> None:
-    """Write a value as one JSON document, with a line end; no NaN and no infinity.
+    """Write a value as one JSON document and a line end.
 
-    Texts stay readable where the stream can hold them, and are escaped where it cannot. Characters
-    that could steer a terminal are always escaped.
+    Non-ASCII text is escaped unless the stream is UTF. Terminal control characters are always
+    escaped.
+
+    Raises:
+        ValueError: If a number is NaN or infinite.
     """
     is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
     document = json.dumps(to_plain(value), ensure_ascii=not is_unicode, allow_nan=False, indent=2)
-    stream.write(_STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", document) + "\n")
+    stream.write(
+        _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", document) + "\n"
+    )

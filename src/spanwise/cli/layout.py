@@ -1,7 +1,7 @@
-"""How things look on a terminal: width, wrapping, colour, bars. Text of documents is only data.
+"""Terminal output: width, wrapping, colour and bars.
 
-`Page.write` is the only way from here to a stream: whatever it is given, no control character but
-tab, line feed and the colours of `Page.paint` comes out.
+All output goes through `Page.write`, which replaces control characters other than tab, line feed
+and the colours of `Page.paint`: the text of documents is untrusted.
 """
 
 from __future__ import annotations
@@ -17,53 +17,39 @@ from typing import TextIO
 
 from spanwise.config import wants_colour
 
-__all__ = [
-    "STATUSES",
-    "Page",
-    "clean",
-    "columns",
-    "count",
-    "duration",
-    "one_line",
-    "ordinal",
-    "shortened",
-    "size",
-    "write_text",
-]
-
-STATUSES = {"ok": "whole", "partial": "read in part", "needs_ocr": "needs OCR"}
-"""What `DocumentStatus` means, for people."""
+STATUSES = {"ok": "complete", "partial": "read in part", "needs_ocr": "needs OCR"}
+"""Description of each `DocumentStatus`."""
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066\u2067]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
-_SECOND_COLUMN = "\0"  # stands behind a wide character while lines are folded; never in clean text
+_SECOND_COLUMN = "\0"  # placeholder after a wide character while wrapping; never in clean text
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
-"""Part of the longest line of a paragraph that its other lines, but the last, reach in prose."""
+"""Minimum length of a line of prose, except the last, relative to the longest line."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _NUMBER = "|".join(_STYLES.values())
 _PAINT = re.compile(rf"(\x1b\[(?:0|(?:{_NUMBER})(?:;(?:{_NUMBER}))*)m)")
-"""What `Page.paint` puts around a text."""
+"""Escape sequences written by `Page.paint`."""
 
 
 def clean(text: str) -> str:
-    """Return a text that cannot steer a terminal: control characters but tab and line feed go."""
+    """Return a text with terminal control characters replaced, except tab and line feed."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\f", "\n"))
 
 
 def write_text(text: str, stream: TextIO) -> None:
-    """Write a text as it is, for programs, and clean where the stream is a terminal."""
+    """Write a text to a stream; replace control characters only if it is a terminal."""
     stream.write(clean(text) if stream.isatty() else text)
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, clean, with runs of white space as one space.
+    """Return a clean text on one line, with white space collapsed.
 
-    A text that is written from right to left is set apart, so that it does not draw the numbers
-    that stand after it on the line to its own left.
+    Right-to-left text is wrapped in Unicode isolates, so that the numbers that follow it on the
+    line stay on its right.
     """
     line = clean(" ".join(text.split()))
     if _ISOLATE in line or _RIGHT_TO_LEFT.search(line) is None:
@@ -77,7 +63,7 @@ def count(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people: "21 ms", "3.2 s", "4 min 5 s"."""
+    """Return a duration as text: "21 ms", "3.2 s", "4 min 5 s"."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -86,7 +72,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number_of_bytes: int) -> str:
-    """Return a number of bytes for people, in powers of 1,000."""
+    """Return a number of bytes as text, in powers of 1,000: "1.5 MB"."""
     value = float(number_of_bytes)
     for unit in ("bytes", "kB", "MB", "GB"):
         if value < 1000:
@@ -96,11 +82,11 @@ def size(number_of_bytes: int) -> str:
 
 
 def ordinal(rank: int) -> str:
-    """Return the place of a rank that counts from 0: "1st" of 0."""
-    place = rank + 1
-    if place % 100 in (11, 12, 13):
-        return f"{place}th"
-    return str(place) + {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    """Return the ordinal of a rank that counts from 0: "1st" for 0."""
+    number = rank + 1
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return str(number) + {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 def _is_wide(character: str) -> bool:
@@ -108,7 +94,7 @@ def _is_wide(character: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a text takes: two a wide character of East Asia, none a mark."""
+    """Return the width of a text in columns: East Asian wide characters take two, marks none."""
     if text.isascii():
         return len(text)
     wide = sum(map(_is_wide, text))
@@ -117,7 +103,7 @@ def columns(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a text of at most so many columns, its end cut off where it is longer."""
+    """Return a text truncated with "..." to at most `width` columns."""
     if columns(text) <= width:
         return text
     while text and columns(text) > width - 3:
@@ -126,18 +112,22 @@ def shortened(text: str, width: int) -> str:
 
 
 def _is_prose(paragraph: Sequence[str]) -> bool:
-    """Return whether the lines of a paragraph are ends of lines by width alone."""
-    least = _FULL_LINE * max(map(len, paragraph))
-    return all(len(line) >= least for line in paragraph[:-1]) and not any(
+    """Return whether a paragraph is prose whose line breaks can be changed."""
+    min_chars = _FULL_LINE * max(map(len, paragraph))
+    return all(len(line) >= min_chars for line in paragraph[:-1]) and not any(
         _TABLE_OR_LIST.search(line) for line in paragraph
     )
 
 
 class Page:
-    """Stream that is written for people, in lines no wider than the terminal."""
+    """Output stream for people, with lines no wider than the terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Write to a stream, standard output by default; 80 columns where it is no terminal."""
+        """Open a page on a stream.
+
+        Args:
+            stream: Output stream; None for standard output.
+        """
         self._stream = sys.stdout if stream is None else stream
         self.width = min(shutil.get_terminal_size((80, 24)).columns, _MAX_WIDTH)
         self._coloured = self._stream.isatty() and wants_colour()
@@ -145,20 +135,20 @@ class Page:
         self.is_unicode = encoding.startswith("utf")
 
     def paint(self, text: str, *styles: str) -> str:
-        """Return a text in colour, or as it is where colours are off."""
+        """Return a text in these styles, or unchanged if colours are off."""
         if not self._coloured or not text:
             return text
         return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
 
     def write(self, text: str) -> None:
-        """Write a text that may be painted in parts; nothing else in it steers the terminal."""
+        """Write a text; replace control characters except the escape sequences of `paint`."""
         parts = _PAINT.split(text) if self._coloured else [text]
         self._stream.write(
-            "".join(part if at % 2 else clean(part) for at, part in enumerate(parts))
+            "".join(part if number % 2 else clean(part) for number, part in enumerate(parts))
         )
 
     def flush(self) -> None:
-        """Write what the stream still holds back."""
+        """Flush the stream."""
         self._stream.flush()
 
     def line(self, text: str = "") -> None:
@@ -166,19 +156,19 @@ class Page:
         self.write(text + "\n")
 
     def wrapped(self, text: str, *styles: str, indent: str = "", hang: str = "") -> None:
-        """Write a text of one paragraph, wrapped at the width; further lines hang below the first.
+        """Write one paragraph, wrapped at the page width.
 
         Args:
-            text: What is written.
-            *styles: How it is painted.
-            indent: Before each line.
-            hang: Before each line but the first.
+            text: Text of the paragraph; line breaks are removed.
+            *styles: Styles of the text.
+            indent: Prefix of every line.
+            hang: Additional prefix of every line except the first.
         """
         for line in self._fold(one_line(text), indent, hang=hang):
             self.line(self.paint(line, *styles))
 
     def message(self, label: str, text: str, *styles: str) -> None:
-        """Write a message behind a painted label: one line, folded only on a terminal."""
+        """Write a painted label and a message: one line, wrapped only on a terminal."""
         lines = [label + one_line(text)]
         if self._stream.isatty():
             lines = textwrap.wrap(
@@ -189,10 +179,10 @@ class Page:
             self.line(self.paint(head, *styles) + line[len(head) :])
 
     def body(self, text: str) -> None:
-        """Write text of a document, outer blank lines cut.
+        """Write document text without outer blank lines.
 
-        Lines stay as they are where they fit. A paragraph of prose with longer lines is filled
-        anew; long lines of anything else, such as rows of a table, are folded one by one.
+        Lines that fit are unchanged. A paragraph of prose with longer lines is reflowed. Long
+        lines of anything else, such as table rows, are wrapped one by one.
         """
         lines = [line.expandtabs(4).rstrip() for line in clean(text).strip("\n").split("\n")]
         for is_blank, group in groupby(lines, key=lambda line: not line):
@@ -223,15 +213,15 @@ class Page:
         return full * cells + empty * (_BAR_CELLS - cells)
 
     def joined(self, parts: Iterable[str]) -> str:
-        """Return the parts that are not empty with a dot between them."""
+        """Return the non-empty parts, separated by a dot."""
         return (" · " if self.is_unicode else " | ").join(part for part in parts if part)
 
     def _fold(self, text: str, indent: str, *, hang: str = "") -> list[str]:
-        """Return lines no wider than the page; a wide character takes two columns."""
-        padded = "".join(one + _SECOND_COLUMN * _is_wide(one) for one in text)
+        """Return a text as lines of the page width; wide characters take two columns."""
+        padded = "".join(character + _SECOND_COLUMN * _is_wide(character) for character in text)
         lines = textwrap.wrap(
             padded,
-            self.width - (padded != text),  # a line may end inside a wide character
+            self.width - (padded != text),  # a line can end within a wide character
             initial_indent=indent,
             subsequent_indent=indent + hang,
             drop_whitespace=True,

@@ -1,10 +1,10 @@
-"""The entry point.
+"""Entry point of the command line, and its signal handlers.
 
-What makes up the commands takes a while to load. Ctrl-C and SIGTERM in that while are kept until
-they can be reported as at any other time: nothing is lost by it, and no traceback is shown.
+Importing the commands takes a moment. A Ctrl-C or SIGTERM in that time is recorded and reported
+once the commands are loaded, so that it never ends in a traceback.
 
-SIGTERM ends a command as Ctrl-C does, by an exception: temporary files are removed and parser
-processes ended. Further ones are ignored while that is done; SIGKILL ends it at once.
+SIGTERM ends a command with an exception, as Ctrl-C does, so that temporary files are deleted and
+parser processes ended. Further SIGTERMs are ignored during this cleanup.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["main", "run"]
-
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command line, without the program's name, and return its exit code."""
+    """Run one command line, without the program name, and return its exit code."""
     from spanwise.cli.program import execute
 
-    return execute(arguments, listen=lambda: None)
+    return execute(arguments, install_handlers=lambda: None)
 
 
 def run() -> NoReturn:
-    """Run the command line of this process and end it."""
-    came: list[int] = []
+    """Run the command line of this process and exit."""
+    pending: list[int] = []
 
-    def keep(number: int, _: FrameType | None) -> None:
-        came.append(number)
+    def record(number: int, _: FrameType | None) -> None:
+        pending.append(number)
 
-    def listen() -> None:
+    def install_handlers() -> None:
         from spanwise.cli.failures import Terminated
 
         def terminate(number: int, _: FrameType | None) -> NoReturn:
             signal.signal(number, signal.SIG_IGN)
             raise Terminated
 
-        if signal.SIGINT in heard:
+        if signal.SIGINT in handled:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if signal.SIGTERM in heard:
+        if signal.SIGTERM in handled:
             signal.signal(signal.SIGTERM, terminate)
-        if signal.SIGTERM in came:
+        if signal.SIGTERM in pending:
             terminate(signal.SIGTERM, None)
-        if came:
+        if pending:
             raise KeyboardInterrupt
 
-    # A process that was started to ignore a signal, as in the background, goes on doing so.
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    heard = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
-    for number in heard:
-        signal.signal(number, keep)
+    # A signal that the parent process set to be ignored, as for a background job, stays ignored.
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    handled = [
+        number for number, handler in defaults.items() if signal.getsignal(number) is handler
+    ]
+    for number in handled:
+        signal.signal(number, record)
     from spanwise.cli.program import execute
 
-    sys.exit(execute(sys.argv[1:], listen=listen))
+    sys.exit(execute(sys.argv[1:], install_handlers=install_handlers))

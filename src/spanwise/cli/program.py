@@ -1,15 +1,18 @@
-"""All commands as one program: it turns whatever ends a command into one line and a code."""
+"""The `spanwise` program: its commands, logged warnings, error messages and exit codes."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 import click
 
+from spanwise.cli.command_classes import ExampleGroup
 from spanwise.cli.commands.add import add
 from spanwise.cli.commands.ask import ask
 from spanwise.cli.commands.backup import backup
@@ -29,13 +32,10 @@ from spanwise.cli.commands.search import search
 from spanwise.cli.commands.sync import sync
 from spanwise.cli.commands.threads import threads
 from spanwise.cli.commands.tune import tune
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Failure, Terminated, describe_failure
+from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
 from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.log import drawn_warnings
 from spanwise.cli.settings import command_defaults, untrusted_warning
-from spanwise.cli.teaching import TeachingGroup
 from spanwise.config import (
     COMPLETION_VARIABLE,
     completion_request,
@@ -44,35 +44,54 @@ from spanwise.config import (
     wants_traceback,
 )
 
-__all__ = ["PROGRAM", "cli", "execute"]
+
+class _WarningHandler(logging.Handler):
+    """Log handler that writes warnings to standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one warning."""
+        Page(sys.stderr).message("warning: ", record.getMessage(), "yellow")
+
+
+@contextmanager
+def logged_warnings() -> Iterator[None]:
+    """Write the library's log warnings while a command runs; remove the handler afterwards."""
+    logger = logging.getLogger("spanwise")
+    handler = _WarningHandler(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
 
 PROGRAM = "spanwise"
 
 
 @click.group(
-    cls=TeachingGroup,
+    cls=ExampleGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 80},
     examples=[
-        ("take in a folder of reports", "spanwise add reports/"),
-        ("ask", 'spanwise search "Why did the margin fall in 2018?"'),
-        ("what a command can do", "spanwise search --help"),
+        ("add a folder of reports", "spanwise add reports/"),
+        ("search it", 'spanwise search "Why did the margin fall in 2018?"'),
+        ("show the help of a command", "spanwise search --help"),
     ],
 )
 @click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> ExitCode:
-    """Find the few contiguous segments of long documents that answer a question.
+    """Find the contiguous segments of long documents that answer a question.
 
-    Everything stays on this machine, with no key and no download, but for what you send to a model
-    that you name. Documents live in a knowledge base, a folder that --kb names, or SPANWISE_KB, or
-    spanwise.toml, or else ./spanwise.kb.
+    Documents are stored in a knowledge base: a folder set by --kb, SPANWISE_KB or spanwise.toml
+    (default: ./spanwise.kb). Search runs on this machine without an API key or download. Text is
+    sent elsewhere only if you choose a remote model.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
     else:
         context.default_map = command_defaults(read_settings())
-        if context.invoked_subcommand != config.name:  # which says it by itself
+        if context.invoked_subcommand != config.name:  # it reports the untrusted file itself
             _warn_of_untrusted_settings()
     return ExitCode.OK
 
@@ -109,19 +128,19 @@ for _command in (
     cli.add_command(_command)
 
 
-def execute(arguments: Sequence[str], *, listen: Callable[[], None]) -> int:
-    """Run one command line, and return its exit code.
+def execute(arguments: Sequence[str], *, install_handlers: Callable[[], None]) -> int:
+    """Run one command line and return its exit code.
 
     Args:
-        arguments: What follows the program's name.
-        listen: Called when a signal can be reported; raises KeyboardInterrupt or `Terminated` for
-            one that came before.
+        arguments: Arguments after the program name.
+        install_handlers: Function called once signals can be reported. It raises KeyboardInterrupt
+            or `Terminated` for a signal that arrived earlier.
     """
     sys.stdout = _prepared(sys.stdout)
     sys.stderr = _prepared(sys.stderr)
     try:
-        listen()
-        with drawn_warnings():
+        install_handlers()
+        with logged_warnings():
             code = _complete() if completion_request() else _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -148,7 +167,7 @@ def _complete() -> int:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Return whether `--json` is asked for, in a command line that may be wrong."""
+    """Return whether the arguments contain `--json`, even if the command line is invalid."""
     options = list(arguments)
     if "--" in options:
         options = options[: options.index("--")]
@@ -158,10 +177,10 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _report(error: BaseException, *, as_json: bool) -> int:
     failure = describe_failure(error)
     try:
-        if not (as_json and _wrote_json(failure)):
+        if not (as_json and _write_json_failure(failure)):
             page = Page(sys.stderr)
-            said = failure.message.partition("\n")[0] if failure.faults else failure.message
-            page.message(f"{PROGRAM}: ", said, "red")
+            message = failure.message.partition("\n")[0] if failure.faults else failure.message
+            page.message(f"{PROGRAM}: ", message, "red")
             for fault in failure.faults:
                 page.message("  ", fault)
     except BrokenPipeError:
@@ -169,8 +188,8 @@ def _report(error: BaseException, *, as_json: bool) -> int:
     return failure.exit_code
 
 
-def _wrote_json(failure: Failure) -> bool:
-    """Write an error as JSON; return whether it could be, on a disk that is full it cannot."""
+def _write_json_failure(failure: Failure) -> bool:
+    """Write an error as JSON; return False if that fails, such as on a full disk."""
     try:
         write_json(failure_document(failure), sys.stdout)
         sys.stdout.flush()
@@ -183,10 +202,7 @@ def _wrote_json(failure: Failure) -> bool:
 
 
 def _prepared(stream: TextIO | None) -> TextIO:
-    """Return a stream that writes every text, what its encoding cannot say escaped.
-
-    One that was closed before the program began writes nowhere.
-    """
+    """Return a stream that escapes characters outside its encoding; a null stream for None."""
     if stream is None:
         return Path(os.devnull).open("w", encoding="utf-8")
     reconfigure = getattr(stream, "reconfigure", None)
@@ -196,9 +212,9 @@ def _prepared(stream: TextIO | None) -> TextIO:
 
 
 def _discard_output() -> None:
-    """Send what is still buffered nowhere, so that the interpreter ends without a word."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    """Redirect standard output to the null device, so that the flush at exit cannot fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
 
 
 def _after_broken_pipe() -> int:

@@ -1,4 +1,4 @@
-"""Progress bars, on standard error, only where that is a terminal."""
+"""Progress bars on standard error; shown only if it is a terminal."""
 
 from __future__ import annotations
 
@@ -16,51 +16,53 @@ if TYPE_CHECKING:
 
     from spanwise.types import IngestProgress
 
-__all__ = ["IngestBar", "copy_bar", "waiting"]
-
 
 class IngestBar(AbstractContextManager["IngestBar"]):
-    """Bar with share of bytes, documents, rate, time left and calls of models.
+    """Progress bar of an ingest: bytes, documents, rate, remaining time and model calls.
 
-    It remembers how far it came, and hears the calls as a `Listener`.
+    It is a `Listener`, which counts the model calls.
     """
 
     def __init__(self, *, quiet: bool) -> None:
-        """Draw nothing if quiet, or where standard error is no terminal."""
-        self.acknowledged = 0
-        """Documents added, replaced or found unchanged so far."""
+        """Create the bar.
+
+        Args:
+            quiet: Whether to draw nothing.
+        """
+        self.stored = 0
+        """Number of documents added, replaced or unchanged so far."""
         self._quiet = quiet or not sys.stderr.isatty()
         self._stack = ExitStack()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._started = time.monotonic()
-        self._documents = "reading"
+        self._status = "reading"
         self._bytes_done = 0
         self._bytes_total: int | None = None
         self._calls = 0
 
     def __enter__(self) -> Self:
-        """Start to draw."""
+        """Show the bar."""
         if not self._quiet:
             self._progress = self._stack.enter_context(_new_progress())
-            self._task = self._progress.add_task("reading", total=None, said="reading")
+            self._task = self._progress.add_task("reading", total=None, status="reading")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._stack.close()
 
     def on_document(self, progress: IngestProgress) -> None:
-        """Draw how far the ingest has come."""
+        """Update the documents and bytes."""
         if progress.outcome not in ("failed", "removed"):
-            self.acknowledged += 1
-        self._documents = _said(progress, max(time.monotonic() - self._started, 1e-9))
+            self.stored += 1
+        self._status = _ingest_status(progress, max(time.monotonic() - self._started, 1e-9))
         self._bytes_done = progress.bytes_done
         self._bytes_total = progress.bytes_total or None
         self._draw()
 
     def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
-        """Draw how many calls of models there were."""
+        """Update the number of model calls."""
         del seconds
         if name.startswith("model."):
             self._calls += counts["calls"]
@@ -74,66 +76,67 @@ class IngestBar(AbstractContextManager["IngestBar"]):
             self._task,
             completed=self._bytes_done,
             total=self._bytes_total,
-            said=f"{self._documents}{calls}",
+            status=f"{self._status}{calls}",
         )
 
 
 @contextmanager
 def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """Give what draws how much is copied; None where standard error is no terminal."""
+    """Yield a function that draws the copied and total bytes; None if there is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     with _new_progress() as progress:
-        task = progress.add_task("copying", total=None, said="copying")
+        task = progress.add_task("copying", total=None, status="copying")
 
         def draw(done: int, total: int) -> None:
-            said = f"{size(done)} of {size(total)}"
-            progress.update(task, completed=done, total=total, said=said)
+            status = f"{size(done)} of {size(total)}"
+            progress.update(task, completed=done, total=total, status=status)
 
         yield draw
 
 
 @contextmanager
 def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Give what draws a step, how much of it is done, and how much there is.
+    """Yield a function that draws the name of a step, its done and its total items.
 
-    It draws nothing if quiet, or where standard error is no terminal.
+    Args:
+        quiet: Whether to draw nothing.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda _step, _done, _total: None
         return
     with _new_progress() as progress:
-        task = progress.add_task("measuring", total=None, said="measuring")
+        task = progress.add_task("measuring", total=None, status="measuring")
 
         def draw(step: str, done: int, total: int) -> None:
-            said = f"{done:,} of {total:,}, {one_line(step)}"
-            progress.update(task, completed=done, total=total, said=said)
+            status = f"{done:,} of {total:,}, {one_line(step)}"
+            progress.update(task, completed=done, total=total, status=status)
 
         yield draw
 
 
 @contextmanager
-def waiting(said: str) -> Iterator[None]:
-    """Say what goes on for as long as it does, and take it away then."""
+def waiting(status: str) -> Iterator[None]:
+    """Show a status while a step runs, and remove it afterwards."""
     if not sys.stderr.isatty():
         yield
         return
     with _new_progress() as progress:
-        progress.add_task("waiting", total=None, said=said)
+        progress.add_task("waiting", total=None, status=status)
         yield
 
 
-def _said(progress: IngestProgress, seconds: float) -> str:
-    """Return documents, rate and time left, the last one where it can be known."""
-    said = (
+def _ingest_status(progress: IngestProgress, seconds: float) -> str:
+    """Return documents, rate and, if it can be estimated, the remaining time."""
+    status = (
         f"{progress.documents_done:,}/{count(progress.documents_total, 'document')}, "
         f"{progress.chunks / seconds:,.0f} chunks/s"
     )
     if not progress.bytes_done:
-        return said
+        return status
     left = seconds * (progress.bytes_total - progress.bytes_done) / progress.bytes_done
-    return f"{said}, {duration(left)} left" if left >= 1 else said
+    return f"{status}, {duration(left)} left" if left >= 1 else status
 
 
 def _new_progress() -> Progress:
@@ -148,7 +151,7 @@ def _new_progress() -> Progress:
     return Progress(
         BarColumn(bar_width=14),
         TaskProgressColumn(),
-        TextColumn("{task.fields[said]}", markup=False),
+        TextColumn("{task.fields[status]}", markup=False),
         console=Console(stderr=True, no_color=not wants_colour()),
         transient=True,
     )

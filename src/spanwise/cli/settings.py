@@ -1,4 +1,4 @@
-"""What settings mean to the commands: defaults of their options."""
+"""Default values of command-line options from the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from spanwise.config import ProjectFile, Setting, Value
 
-__all__ = ["MakingKeywords", "command_defaults", "making_keywords", "untrusted_warning"]
 
 _OPTIONS = {
     "search.budget": {"search": "budget", "explain": "budget"},
@@ -30,11 +29,11 @@ _OPTIONS = {
     "parse.parser": {"add": "parser", "sync": "parser"},
     "parse.ocr": {"add": "ocr", "sync": "ocr"},
 }
-"""Parameters of commands that a setting is the default of, by command."""
+"""Parameter of each command whose default is a setting, by setting and command."""
 
 
-class MakingKeywords(TypedDict, total=False):
-    """What a new knowledge base is made with."""
+class CreationKeywords(TypedDict, total=False):
+    """Arguments of `KnowledgeBase` that apply only to a new one."""
 
     embedder: str | None
     tokenizer: str
@@ -42,39 +41,40 @@ class MakingKeywords(TypedDict, total=False):
 
 
 def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]:
-    """Return the defaults of options that are set, by command and parameter."""
+    """Return option defaults by command and parameter, for settings with a value."""
     defaults: dict[str, dict[str, Value]] = {}
-    for one in settings:
-        if one.origin == "default":
+    for setting in settings:
+        if setting.origin == "default":
             continue
-        for command, parameter in _OPTIONS.get(one.name, {}).items():
-            defaults.setdefault(command, {})[parameter] = one.value
+        for command, parameter in _OPTIONS.get(setting.name, {}).items():
+            defaults.setdefault(command, {})[parameter] = setting.value
     return defaults
 
 
 def untrusted_warning(project: ProjectFile | None) -> str:
-    """Return what is said of a project file whose settings do not all count; else nothing."""
+    """Return a warning if settings of the project file are ignored; else an empty string."""
     if project is None or not project.ignored:
         return ""
-    names = ", ".join(one.name for one in project.ignored)
+    names = ", ".join(setting.name for setting in project.ignored)
     return (
-        f"{project.path} is not trusted, so what it sets for {names} does not count; read it, then "
+        f"{project.path} is not trusted, so its settings {names} are ignored; read the file, then "
         "run `spanwise config trust`"
     )
 
 
-def making_keywords(path: Path) -> MakingKeywords:
-    """Return what is set for new knowledge bases, nothing for one that is there."""
+def creation_keywords(path: Path) -> CreationKeywords:
+    """Return the settings for a new knowledge base; empty if the folder holds one."""
     from spanwise.config import read_settings
 
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return {}
-    wanted: MakingKeywords = {}
-    for one in read_settings():
-        if one.name == "add.embedder" and one.origin != "default":
-            wanted["embedder"] = None if one.value == "none" else str(one.value)
-        if one.name == "add.tokenizer" and one.origin != "default":
-            wanted["tokenizer"] = str(one.value)
-        if one.name == "add.packs" and isinstance(one.value, tuple) and one.value:
-            wanted["packs"] = () if one.value == ("none",) else one.value
-    return wanted
+    keywords: CreationKeywords = {}
+    for setting in read_settings():
+        name, value = setting.name, setting.value
+        if name == "add.embedder" and setting.origin != "default":
+            keywords["embedder"] = None if value == "none" else str(value)
+        if name == "add.tokenizer" and setting.origin != "default":
+            keywords["tokenizer"] = str(value)
+        if name == "add.packs" and isinstance(value, tuple) and value:
+            keywords["packs"] = () if value == ("none",) else value
+    return keywords

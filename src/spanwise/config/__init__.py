@@ -1,7 +1,8 @@
-"""What can be set, and how it is: in the environment and in `spanwise.toml`."""
+"""Settings from the environment and from `spanwise.toml`."""
 
 from spanwise.config.keys import KEYS, Key, Value
-from spanwise.config.reading import (
+from spanwise.config.secrets import Secret, find_secret
+from spanwise.config.settings import (
     COMPLETION_VARIABLE,
     FILE_NAME,
     ProjectFile,
@@ -22,7 +23,6 @@ from spanwise.config.reading import (
     wants_colour,
     wants_traceback,
 )
-from spanwise.config.secrets import Secret, find_secret
 from spanwise.config.telemetry import TELEMETRY_OFF, disable_telemetry
 from spanwise.config.trust import TrustStore
 

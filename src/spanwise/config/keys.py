@@ -1,4 +1,4 @@
-"""What can be set: names, defaults, meanings and ranges."""
+"""Definitions of the settings: names, defaults, meanings and checks."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from spanwise.options import (
 )
 from spanwise.types import Durability
 
-__all__ = ["KEYS", "Key", "Value"]
-
 Value = str | int | float | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """Something that can be set."""
+    """Definition of one setting."""
 
     name: str
-    """Table and name, such as "search.budget"."""
+    """Table and name of the setting, such as "search.budget"."""
     default: Value
+    """Value used if the setting is set nowhere."""
     meaning: str
+    """One sentence for the settings reference."""
     check: Callable[[Any], object] = str
-    """Raises OptionError for a value out of range."""
+    """Function that raises OptionError for a value out of range."""
     needs_trust: bool = True
-    """Whether a project file can set it only after the user has approved the file.
+    """Whether a project file can set this only after the user has approved the file.
 
-    False for what can neither send data anywhere, load or write a file, speak to a model, spend
-    money nor raise a limit that protects the user.
+    False only for settings that cannot send data, read or write a file, call a model, spend money
+    or raise a limit that protects the user.
     """
 
     @property
     def variable(self) -> str:
-        """Return the environment variable that sets it."""
+        """Return the name of the environment variable for this setting."""
         return "SPANWISE_" + self.name.replace(".", "_").upper()
 
 
@@ -53,7 +53,7 @@ _NO_LIMIT: Mapping[str, int | float] = {
     "tokens_per_minute": 0,
     "max_cost": 0.0,
 }
-"""What stands in a file for no limit."""
+"""Values that mean "no limit", by field: settings have no null value."""
 
 
 def _limits(
@@ -63,11 +63,18 @@ def _limits(
     *,
     harmless: Collection[str] = (),
 ) -> list[Key]:
-    """Return a key for each limit; those in `harmless` need no trust."""
+    """Return a key for each field of an options class.
+
+    Args:
+        name: Table of the settings.
+        options: Options class that checks the values.
+        meanings: Meaning of each field.
+        harmless: Fields that need no trust.
+    """
 
     def check(field: str, value: Value) -> object:
-        given: dict[str, Any] = {field: value}  # its kind is that of the default: checked before
-        return value == _NO_LIMIT.get(field) or options(**given)
+        keywords: dict[str, Any] = {field: value}  # the type of the value is checked before
+        return value == _NO_LIMIT.get(field) or options(**keywords)
 
     return [
         Key(
@@ -83,7 +90,7 @@ def _limits(
 
 def _named_folder(value: str) -> object:
     if not value.strip() or "\0" in value:
-        raise OptionError("name a folder, or leave it out")
+        raise OptionError("it is no folder name; name a folder, or remove the setting")
     return value
 
 
@@ -97,65 +104,69 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="kb",
         default="spanwise.kb",
-        meaning="Folder of the knowledge base; in a file, from the folder of that file.",
+        meaning="Knowledge base folder. A relative path in a settings file starts at the folder of "
+        "that file.",
         check=_named_folder,
     ),
     Key(
         name="search.budget",
         default=SearchOptions().budget_tokens,
-        meaning="Tokens of all segments together, of `search` and `explain`.",
+        meaning="Token budget of `search` and `explain`: maximum tokens of all segments together.",
         check=lambda value: SearchOptions(budget_tokens=value),
         needs_trust=False,
     ),
     Key(
         name="search.preset",
         default="balanced",
-        meaning=f"One of {', '.join(METHOD_PRESETS['exact'])}; of `excerpts` too.",
+        meaning="Segment length in `search`, `explain` and `excerpts`: "
+        f"{', '.join(METHOD_PRESETS['exact'])} (from short to long).",
         check=SegmentOptions.preset,
         needs_trust=False,
     ),
     Key(
         name="search.tokenizer",
         default="",
-        meaning="Whose tokens are counted, of `excerpts` too; empty for the knowledge base's.",
+        meaning="Tokenizer for token counts in `search`, `explain` and `excerpts`; empty for the "
+        "tokenizer of the knowledge base.",
         needs_trust=False,
     ),
     Key(
         name="search.tuning",
         default="",
-        meaning="File that `tune` wrote, of `excerpts`, `explain` and `ask` too; in a file, from "
-        "the folder of that file; empty for none.",
+        meaning="Tuning file written by `tune`, used by `search`, `explain`, `excerpts` and `ask`; "
+        "empty for none. Relative paths as for `kb`.",
     ),
     Key(
         name="excerpts.excerpts",
         default=ExcerptOptions().excerpts,
-        meaning="How many texts `excerpts` gives, at most.",
+        meaning="Maximum number of excerpts returned by `excerpts`.",
         check=lambda value: ExcerptOptions(excerpts=value),
         needs_trust=False,
     ),
     Key(
         name="excerpts.excerpt_tokens",
         default=ExcerptOptions().excerpt_tokens,
-        meaning="Tokens of each of them.",
+        meaning="Maximum tokens per excerpt.",
         check=lambda value: ExcerptOptions(excerpt_tokens=value),
         needs_trust=False,
     ),
     Key(
         name="add.include",
         default=(),
-        meaning="Patterns of files that `add` and `sync` take from folders; empty for all.",
+        meaning="Glob patterns of the files that `add` and `sync` read from folders; empty "
+        "for all.",
         needs_trust=False,
     ),
     Key(
         name="add.exclude",
         default=(),
-        meaning="Patterns of files that they leave out.",
+        meaning="Glob patterns of the files that `add` and `sync` skip.",
         needs_trust=False,
     ),
     Key(
         name="add.embedder",
         default="auto",
-        meaning='Embedder of a new knowledge base; "none" for words alone.',
+        meaning='Embedder of a new knowledge base; "none" for keyword search only.',
     ),
     Key(
         name="add.tokenizer",
@@ -166,35 +177,40 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="add.packs",
         default=(),
-        meaning="Packs of a new knowledge base: names, or files, in a file from the folder of that "
-        'file; empty for those that come with Spanwise, "none" for none.',
+        meaning="Domain packs of a new knowledge base: names or file paths; empty for the built-in "
+        'packs, "none" for no packs. Relative paths as for `kb`.',
     ),
     Key(
         name="add.durability",
         default="full",
-        meaning="Whether what `add` and `sync` report survives a power failure: full or fast.",
+        meaning='Durability of `add` and `sync`: with "full", a document survives a power failure '
+        'once it is reported; with "fast", the operating system writes it to disk within seconds.',
         check=_durability,
     ),
     Key(
         name="llm.model",
         default="",
-        meaning='Language model ("vendor:model") of commands that need one; empty for none.',
+        meaning='Default language model ("vendor:model"); empty for none.',
     ),
     Key(
         name="llm.fallback",
         default="",
-        meaning="Language model that is asked where the first one fails; empty for none.",
+        meaning="Language model to call if the first one fails; empty for none.",
     ),
     *_limits(
         "llm",
         ModelOptions,
         {
-            "concurrency": "Calls at once to one provider; 0 for 16, or 4 to a server of yours.",
-            "timeout_seconds": "Most time for one call, its answer included.",
-            "retries": "Further calls where a provider is busy, fails or cannot be reached.",
-            "requests_per_minute": "Most calls to one provider in a minute; 0 for no limit.",
-            "tokens_per_minute": "Most tokens of input and output in a minute; 0 for no limit.",
-            "max_cost": "US dollars that one operation may cost; 0.0 for no limit.",
+            "concurrency": "Maximum concurrent calls per provider; 0 for the default: 16, or "
+            "4 for a "
+            "self-hosted server.",
+            "timeout_seconds": "Timeout of one model call in seconds, including its answer.",
+            "retries": "Maximum retries if a provider is busy, fails or cannot be reached.",
+            "requests_per_minute": "Maximum calls per minute to one provider; 0 for no limit.",
+            "tokens_per_minute": "Maximum input and output tokens per minute to one provider; "
+            "0 for no "
+            "limit.",
+            "max_cost": "Maximum cost of one operation in US dollars; 0.0 for no limit.",
         },
         harmless=(
             "concurrency",
@@ -208,48 +224,60 @@ KEYS: tuple[Key, ...] = (
         "context",
         ContextOptions,
         {
-            "section_guidance": "What a section is to you, in words for the model.",
-            "title_guidance": "How documents are titled, in words for the model.",
-            "summary_guidance": "What the summary of a document says, in words for the model.",
-            "section_summary_guidance": "What that of a section says, in words for the model.",
-            "language": "In which titles and summaries are written; empty for the document's.",
+            "section_guidance": "Instruction to the language model: what a section is.",
+            "title_guidance": "Instruction to the language model: how to title documents.",
+            "summary_guidance": "Instruction to the language model: what a document summary "
+            "contains.",
+            "section_summary_guidance": "Instruction to the language model: what a section summary "
+            "contains.",
+            "language": "Language of generated titles and summaries; empty for the language of the "
+            "document.",
         },
     ),
     Key(
         name="rerank.model",
         default="",
-        meaning='Reranker ("vendor:model") of every search; empty for none.',
+        meaning='Default reranker ("vendor:model"); empty for none.',
     ),
     *_limits(
         "parse",
         ParseOptions,
         {
-            "timeout_seconds": "Most time to read one file.",
-            "base_seconds": "Most time for one page, and for a file without its pages.",
-            "page_seconds": "What each page adds to the time for a file.",
-            "max_file_bytes": "Largest file that is read.",
-            "max_unpacked_bytes": "Largest sum of what an archive format holds.",
-            "max_memory_bytes": "Most memory of the process that reads a file.",
-            "max_text_bytes": "Most text of a document.",
-            "max_total_text_bytes": "Most text of all documents in one archive, mailbox or e-mail.",
-            "max_expansion": "How many times its size a source may expand to, beyond 20 MB.",
-            "max_pages": "Most pages of a file.",
-            "max_members": "Most members of an archive, mailbox or e-mail.",
-            "max_attachments": "Most attachments of an e-mail.",
-            "max_container_bytes": "Largest sum of what they unpack to.",
-            "max_nesting": "Most containers that are opened one inside another.",
-            "parser": "Who reads documents: spanwise, or a registered parser such as docling.",
-            "ocr": "Who reads pages that are pictures of text; off for nobody.",
+            "timeout_seconds": "Timeout for reading one file, in seconds.",
+            "base_seconds": "Time limit of one page, and fixed part of the time limit of a file, "
+            "in seconds.",
+            "page_seconds": "Seconds added to the time limit of a file for each page.",
+            "max_file_bytes": "Maximum size of a file in bytes.",
+            "max_unpacked_bytes": "Maximum unpacked size of a file in a zipped format such as "
+            "DOCX, in "
+            "bytes.",
+            "max_memory_bytes": "Maximum memory of the process that reads a file, in bytes.",
+            "max_text_bytes": "Maximum text of one document in bytes of UTF-8.",
+            "max_total_text_bytes": "Maximum text of all documents in one archive, mailbox or "
+            "e-mail, "
+            "in bytes of UTF-8.",
+            "max_expansion": "Maximum ratio of unpacked size to file size; the first 20 MB "
+            "are always "
+            "allowed.",
+            "max_pages": "Maximum pages of a file.",
+            "max_members": "Maximum members of an archive, mailbox or e-mail.",
+            "max_attachments": "Maximum attachments of an e-mail.",
+            "max_container_bytes": "Maximum unpacked size of an archive, mailbox or e-mail, "
+            "in bytes.",
+            "max_nesting": "Maximum depth of containers inside containers.",
+            "parser": "Document parser: spanwise, or an installed parser such as docling.",
+            "ocr": "OCR engine for scanned pages: auto, rapidocr, tesseract (with languages: "
+            "tesseract:deu+eng) or off.",
         },
     ),
     *_limits(
         "fetch",
         FetchOptions,
         {
-            "timeout_seconds": "Most time to fetch a URL.",
-            "max_bytes": "Most that is fetched.",
-            "max_redirects": "Most redirects that are followed.",
+            "timeout_seconds": "Timeout for fetching a URL in seconds, including redirects.",
+            "max_bytes": "Maximum size of a download in bytes.",
+            "max_redirects": "Maximum redirects to follow.",
         },
     ),
 )
-"""All that can be set, in the order in which it is shown."""
+"""All settings, in display order."""

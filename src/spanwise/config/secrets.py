@@ -1,26 +1,24 @@
-"""Keys of providers: from the environment, else from the keyring of the operating system.
+"""API keys of model providers, from the environment or the keyring of the operating system.
 
-They are kept nowhere and shown nowhere: a key is a `Secret`, whose text must be asked for.
+Keys are never stored or displayed: `Secret` hides its text until `reveal` is called.
 """
 
 from __future__ import annotations
 
-from spanwise.config.reading import variable
+from spanwise.config.settings import variable
 from spanwise.errors import OptionError
 
-__all__ = ["KEYRING_SERVICE", "Secret", "find_secret"]
-
 KEYRING_SERVICE = "spanwise"
-"""Name under which keys lie in the keyring; the name of the variable is the user."""
+"""Service name of the keys in the keyring; the user name is the name of the variable."""
 
 
 class Secret:
-    """A text that is never shown."""
+    """Text whose `repr` is "***"."""
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
-        """Take the text."""
+        """Wrap a text."""
         self._text = text
 
     def reveal(self) -> str:
@@ -28,7 +26,7 @@ class Secret:
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """Return a text with "***" wherever the secret stands in it."""
+        """Return a text with each occurrence of the secret replaced by "***"."""
         return text.replace(self._text, "***")
 
     def __repr__(self) -> str:
@@ -37,28 +35,30 @@ class Secret:
 
 
 def find_secret(name: str) -> Secret | None:
-    """Return the key of that name, such as "OPENAI_API_KEY"; None where there is none.
+    """Return an API key; None if it is not set.
 
-    The environment counts before the keyring, which is read where the package keyring is
-    installed: `keyring set spanwise OPENAI_API_KEY` keeps one.
+    The environment takes precedence over the keyring, which is read if the package `keyring` is
+    installed: `keyring set spanwise OPENAI_API_KEY` stores a key there.
 
     Args:
-        name: Of the environment variable.
+        name: Name of the environment variable, such as "OPENAI_API_KEY".
 
     Raises:
-        OptionError: If it holds a character that no key has. Clients would show it in their errors,
-            in forms in which it is not found again to be hidden.
+        OptionError: If the key contains a space, a control character or non-ASCII text. HTTP
+            clients would show such a key in error messages in an escaped form, which `hide_in`
+            does not find.
     """
-    given = variable(name).strip() or _from_keyring(name)
-    if not given:
+    key = variable(name).strip() or _from_keyring(name)
+    if not key:
         return None
-    at = next((at for at, one in enumerate(given) if not "!" <= one <= "~"), None)
-    if at is not None:
+    invalid = (number for number, character in enumerate(key, 1) if not "!" <= character <= "~")
+    position = next(invalid, None)
+    if position is not None:
         raise OptionError(
-            f"{name} holds, as character {at + 1}, one that no key has (a space, a line break, or "
-            "none of ASCII); set it again"
+            f"character {position} of {name} is not valid in a key (it is a space, a line break or "
+            "no ASCII character); set the key again"
         )
-    return Secret(given)
+    return Secret(key)
 
 
 def _from_keyring(name: str) -> str:
@@ -69,5 +69,5 @@ def _from_keyring(name: str) -> str:
         return ""
     try:
         return (keyring.get_password(KEYRING_SERVICE, name) or "").strip()
-    except KeyringError:  # there is none, as on servers, or it is locked: as if there were no key
+    except KeyringError:  # no keyring, as on servers, or a locked one: treated as no key
         return ""

@@ -1,7 +1,7 @@
-"""Variables that keep libraries from reporting about their users.
+"""Environment variables that disable the telemetry of third-party libraries.
 
-ONNX Runtime, for one, makes up an id for the machine, keeps it in the user's cache and reports to a
-host of its vendor, from the moment it is imported. It reads its variable once, on import.
+ONNX Runtime, for example, creates a machine id, stores it in the user's cache and reports to its
+vendor as soon as it is imported. It reads its variable once, on import.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-__all__ = ["TELEMETRY_OFF", "disable_telemetry"]
-
 TELEMETRY_OFF: Mapping[str, str] = {
     "ORT_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "SCARF_NO_ANALYTICS": "true",
 }
-"""Set in every process that runs ONNX Runtime, Hugging Face's libraries or other parsers."""
+"""Variables set in every process that loads ONNX Runtime, Hugging Face libraries or parsers."""
 
 
 def disable_telemetry() -> None:
-    """Set the variables in this process; call it before such a library is imported."""
+    """Set the variables in this process; must be called before such a library is imported."""
     os.environ.update(TELEMETRY_OFF)

@@ -1,13 +1,13 @@
-"""The trust store: project files and addresses that the user has approved.
+"""Trust store: project files and server addresses that the user has approved.
 
 Rules
-    Each approval is one small JSON file of mode 0600, written under another name and then renamed.
-    Two programs that approve at once therefore lose nothing, and need no lock.
-    A project file is approved with its folder and the SHA-256 of its content: a file that changes,
-    or a copy in another folder, needs another approval. The folder counts with links resolved, the
-    file itself without: what is relative in a file starts at the folder in which the file is found.
+    Each approval is a small JSON file of mode 0600, written to a temporary name and then renamed.
+    Concurrent approvals therefore need no lock.
+    A project file is approved by its folder and the SHA-256 of its content: a changed file, or a
+    copy in another folder, must be approved again. Symbolic links are resolved for the folder and
+    not for the file, because relative paths in the file start at the folder where it is found.
     An address is approved by its origin: scheme, host and port.
-    A store that cannot be read holds nothing.
+    An unreadable store contains no approvals.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from pathlib import Path
 
 from spanwise.errors import OptionError
 
-__all__ = ["TrustStore", "parse_origins"]
-
 _NAME_DIGITS = 32
 
 
@@ -32,9 +30,9 @@ class TrustStore:
     """Approvals of one user."""
 
     folder: Path | None
-    """Folder of the approvals; None where the user has no folder for configuration."""
+    """Folder of the approval files; None if the user has no configuration folder."""
     origins: frozenset[str] = frozenset()
-    """Origins that the environment approves."""
+    """Origins approved by an environment variable."""
 
     def has_file(self, path: Path, content: bytes) -> bool:
         """Return whether a file with this content is approved."""
@@ -49,19 +47,19 @@ class TrustStore:
         self._write(_file_name(path), _file_approval(path, content))
 
     def remove_file(self, path: Path) -> bool:
-        """Withdraw the approval of a file, and return whether there was one.
+        """Withdraw the approval of a file; return whether it was approved.
 
         Raises:
-            OptionError: If it cannot be removed.
+            OptionError: If the approval cannot be deleted.
         """
         return self._remove(_file_name(path))
 
     def has_origin(self, origin: str) -> bool:
-        """Return whether an origin is approved, by the user or by the environment."""
+        """Return whether an origin is approved by the user or the environment."""
         return origin in self.origins or self._read(_name("address", origin)) == {"address": origin}
 
     def add_origin(self, origin: str) -> None:
-        """Approve an origin, as `canonical_origin` returns it.
+        """Approve an origin in the form returned by `canonical_origin`.
 
         Raises:
             OptionError: If the approval cannot be written.
@@ -69,45 +67,47 @@ class TrustStore:
         self._write(_name("address", origin), {"address": origin})
 
     def remove_origin(self, origin: str) -> bool:
-        """Withdraw the approval of an origin, and return whether there was one.
+        """Withdraw the approval of an origin; return whether it was approved.
 
         Raises:
-            OptionError: If it cannot be removed.
+            OptionError: If the approval cannot be deleted.
         """
         return self._remove(_name("address", origin))
 
     def approved_origins(self) -> list[str]:
-        """Return all approved origins in order."""
-        found = set(self.origins)
+        """Return all approved origins, sorted."""
+        origins = set(self.origins)
         for path in self.folder.glob("*.json") if self.folder is not None else ():
             address = self._read(path.name).get("address", "")
             if path.name == _name("address", address):
-                found.add(address)
-        return sorted(found)
+                origins.add(address)
+        return sorted(origins)
 
     def _read(self, name: str) -> dict[str, str]:
-        """Return an approval; empty where there is none that can be read."""
+        """Return an approval; empty if it is missing or unreadable."""
         if self.folder is None:
             return {}
         try:
-            found = json.loads((self.folder / name).read_bytes())
+            approval = json.loads((self.folder / name).read_bytes())
         except (OSError, ValueError, RecursionError):
             return {}
-        is_usable = isinstance(found, dict) and all(isinstance(one, str) for one in found.values())
-        return found if is_usable else {}
+        is_valid = isinstance(approval, dict) and all(
+            isinstance(value, str) for value in approval.values()
+        )
+        return approval if is_valid else {}
 
     def _write(self, name: str, approval: Mapping[str, str]) -> None:
         if self.folder is None:
             raise OptionError(
-                "the approval cannot be recorded: there is no folder for configuration; set HOME "
+                "the approval cannot be recorded: there is no configuration folder; set HOME "
                 "or XDG_CONFIG_HOME (APPDATA on Windows), name the file in SPANWISE_CONFIG, or the "
                 "address in SPANWISE_TRUSTED_ADDRESSES"
             )
-        import tempfile  # nothing but an approval needs it
+        import tempfile  # imported late: only approvals need it
 
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.folder)  # of mode 0600
+            handle, temporary = tempfile.mkstemp(dir=self.folder)  # mode 0600
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as stream:
                     json.dump(approval, stream)
@@ -139,41 +139,45 @@ class TrustStore:
 
 
 def parse_origins(text: str, *, variable: str) -> frozenset[str]:
-    """Return the origins of a list of addresses with commas between them.
+    """Return the origins of comma-separated addresses.
+
+    Args:
+        text: Addresses, or an empty string.
+        variable: Name of the environment variable, for the error message.
 
     Raises:
-        OptionError: If one of them is no address.
+        OptionError: If an entry is not an address.
     """
     if not text:
         return frozenset()
-    from spanwise.network_addresses import canonical_origin
+    from spanwise.config.network_addresses import canonical_origin
 
-    found = set()
-    for one in filter(None, map(str.strip, text.split(","))):
+    origins = set()
+    for address in filter(None, map(str.strip, text.split(","))):
         try:
-            found.add(canonical_origin(one))
+            origins.add(canonical_origin(address))
         except ValueError as error:
             raise OptionError(
-                f"{variable} holds {one!r}, which is no address ({error}); write addresses such as "
-                "http://gpu:8000, with commas between them"
+                f"{variable} contains {address!r}, which is not an address ({error}); write "
+                "addresses such as http://gpu:8000, separated by commas"
             ) from error
-    return frozenset(found)
+    return frozenset(origins)
 
 
-def _place(path: Path) -> str:
-    """Return the folder of a file, links resolved, with the name of the file."""
+def _location(path: Path) -> str:
+    """Return the path of a file with symbolic links resolved in its folder only."""
     return str(path.parent.resolve() / path.name)
 
 
 def _file_approval(path: Path, content: bytes) -> dict[str, str]:
-    return {"file": _place(path), "sha256": hashlib.sha256(content).hexdigest()}
+    return {"file": _location(path), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _file_name(path: Path) -> str:
-    return _name("file", _place(path))
+    return _name("file", _location(path))
 
 
 def _name(kind: str, subject: str) -> str:
-    """Return the file name of an approval; it is of one length and safe on every system."""
-    said = f"{kind}\0{subject}".encode("utf-8", "surrogatepass")
-    return hashlib.sha256(said).hexdigest()[:_NAME_DIGITS] + ".json"
+    """Return the file name of an approval: a hash, of fixed length and valid on every system."""
+    key = f"{kind}\0{subject}".encode("utf-8", "surrogatepass")
+    return hashlib.sha256(key).hexdigest()[:_NAME_DIGITS] + ".json"

@@ -1,4 +1,4 @@
-"""Measuring retrieval: questions with known evidence, retrievers, metrics, and what follows.
+"""Evaluation of retrieval: questions with known evidence, retrievers, metrics and reports.
 
 >>> from spanwise import KnowledgeBase
 >>> from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, evaluate
@@ -10,13 +10,13 @@
 ... )
 >>> with KnowledgeBase(":memory:") as kb:
 ...     _ = kb.add_text(text, document_id="note")
-...     found = evaluate(
+...     evaluation = evaluate(
 ...         Dataset(name="notes", questions=(question,)),
 ...         kb,
 ...         retrievers=["bm25", "exact+headers"],
 ...         budgets=[50],
 ...     )
->>> [(one.retriever, one.metrics["recall"]) for one in found.scores]
+>>> [(score.retriever, score.metrics["recall"]) for score in evaluation.scores]
 [('bm25', 1.0), ('exact+headers', 1.0)]
 """
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         Evidence,
         LabelledQuestion,
     )
-    from spanwise.evaluation.loading import knowledge_base_of
+    from spanwise.evaluation.dataset_ingest import knowledge_base_of, texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.metrics.definitions import METRICS
-    from spanwise.evaluation.reading import DATASETS, read_dataset, read_questions
     from spanwise.evaluation.report import write_reports
     from spanwise.evaluation.results import Evaluation, Scored, merged
     from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUDGETS",
-    "DATASETS",
     "METHODS",
     "METRICS",
     "Dataset",
@@ -60,19 +59,20 @@ __all__ = [
     "Retriever",
     "Scored",
     "adapt",
+    "check_questions",
     "evaluate",
     "knowledge_base_of",
     "merged",
-    "read_dataset",
     "read_questions",
+    "texts",
     "write_reports",
 ]
 
 _HOMES = {
     "dataset": ("Dataset", "DatasetDocument", "DocumentText", "Evidence", "LabelledQuestion"),
-    "loading": ("knowledge_base_of",),
+    "dataset_ingest": ("knowledge_base_of", "texts"),
     "metrics.definitions": ("METRICS",),
-    "reading": ("DATASETS", "read_dataset", "read_questions"),
+    "datasets": ("check_questions", "read_questions"),
     "report": ("write_reports",),
     "results": ("Evaluation", "Scored", "merged"),
     "retrieval": ("Retrieval", "Retrieved", "Retriever"),

@@ -1,4 +1,4 @@
-"""What is evaluated with: questions whose evidence is known, and the documents they are about."""
+"""Types of a dataset: questions with their evidence, and documents."""
 
 from __future__ import annotations
 
@@ -8,52 +8,43 @@ from pathlib import Path
 
 from spanwise.types import Page, Scalar
 
-__all__ = [
-    "Dataset",
-    "DatasetDocument",
-    "DocumentText",
-    "Evidence",
-    "LabelledQuestion",
-    "LeftOut",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A place that holds a part of the answer: characters, a page, or a document as a whole."""
+    """Place that holds a part of the answer: characters, a page, or a whole document."""
 
     document_id: str
     start: int | None = None
-    """First character in the text of the document; None where only pages or documents are known."""
+    """First character in the text of the document; None if only the page or document is known."""
     end: int | None = None
     """One past the last character."""
     page: int | None = None
-    """From 1; None where it is not known."""
+    """Page, from 1; None if unknown."""
     text: str = ""
-    """What stands there, as far as it is known."""
+    """Text at the place, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:
-    """A question with what is known of its answer."""
+    """A question with its labels."""
 
     id: str
     text: str
     evidence: tuple[Evidence, ...] = ()
-    """Empty where the documents do not answer it, or nothing is known of it."""
+    """Evidence of the answer; empty if the documents do not answer it, or it is not labelled."""
     answer: str = ""
-    """The answer that counts as right; empty where none is known."""
+    """Right answer; empty if unknown."""
     rubric: str = ""
-    """By what an answer is graded; empty where none is known."""
+    """Rubric for grading an answer; empty if there is none."""
     scope: tuple[str, ...] | None = None
-    """Documents that the question is about: nothing else is searched. None for all."""
+    """Documents that are searched for the question; None for all."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    """What else is known of it, such as its kind; figures are also told apart by it."""
+    """Further labels, such as its kind; figures are also reported by them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentText:
-    """The text of a document, as the offsets of evidence count it."""
+    """Text of a document, as offsets of evidence count it."""
 
     text: str
     pages: tuple[Page, ...] = ()
@@ -61,17 +52,17 @@ class DocumentText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDocument:
-    """A document of a dataset that is not yet in a knowledge base."""
+    """A document of a dataset."""
 
     id: str
     title: str = ""
-    """Empty for the one that is found in it."""
+    """Title; empty for the one of the file."""
     path: Path | None = None
-    """File that is parsed as `KnowledgeBase.add` does it; None where `text` is given."""
+    """File that is parsed as by `KnowledgeBase.add`; None if `text` is given."""
     text: str | None = None
-    """Text as the offsets of evidence count it."""
+    """Text, as offsets of evidence count it; None if `path` is given."""
     pages: tuple[Page, ...] = ()
-    """Of the text, in order; empty where it has none, or a file is parsed."""
+    """Pages of the text in order; empty for a text without pages and for a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,16 +71,16 @@ class LeftOut:
 
     count: int = 0
     reasons: tuple[str, ...] = ()
-    """Why, of the first of them."""
+    """Reasons for the first of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Questions, and the documents they are about."""
+    """Questions and the documents they are about."""
 
     name: str
     questions: tuple[LabelledQuestion, ...]
     documents: tuple[DatasetDocument, ...] = ()
-    """Empty where they are in a knowledge base already."""
+    """Documents; empty if they are in a knowledge base already."""
     left_out: LeftOut | None = None
-    """Of a published dataset, the questions that cannot be used; None where all have to be."""
+    """Unusable questions of a published dataset; None for a dataset without tolerance."""

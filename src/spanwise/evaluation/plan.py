@@ -1,4 +1,4 @@
-"""What an evaluation is to measure, checked before the first search."""
+"""Arguments of an evaluation, checked before the first search."""
 
 from __future__ import annotations
 
@@ -10,38 +10,37 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.retrievers import Method, adapt, make_retriever, read_method
-from spanwise.evaluation.retrievers.making import check_method
+from spanwise.evaluation.retrievers.factory import check_method
 from spanwise.evaluation.retrievers.methods import is_method_name
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.retrieval import Retriever
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-__all__ = ["Wanted", "check_numbers", "read_retrievers", "spaced"]
 
 _MAX_BUDGET = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A retriever that is to be measured: a method that is made when its turn comes, or it."""
+class PlannedRetriever:
+    """A retriever to measure. It is created at its first use."""
 
     name: str
     make: Callable[[], Retriever]
     is_kept: bool
-    """Whether the same name means the same retriever."""
+    """Whether the name identifies the retriever, so that its parts can be kept."""
     is_free: bool
-    """Whether a search more is paid for by nobody."""
+    """Whether a further search costs nothing."""
 
 
 def read_retrievers(
-    retrievers: Sequence[str | Retriever | Callable[..., object]], material: Material
-) -> list[Wanted]:
-    """Return what is to be measured, checked.
+    retrievers: Sequence[str | Retriever | Callable[..., object]], context: EvaluationContext
+) -> list[PlannedRetriever]:
+    """Return the retrievers to measure, checked.
 
     Raises:
-        OptionError: If a name means nothing, two are the same, or something is missing or unused.
+        OptionError: If a name is unknown, two are equal, or an object is missing or unused.
     """
     if isinstance(retrievers, str) or not retrievers:
         raise OptionError(f"retrievers are {retrievers!r}; give a list of at least one")
@@ -50,24 +49,28 @@ def read_retrievers(
     for given in retrievers:
         if isinstance(given, str) and (is_method_name(given) or ":" not in given):
             method = read_method(given)
-            check_method(method, material)
+            check_method(method, context)
             methods.append(method)
-            make = partial(make_retriever, method, material)
+            make = partial(make_retriever, method, context)
             found.append(
-                Wanted(name=method.name, make=make, is_kept=True, is_free=not method.rerank)
+                PlannedRetriever(
+                    name=method.name, make=make, is_kept=True, is_free=not method.rerank
+                )
             )
         else:
             retriever = adapt(given)
             make = partial(_itself, retriever)
-            found.append(Wanted(name=retriever.name, make=make, is_kept=False, is_free=False))
+            found.append(
+                PlannedRetriever(name=retriever.name, make=make, is_kept=False, is_free=False)
+            )
     for name, times in Counter(one.name for one in found).items():
         if times > 1:
             raise OptionError(
                 f"{times} retrievers are called {name!r}; name each once, and give objects names "
                 "of their own by `adapt(retriever, name)`"
             )
-    _check_use("reranker", material.reranker, [one.rerank for one in methods], "+rerank")
-    _check_use("tuning", material.tuning, [one.tuned for one in methods], "+tuned")
+    _check_use("reranker", context.reranker, [one.rerank for one in methods], "+rerank")
+    _check_use("tuning", context.tuning, [one.tuned for one in methods], "+tuned")
     return found
 
 
@@ -76,7 +79,7 @@ def _itself(retriever: Retriever) -> Retriever:
 
 
 def _check_use(name: str, given: object, uses: Sequence[bool], addition: str) -> None:
-    """Raise if something is given that no method uses."""
+    """Raise if an object is given that no method uses."""
     if given is not None and not any(uses):
         raise OptionError(
             f"a {name} is given, and no method uses it; name one with {addition}, such as "
@@ -85,7 +88,7 @@ def _check_use(name: str, given: object, uses: Sequence[bool], addition: str) ->
 
 
 def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: int | None) -> None:
-    """Raise if there is nothing to measure."""
+    """Raise if questions, budgets or limit are out of range."""
     if not questions:
         raise OptionError("the dataset has no questions; give at least one")
     is_fit = all(
@@ -101,10 +104,10 @@ def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: in
         raise OptionError(f"limit is {limit!r}; it must be at least 1")
 
 
-def spaced(
+def evenly_spaced(
     questions: Sequence[LabelledQuestion], limit: int | None
 ) -> tuple[LabelledQuestion, ...]:
-    """Return so many questions, evenly spaced, so that they are about all of the documents."""
+    """Return a number of questions, evenly spaced to cover all documents."""
     total = len(questions)
     if limit is None or limit >= total:
         return tuple(questions)

@@ -1,4 +1,4 @@
-"""What is measured: anything that returns places in documents for a question."""
+"""Port of retrievers, and their results."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from typing import Protocol
 
 from spanwise.types import Usage
 
-__all__ = ["Retrieval", "Retrieved", "Retriever"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """One text that was returned: where it stands, as far as the retriever says so."""
+    """One returned text, with its place as far as it is known."""
 
     document_id: str
     start: int | None = None
-    """First character in the text of the document; None where only pages are known."""
+    """First character in the text of the document; None if only pages are known."""
     end: int | None = None
     """One past the last character."""
     pages: tuple[int, int] | None = None
-    """First and last page, from 1; None where characters are known."""
+    """First and last page, from 1; None if characters are known."""
     text: str | None = None
-    """What was returned; None for the text that stands in the place."""
+    """Returned text; None for the text at the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """What a retriever returned for one question."""
+    """Results of a retriever for one question."""
 
     found: tuple[Retrieved, ...]
-    """Best first."""
+    """Returned texts, best first."""
     usage: Usage = field(default_factory=Usage)
-    """What models took."""
+    """Usage of models."""
     warnings: tuple[str, ...] = ()
 
 
 class Retriever(Protocol):
-    """Finds places in documents."""
+    """Returns places in documents for a question."""
 
     @property
     def name(self) -> str:
-        """How it is called in tables; the same for the same settings."""
+        """Name in tables; equal for equal settings."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
@@ -50,8 +48,8 @@ class Retriever(Protocol):
         """Return places for a question.
 
         Args:
-            question: What is asked.
-            budget_tokens: How many tokens are looked at; what is over is cut off, so that all
-                retrievers are compared at equal tokens.
+            question: The question.
+            budget_tokens: Number of tokens that are used; the rest is truncated, so that all
+                retrievers are compared at equal token budgets.
             documents: Ids of the documents that may be searched; None for all.
         """

@@ -1,14 +1,14 @@
-"""Measure retrievers on the questions of a dataset, at equal tokens.
+"""Evaluation of retrievers on the questions of a dataset, at equal token budgets.
 
 Rules:
-    All is checked before the first search: names of methods, what they need, questions and their
-    evidence.
-    Each question is searched once for each budget; text alone is counted, what exceeds the budget
-    is cut off. The time is that of the search: neither of cutting and scoring nor of what is made
-    once, such as an index. A first search that nobody counts opens what is opened once, but for
-    what may be paid for: methods with a reranker, and other people's retrievers.
-    A search that fails finds nothing, and its warning says why; three in a row end the evaluation.
-    One whose embedder or reranker fails has failed: what goes on without is another method.
+    All arguments are checked before the first search: names of methods, the objects they need,
+    questions and their evidence.
+    Each question is searched once per budget. Only text counts; what exceeds the budget is
+    truncated. The time is that of the search, without truncation, scoring and the creation of
+    indexes. An uncounted first search warms up caches, except for methods with a reranker and for
+    other retrievers, whose searches may cost money.
+    A failed search has no results and a warning with the reason; three in a row end the evaluation.
+    A search whose embedder or reranker fails has failed: its fallback is another method.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError
-from spanwise.evaluation.kept import Found, KeptParts
-from spanwise.evaluation.loading import texts
+from spanwise.evaluation.checkpoint import Checkpoint, SearchOutcome
+from spanwise.evaluation.dataset_ingest import texts
+from spanwise.evaluation.datasets import usable_questions
+from spanwise.evaluation.fingerprint import dependencies_of, settings_of
 from spanwise.evaluation.metrics import cut, score
-from spanwise.evaluation.plan import Wanted, check_numbers, read_retrievers, spaced
-from spanwise.evaluation.reading import usable_questions
+from spanwise.evaluation.plan import PlannedRetriever, check_numbers, evenly_spaced, read_retrievers
 from spanwise.evaluation.results import Evaluation, Scored
-from spanwise.evaluation.retrievers import Material, Placer
-from spanwise.evaluation.retrievers.placing import with_unplaced
-from spanwise.evaluation.settings import dependencies_of, settings_of
-from spanwise.query.tuning import Tuning
+from spanwise.evaluation.retrievers import EvaluationContext, Placer
+from spanwise.evaluation.retrievers.text_location import with_unplaced
+from spanwise.search.tuned_options import Tuning
+from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import Dataset, DocumentText, LabelledQuestion
     from spanwise.evaluation.retrieval import Retriever
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Reranker
     from spanwise.options import ModelOptions
-    from spanwise.ports import Reranker
 
-__all__ = ["BUDGETS", "EvaluationProgress", "evaluate"]
 
 BUDGETS = (1_000, 4_000)
-"""Tokens at which retrievers are compared when nothing else is said."""
+"""Default budgets in tokens."""
 
 _FAILURES = 3
 _REASONS = 3
@@ -50,12 +51,12 @@ _SHOWN_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationProgress:
-    """How far an evaluation is: told before the first question of a retriever, and after each."""
+    """Progress of an evaluation, before the first question of a retriever and after each."""
 
     retriever: str
     budget_tokens: int
     done: int
-    """Searches that are done, or were done by an earlier run, of all retrievers and budgets."""
+    """Number of finished searches of all retrievers and budgets, those of earlier runs included."""
     total: int
 
 
@@ -72,48 +73,57 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
     limit: int | None = None,
     models: ModelOptions | None = None,
     work: str | Path | None = None,
+    budget: Ledger | None = None,
 ) -> Evaluation:
-    """Return what retrievers reach for the questions of a dataset.
+    """Return the results of retrievers for the questions of a dataset.
 
     Args:
         dataset: The questions.
-        base: Holds the documents; it is not changed, but that it keeps what models answered.
+        base: Knowledge base with the documents. It is not changed, except for cached outputs of
+            models.
         retrievers: Names of methods (`METHODS`), such as "exact:precise+headers+rerank";
             "module:function"; functions; objects of LangChain, LlamaIndex and Haystack (`adapt`).
-        budgets: Tokens at which they are compared.
-        tokenizer: Whose tokens are counted; that of the knowledge base when None.
-        reranker: For methods with "+rerank".
-        tuning: Settings of `spanwise tune`, for methods with "+tuned".
+        budgets: Budgets in tokens.
+        tokenizer: Tokenizer that counts; None for that of the knowledge base.
+        reranker: Reranker of methods with "+rerank".
+        tuning: Tuning of `spanwise tune`, for methods with "+tuned".
         on_progress: Called before and after each search.
-        limit: So many questions, evenly spaced over the dataset; all when None.
-        models: How a reranker that is named is called; `max_cost` holds for all that one by a
-            language model ("llm:") takes. What others cost is not known before, and not bounded.
-        work: Folder that keeps finished parts and what has to be made, so that the same evaluation
-            goes on where it was stopped; None to keep nothing.
+        limit: Maximum number of questions, evenly spaced over the dataset; None for all.
+        models: Options of a reranker given by name; `max_cost` limits reranker and embedder
+            together. The recorded cost of parts in the work folder counts too.
+        work: Folder for finished parts and indexes, so that an interrupted evaluation continues;
+            None to keep nothing.
+        budget: Shared budget of several runs; None for none.
 
     Raises:
         OptionError: If a name, option or question is not usable, or a retriever fails for three
-            questions in a row, with its error as the cause. Questions of a published dataset that
-            cannot be used are left out, as long as they are few (`notes`).
+            questions in a row, with its error as the cause. A few unusable questions of a published
+            dataset are left out (`notes`).
         ModelKeyError: If there is no key for a model, or it is refused.
-        CostLimitError: If models would cost more than is allowed.
+        CostLimitError: If a call may cost more than is left.
     """
     folder = None if work is None else Path(work)
     known = texts(base, dataset=dataset)
     dataset = usable_questions(dataset, known, called=f"the questions of {dataset.name}")
     check_numbers(dataset.questions, budgets, limit)
-    questions = spaced(dataset.questions, limit)
-    with Material(
-        base, tokenizer=tokenizer, reranker=reranker, tuning=tuning, models=models, work=folder
-    ) as material:
-        wanted = read_retrievers(retrievers, material)
-        settings = settings_of(dataset, questions, material)
+    questions = evenly_spaced(dataset.questions, limit)
+    with EvaluationContext(
+        base,
+        tokenizer=tokenizer,
+        reranker=reranker,
+        tuning=tuning,
+        models=models,
+        work=folder,
+        budget=budget,
+    ) as context:
+        wanted = read_retrievers(retrievers, context)
+        settings = settings_of(dataset, questions, context)
         run = _Run(
             dataset=dataset.name,
             questions=questions,
-            material=material,
+            context=context,
             budgets=tuple(budgets),
-            kept=KeptParts(folder, depends_on=dependencies_of(questions, material, settings)),
+            kept=Checkpoint(folder, depends_on=dependencies_of(questions, context, settings)),
             texts=with_unplaced(known),
             placer=Placer(known),
             progress=_Progress(on_progress, len(wanted) * len(budgets) * len(questions)),
@@ -123,7 +133,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
         )
     return Evaluation(
         scores=scores,
-        tokenizer=material.tokenizer.name,
+        tokenizer=context.tokenizer.name,
         settings={
             **settings,
             "retrievers": [one.name for one in wanted],
@@ -134,7 +144,7 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
 
 
 def _left_out(dataset: Dataset) -> Iterator[str]:
-    """Yield how many questions of a dataset are left out, and why the first of them are."""
+    """Yield a note about the questions that are left out."""
     left_out = dataset.left_out
     if left_out is None or not left_out.count:
         return
@@ -149,7 +159,7 @@ def _left_out(dataset: Dataset) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """Counts the searches."""
+    """Reports the number of searches."""
 
     hear: Callable[[EvaluationProgress], None] | None
     total: int
@@ -169,15 +179,15 @@ class _Run:
 
     dataset: str
     questions: Sequence[LabelledQuestion]
-    material: Material
+    context: EvaluationContext
     budgets: Sequence[int]
-    kept: KeptParts
+    kept: Checkpoint
     texts: Mapping[str, DocumentText]
     placer: Placer
     progress: _Progress
 
-    def measure(self, number: int, wanted: Wanted) -> Iterator[Scored]:
-        """Yield what a retriever reaches, budget by budget; `number` of them are done."""
+    def measure(self, number: int, wanted: PlannedRetriever) -> Iterator[Scored]:
+        """Yield the results of a retriever by budget; `number` retrievers are finished."""
         done = number * len(self.budgets) * len(self.questions)
         retriever: Retriever | None = None
         for budget in self.budgets:
@@ -191,6 +201,8 @@ class _Run:
                 rows, has_failed = self._searched(retriever, budget, done)
                 if wanted.is_kept and not has_failed:
                     self.kept.put(wanted.name, budget, rows)
+            else:
+                self.context.ledger.count("checkpoint", sum((row.usage for row in rows), Usage()))
             done += len(self.questions)
             self.progress.tell(wanted.name, budget, done)
             for question, row in zip(self.questions, rows, strict=True):
@@ -198,13 +210,13 @@ class _Run:
 
     def _searched(
         self, retriever: Retriever, budget: int, done: int
-    ) -> tuple[tuple[Found, ...], bool]:
-        """Return what is found for each question, cut to the budget, and whether any search failed.
+    ) -> tuple[tuple[SearchOutcome, ...], bool]:
+        """Return the results of each question, and whether a search failed.
 
         Raises:
             OptionError: If the search fails for several questions in a row.
         """
-        rows: list[Found] = []
+        rows: list[SearchOutcome] = []
         failures, has_failed = 0, False
         for number, question in enumerate(self.questions, start=1):
             row, error = self._tried(retriever, question, budget)
@@ -221,8 +233,8 @@ class _Run:
 
     def _tried(
         self, retriever: Retriever, question: LabelledQuestion, budget: int
-    ) -> tuple[Found, Exception | None]:
-        """Return what is found, or nothing and how the search failed."""
+    ) -> tuple[SearchOutcome, Exception | None]:
+        """Return the results of a search, empty with the error of a failed one."""
         started = time.perf_counter()
         try:
             return self._found(retriever, question, budget), None
@@ -231,18 +243,20 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - other people's code may raise anything
             seconds = time.perf_counter() - started
             warning = f"the search failed, and counts as one that found nothing: {_words(error)}"
-            return Found(found=(), seconds=seconds, warnings=(warning,)), error
+            return SearchOutcome(found=(), seconds=seconds, warnings=(warning,)), error
 
-    def _found(self, retriever: Retriever, question: LabelledQuestion, budget: int) -> Found:
+    def _found(
+        self, retriever: Retriever, question: LabelledQuestion, budget: int
+    ) -> SearchOutcome:
         started = time.perf_counter()
         retrieval = retriever.retrieve(
             question.text, budget_tokens=budget, documents=question.scope
         )
         seconds = time.perf_counter() - started
         placed = self.placer.place(retrieval, documents=question.scope)
-        return Found(
+        return SearchOutcome(
             found=cut(
-                placed.found, budget_tokens=budget, count=self.material.count, texts=self.texts
+                placed.found, budget_tokens=budget, count=self.context.count, texts=self.texts
             ),
             seconds=seconds,
             usage=placed.usage,
@@ -250,7 +264,7 @@ class _Run:
         )
 
     def _scored(
-        self, question: LabelledQuestion, row: Found, retriever: str, budget: int
+        self, question: LabelledQuestion, row: SearchOutcome, retriever: str, budget: int
     ) -> Scored:
         return Scored(
             dataset=self.dataset,
@@ -258,7 +272,7 @@ class _Run:
             retriever=retriever,
             budget_tokens=budget,
             found=row.found,
-            metrics=score(question, row.found, self.texts, count=self.material.count),
+            metrics=score(question, row.found, self.texts, count=self.context.count),
             seconds=row.seconds,
             usage=row.usage,
             warnings=row.warnings,

@@ -1,4 +1,4 @@
-"""Filters on the metadata of documents: a typed tree, made in Python or read from text.
+"""Filters on the metadata of documents, built in Python or parsed from text.
 
 ::
 
@@ -6,14 +6,16 @@
     parse_filter('year >= 2018 and company in ("3M", "Apple")')
 
 Rules:
-    Both give the same tree; its `str` is the canonical text, which parses back to an equal tree.
-    Whole and decimal numbers are one kind; booleans are no numbers and have no order.
-    A document without the field meets no comparison, `!=` and `not in` among them; `~` inverts.
-    Values of different kinds are never equal, and never in order.
+    Both forms give the same tree. `str` of a tree is its canonical text, which parses to an equal
+    tree.
+    Integers and floats are one kind. Booleans are not numbers and have no order.
+    A document without the field matches no comparison, including `!=` and `not in`; `~` inverts
+    that.
+    Values of different kinds are never equal and have no order.
     Texts compare by code point, so ISO 8601 dates compare in time order.
 """
 
-from spanwise.filters.checks import check_filter, filter_fields, known_fields, matches
+from spanwise.filters.matcher import check_filter, filter_fields, known_fields, matches
 from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
 from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,

@@ -1,4 +1,4 @@
-"""The text form of filters, read by recursive descent."""
+"""Recursive-descent parser for the text form of filters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ from spanwise.filters.tree import (
 )
 from spanwise.types import Scalar
 
-__all__ = ["MAX_FILTER_CHARS", "parse_filter"]
-
 MAX_FILTER_CHARS = 65_536
-"""Longest text that `parse_filter` reads."""
+"""Maximum length of a filter in text form, in characters."""
 
 _NUMBER = re.compile(r"[+-]?\d{1,400}(?P<decimals>\.\d{1,400})?(?P<exponent>[eE][+-]?\d{1,5})?")
 _SIGN = re.compile(r"==|!=|<=|>=|=|<|>")
@@ -37,16 +35,17 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'", "`"
 
 
 def parse_filter(text: str) -> Filter:
-    """Return the filter that a text says.
+    """Return the filter given by a text.
 
     Comparisons are `name = value` (or `==`), `!=`, `<`, `<=`, `>`, `>=`, `name in (value, ...)`,
-    `name not in (...)` and `name exists`, combined by `not`, `and`, `or` (binding in this order)
-    and parentheses; words in any case. A value is a text in single or double quotes, a number,
-    `true` or `false`. A name is of letters, digits, `_`, `-` and `.`, or stands in backquotes.
-    Inside quotes, a backslash stands before a quote, a backslash, `n`, `r` or `t`.
+    `name not in (...)` and `name exists`. They are combined by `not`, `and`, `or` (from highest to
+    lowest precedence) and parentheses. Keywords are case-insensitive. A value is a text in single
+    or double quotes, a number, `true` or `false`. A name consists of letters, digits, `_`, `-` and
+    `.`, or is enclosed in backquotes. Escapes inside quotes are a backslash before a quote, a
+    backslash, `n`, `r` or `t`.
 
     Raises:
-        FilterError: If the text cannot be read; the message names the place, counted from 0.
+        FilterError: If the text is malformed; the message gives the position, counted from 0.
     """
     if len(text) > MAX_FILTER_CHARS:
         raise FilterError(f"the filter has {len(text)} characters; give at most {MAX_FILTER_CHARS}")
@@ -54,48 +53,49 @@ def parse_filter(text: str) -> Filter:
 
 
 class _Parser:
-    """Recursive descent over the text; `place` is the next character, never a space."""
+    """Recursive-descent parser; `position` is the offset of the next non-space character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.position = 0
         self.depth = 0
         self.skip(0)
 
     def skip(self, chars: int) -> None:
-        """Move on by some characters and the spaces after them."""
-        space = _SPACE.match(self.text, self.place + chars)
-        self.place = len(self.text) if space is None else space.end()
+        """Advance by a number of characters and the spaces after them."""
+        space = _SPACE.match(self.text, self.position + chars)
+        self.position = len(self.text) if space is None else space.end()
 
-    def fail(self, wanted: str) -> NoReturn:
-        found = self.text[self.place : self.place + 20]
-        what = repr(found) if found else "the end"
+    def fail(self, expected: str) -> NoReturn:
+        following = self.text[self.position : self.position + 20]
+        actual = repr(following) if following else "the end"
         raise FilterError(
-            f"the filter cannot be read at character {self.place}: expected {wanted}, found {what}"
+            f"the filter cannot be read at character {self.position}: expected {expected}, "
+            f"found {actual}"
         )
 
     def word(self) -> str:
-        """Return the plain word here, in small letters; empty where there is none."""
-        found = PLAIN_NAME.match(self.text, self.place)
-        return found.group().lower() if found else ""
+        """Return the unquoted word at the position in lower case; empty for none."""
+        match = PLAIN_NAME.match(self.text, self.position)
+        return match.group().lower() if match else ""
 
     def take(self, word: str) -> bool:
-        """Move past a word of the language, if it stands here."""
+        """Consume a keyword if it is next; return whether it was."""
         if self.word() != word:
             return False
         self.skip(len(word))
         return True
 
     def take_sign(self, sign: str) -> bool:
-        """Move past a sign, if it stands here."""
-        if not self.text.startswith(sign, self.place):
+        """Consume a sign if it is next; return whether it was."""
+        if not self.text.startswith(sign, self.position):
             return False
         self.skip(len(sign))
         return True
 
     def parse(self) -> Filter:
         tree = self.disjunction()
-        if self.place < len(self.text):
+        if self.position < len(self.text):
             self.fail("`and`, `or` or the end")
         return tree
 
@@ -133,21 +133,21 @@ class _Parser:
         negated = self.take("not")
         if self.take("in"):
             return Membership(name=name, values=self.values(), negated=negated)
-        sign = _SIGN.match(self.text, self.place)
+        sign = _SIGN.match(self.text, self.position)
         if negated or sign is None:
             self.fail("`in`" if negated else "one of = != < <= > >= in, not in, exists")
         self.skip(len(sign.group()))
         return Comparison(name=name, operator=_OPERATORS[sign.group()], value=self.value())
 
     def name(self) -> str:
-        if self.text.startswith("`", self.place):
-            start = self.place
+        if self.text.startswith("`", self.position):
+            start = self.position
             name = self.quoted("`")
             if not name:
-                self.place = start
+                self.position = start
                 self.fail("a name between the backquotes")
             return name
-        plain = PLAIN_NAME.match(self.text, self.place)
+        plain = PLAIN_NAME.match(self.text, self.position)
         if plain is None or self.word() in RESERVED:
             self.fail("the name of a field (in backquotes if it is a word of the language)")
         self.skip(len(plain.group()))
@@ -156,21 +156,21 @@ class _Parser:
     def values(self) -> tuple[Scalar, ...]:
         if not self.take_sign("("):
             self.fail("`(`")
-        found: list[Scalar] = []
+        values: list[Scalar] = []
         while not self.take_sign(")"):
-            if found and not self.take_sign(","):
+            if values and not self.take_sign(","):
                 self.fail("`,` or `)`")
-            found.append(self.value())
-        return tuple(found)
+            values.append(self.value())
+        return tuple(values)
 
     def value(self) -> Scalar:
         for quote in "\"'":
-            if self.text.startswith(quote, self.place):
+            if self.text.startswith(quote, self.position):
                 return self.quoted(quote)
         for word in ("true", "false"):
             if self.take(word):
                 return word == "true"
-        number = _NUMBER.match(self.text, self.place)
+        number = _NUMBER.match(self.text, self.position)
         if number is None or len(number.group()) < len(self.word()):
             self.fail("a value: a text in quotes, a number, true or false")
         if number["decimals"] is None and number["exponent"] is None:
@@ -183,12 +183,12 @@ class _Parser:
         return value
 
     def quoted(self, quote: str) -> str:
-        found = _QUOTED[quote].match(self.text, self.place)
-        if found is None:
+        match = _QUOTED[quote].match(self.text, self.position)
+        if match is None:
             self.fail(f"the closing quote of {quote}")
-        for escape in _ESCAPE.finditer(found.group(1)):
+        for escape in _ESCAPE.finditer(match.group(1)):
             if escape.group(1) not in _ESCAPES:
-                self.place += 1 + escape.start()
+                self.position += 1 + escape.start()
                 self.fail("one of \\n \\r \\t \\\\ \\\" \\' \\`")
-        self.skip(len(found.group()))
-        return _ESCAPE.sub(lambda escape: _ESCAPES[escape.group(1)], found.group(1))
+        self.skip(len(match.group()))
+        return _ESCAPE.sub(lambda escape: _ESCAPES[escape.group(1)], match.group(1))

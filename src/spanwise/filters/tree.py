@@ -1,4 +1,4 @@
-"""Nodes of a filter, and the fields that make them."""
+"""Nodes of the filter tree, and the fields that build them."""
 
 from __future__ import annotations
 
@@ -10,52 +10,29 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeVar, get_args
 
 from spanwise.errors import FilterError
-from spanwise.plain import shown
 from spanwise.types import Scalar
-
-__all__ = [
-    "MAX_DIGITS",
-    "MAX_FILTER_DEPTH",
-    "MAX_FILTER_PARTS",
-    "PLAIN_NAME",
-    "RESERVED",
-    "And",
-    "Comparison",
-    "Exists",
-    "Field",
-    "Filter",
-    "Kind",
-    "Membership",
-    "Not",
-    "Operator",
-    "Or",
-    "checked_filter",
-    "children",
-    "field",
-    "joined",
-    "kind_of",
-]
+from spanwise.types.plain import shown
 
 MAX_FILTER_DEPTH = 32
-"""Most nodes from the top of a tree to a leaf."""
+"""Maximum number of nodes from the root of a tree to a leaf."""
 MAX_FILTER_PARTS = 10_000
-"""Most parts of one `And` or `Or`."""
+"""Maximum number of parts of one `And` or `Or`."""
 MAX_DIGITS = 400
-"""Most digits of a whole number: the text form reads as many."""
+"""Maximum number of digits of a whole number, as in the text form."""
 
 Kind = Literal["text", "number", "boolean"]
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
 RESERVED = frozenset({"and", "or", "not", "in", "exists", "true", "false"})
-"""Words of the text form, in small letters; a field of such a name stands in backquotes."""
+"""Keywords of the text form in lower case; a field with such a name needs backquotes."""
 _TOO_LARGE = 10**MAX_DIGITS
 PLAIN_NAME = re.compile(r"[\w.-]+")
-"""A name that needs no backquotes."""
+"""Pattern of a field name that needs no backquotes."""
 
 
 def kind_of(value: object) -> Kind | None:
-    """Return what a value is, None for what no filter can be about."""
+    """Return the kind of a value; None for a value that filters do not support."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, str):
@@ -66,7 +43,7 @@ def kind_of(value: object) -> Kind | None:
 
 
 def _plain(value: Scalar) -> tuple[Scalar, Kind]:
-    """Return a value as a plain text, int, float or bool (not of a derived class), and its kind."""
+    """Return a value as an exact str, int, float or bool instead of a subclass, and its kind."""
     kind = kind_of(value)
     if kind == "text":
         return str.__str__(value), kind
@@ -81,7 +58,7 @@ def _plain(value: Scalar) -> tuple[Scalar, Kind]:
 
 
 class _Node:
-    """What all nodes share: they combine by `&`, `|` and `~`, and have no truth value."""
+    """Base of all nodes: supports `&`, `|` and `~`, and has no truth value."""
 
     __slots__ = ()
 
@@ -92,14 +69,14 @@ class _Node:
         return joined(Or, (self, other))
 
     def __rand__(self, other: object) -> NoReturn:
-        _refuse_part(other)  # a node on the left side would have answered itself
+        _refuse_part(other)  # only called if the left operand is no node
 
     __ror__ = __rand__
 
     def __invert__(self) -> Not:
         return Not(part=checked_filter(self))
 
-    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # there is no right answer
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # a truth value would be wrong
         _refuse_truth(str(self))
 
 
@@ -118,13 +95,16 @@ def _refuse_truth(what: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(_Node):
-    """The field stands in this relation to a value."""
+    """Comparison of a field with a value."""
 
     name: str
+    """Name of the field."""
     operator: Operator
+    """Comparison operator."""
     value: Scalar
+    """Value that the field is compared with."""
     kind: Kind = dataclasses.field(init=False, repr=False)
-    """Of the value; part of equality, for Python takes 1 and True for equal."""
+    """Kind of the value; part of equality, because 1 == True in Python."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -147,13 +127,16 @@ class Comparison(_Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership(_Node):
-    """The field has one of some values, or none of them."""
+    """Test whether a field has one of several values, or none of them."""
 
     name: str
+    """Name of the field."""
     values: tuple[Scalar, ...]
+    """Values that the field is compared with."""
     negated: bool = False
+    """Whether the field must have none of the values."""
     kinds: tuple[Kind, ...] = dataclasses.field(init=False, repr=False)
-    """Of the values; part of equality, for Python takes 1 and True for equal."""
+    """Kinds of the values; part of equality, because 1 == True in Python."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -168,9 +151,10 @@ class Membership(_Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exists(_Node):
-    """The document has the field."""
+    """Test whether a document has a field."""
 
     name: str
+    """Name of the field."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -181,11 +165,12 @@ class Exists(_Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class And(_Node):
-    """All parts hold; at least two, none of them an `And`."""
+    """Conjunction of filters."""
 
     parts: tuple[Filter, ...]
+    """Parts of the conjunction: at least two, none of them an `And`."""
     depth: int = dataclasses.field(init=False, repr=False, compare=False)
-    """Nodes from this one to the deepest leaf."""
+    """Number of nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
         _check_parts(self, And)
@@ -196,11 +181,12 @@ class And(_Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Or(_Node):
-    """One part holds or more do; at least two, none of them an `Or`."""
+    """Disjunction of filters."""
 
     parts: tuple[Filter, ...]
+    """Parts of the disjunction: at least two, none of them an `Or`."""
     depth: int = dataclasses.field(init=False, repr=False, compare=False)
-    """Nodes from this one to the deepest leaf."""
+    """Number of nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
         _check_parts(self, Or)
@@ -211,11 +197,12 @@ class Or(_Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Not(_Node):
-    """The part does not hold."""
+    """Negation of a filter."""
 
     part: Filter
+    """Negated filter."""
     depth: int = dataclasses.field(init=False, repr=False, compare=False)
-    """Nodes from this one to the deepest leaf."""
+    """Number of nodes from this one to the deepest leaf."""
 
     def __post_init__(self) -> None:
         _set_depth(self, 1 + _depth_of(checked_filter(self.part)))
@@ -226,14 +213,14 @@ class Not(_Node):
 
 _Combined = TypeVar("_Combined", And, Or)
 Filter = Comparison | Membership | Exists | And | Or | Not
-"""A filter: any node of the tree."""
+"""Any node of the filter tree."""
 
 
 def checked_filter(node: object) -> Filter:
-    """Return the node, which must be one.
+    """Return the argument if it is a node of a filter.
 
     Raises:
-        FilterError: If it is something else, such as the result of `and` between comparisons.
+        FilterError: If it is not, for example because comparisons were combined by `and`.
     """
     if isinstance(node, Filter):
         return node
@@ -259,7 +246,7 @@ def joined(kind: type[_Combined], nodes: Sequence[object]) -> _Combined:
 
 
 def children(node: Filter) -> tuple[Filter, ...]:
-    """Return the nodes right below one, from left to right."""
+    """Return the direct children of a node, from left to right."""
     if isinstance(node, And | Or):
         return node.parts
     return (node.part,) if isinstance(node, Not) else ()
@@ -319,9 +306,10 @@ def _quote(text: str, quote: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """Name of a metadata field; comparing it makes a filter."""
+    """Metadata field; comparing it with a value returns a filter."""
 
     name: str
+    """Name of the field."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -344,21 +332,21 @@ class Field:
     def __ge__(self, value: Scalar) -> Comparison:
         return Comparison(name=self.name, operator=">=", value=value)
 
-    __hash__ = None  # type: ignore[assignment]  # equality makes a filter
+    __hash__ = None  # type: ignore[assignment]  # equality returns a filter
 
-    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # there is no right answer
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304  # a truth value would be wrong
         _refuse_truth(_name_text(self.name))
 
     def is_in(self, values: Iterable[Scalar]) -> Membership:
-        """Return the filter that the field has one of the values; no document has one of none."""
+        """Return a filter for documents whose field has one of the values."""
         return Membership(name=self.name, values=_listed(values))
 
     def not_in(self, values: Iterable[Scalar]) -> Membership:
-        """Return the filter that the document has the field and its value is none of these."""
+        """Return a filter for documents that have the field with none of the values."""
         return Membership(name=self.name, values=_listed(values), negated=True)
 
     def exists(self) -> Exists:
-        """Return the filter that the document has the field."""
+        """Return a filter for documents that have the field."""
         return Exists(name=self.name)
 
 
@@ -371,5 +359,5 @@ def _listed(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
 
 
 def field(name: str) -> Field:
-    """Return the metadata field of this name, to be compared."""
+    """Return the metadata field with the given name, for comparisons."""
     return Field(name)

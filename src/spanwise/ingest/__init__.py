@@ -1,20 +1,20 @@
-"""From sources to stored documents."""
+"""Ingest: from sources to stored documents."""
 
-from spanwise.ingest.given import given_document
+from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.given_parts import given_document
 from spanwise.ingest.job import IngestJob
 from spanwise.ingest.pipeline import Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sources import find_sources
-from spanwise.ingest.sync import look_into, sync_folder
-from spanwise.sources.walk import Choice
+from spanwise.ingest.sync import scan_folder, sync_folder
 
 __all__ = [
-    "Choice",
     "IngestJob",
     "Ingestor",
+    "PathPatterns",
     "Preparer",
     "find_sources",
     "given_document",
-    "look_into",
+    "scan_folder",
     "sync_folder",
 ]

@@ -1,4 +1,4 @@
-"""Sources beside what is stored: what is there already, unchanged, is told by a hash."""
+"""Comparison of sources with stored documents; unchanged files are detected by their hash."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from spanwise.types import Scalar
 if TYPE_CHECKING:
     from spanwise.types import Document, DocumentRecord
 
-__all__ = ["Verdict", "compare", "conflict", "has_attachments", "kept_fields", "typed"]
 
 Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
-"""What is to be done with a source; a URL counts as new or changed until it is fetched.
+"""Action for a source: "opened" means that only its members are read, if it is a container.
 
-"opened": only what is in it is looked at, if it is a container.
+A URL is "new" or "changed" until it is fetched.
 """
 
 _EMAIL = "message/rfc822"
-_BATCH = 64  # sources that a thread compares in one go: one by one, the threads cost more
+_BATCH = 64  # sources per task: smaller tasks cost more than they gain
 
 
 def compare(
@@ -35,17 +34,17 @@ def compare(
     threads: int,
     is_outdated: Callable[[DocumentRecord], bool],
 ) -> Generator[tuple[Source | DocumentError, Verdict]]:
-    """Yield each source with what is to be done with it, in order; nothing is parsed.
+    """Yield each source with its verdict, in order; nothing is parsed.
 
-    An unchanged e-mail with attachments comes twice: its attachments may still be missing.
+    An unchanged e-mail with attachments is yielded twice, because its attachments may be missing.
 
     Args:
-        sources: What was found, and what could not be opened.
-        records: What is stored under the ids of the sources, by id.
-        metadata: Fields that the caller gives; None to keep those that were given before.
+        sources: Sources, and errors for those that could not be opened.
+        records: Stored records by document id.
+        metadata: Fields given by the caller; None to keep the stored ones.
         replace_other: Whether documents from other roots may be replaced.
-        threads: Files that are hashed at a time.
-        is_outdated: Says whether a document whose file is unchanged is to be made anew.
+        threads: Number of files hashed in parallel.
+        is_outdated: Returns whether an unchanged document has to be processed again.
     """
     stopped = threading.Event()
 
@@ -76,7 +75,7 @@ def compare(
                     yield source, verdict
                     if with_attachments(source, verdict):
                         yield source, "opened"
-        finally:  # interrupted: nobody waits for what is still to be hashed
+        finally:  # interrupted: do not wait for pending hashes
             stopped.set()
             executor.shutdown(wait=False, cancel_futures=True)
 
@@ -110,12 +109,12 @@ def _verdict(
 
 
 def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictError:
-    """Return the error of a document whose id another one has, from another root.
+    """Return the error for an id that belongs to a document from another root.
 
     Args:
-        record: The other one.
-        location: Where this one lies.
-        root: What was named when it was found.
+        record: Stored document with the id.
+        location: Location of the new document.
+        root: Source root of the new document.
     """
     return ConflictError(
         f"{location}: the id {record.id!r} belongs to a document from {record.source_root!r}, and "
@@ -126,18 +125,18 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
 
 
 def _has_fields(record: DocumentRecord, metadata: Mapping[str, Scalar]) -> bool:
-    """Return whether a document has exactly these fields from the caller, whatever its own are."""
+    """Return whether the fields given by the caller equal the stored ones."""
     given = {name: record.metadata[name] for name in record.given_fields}
-    return typed(given) == typed(metadata)
+    return with_types(given) == with_types(metadata)
 
 
-def kept_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
-    """Return the fields that the caller gave before to the document of this root."""
+def stored_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
+    """Return the fields that the caller gave before for this document, if its root is the same."""
     if record is None or record.source_root != root:
         return {}
     return {name: record.metadata[name] for name in record.given_fields}
 
 
-def typed(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
-    """Return fields with the types of their values: 1, 1.0 and True are equal, and not the same."""
+def with_types(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
+    """Return fields with the types of their values, because 1, 1.0 and True compare equal."""
     return {name: (type(value), value) for name, value in metadata.items()}

@@ -1,12 +1,12 @@
-"""What a language model makes of a document: sections, title, summaries, contexts of its chunks.
+"""Enrichment of documents by a language model: sections, title, summaries, chunk contexts.
 
 Rules:
-    A document is whole without the model: what cannot be made stays as it is made without one, and
-    the warnings say so.
-    Where the model cannot be reached, no more is asked for the same document; after some documents
-    in a row of which nothing was answered, for no other one either: each would wait for all
+    A document is complete without the model: parts that cannot be made keep their plain form, and a
+        warning names them.
+    If the model is unreachable, no more requests are made for the same document. After several such
+    documents in a row, no requests are made for the others, because each would wait for all
     retries.
-    What would cost too much, and a key that is refused, end the run.
+    A cost limit or a rejected key ends the run.
 """
 
 from __future__ import annotations
@@ -15,47 +15,44 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.ingest.page_reading import PageReading, instead, read_pages
-from spanwise.tasks.chunk_contexts import make_chunk_contexts
-from spanwise.tasks.making import Making
-from spanwise.tasks.sections import make_sections
-from spanwise.tasks.summaries import make_section_summaries, make_summary
-from spanwise.tasks.titles import make_title
+from spanwise.ingest.replaced_pages import PageReading, parse_without_model, read_pages
+from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
+from spanwise.models.prompts.prompt_context import PromptContext
+from spanwise.models.prompts.sections import make_sections
+from spanwise.models.prompts.summaries import make_section_summaries, make_summary, make_title
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
-    from spanwise.calls.caller import Caller
-    from spanwise.calls.ledger import Ledger
     from spanwise.ingest.prepare import Outline
+    from spanwise.models.caller import ModelCaller
+    from spanwise.models.ledger import Ledger
     from spanwise.options import ContextOptions, SectionOptions
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Chunk, Document, Section
 
-__all__ = ["Enricher", "Enrichment"]
 
-_Made = TypeVar("_Made")
-_TRIES = 3  # documents in a row for which the model could not be reached
+_MAX_UNREACHED = 3  # consecutive documents for which the model was unreachable
 _SUMMARISED_CHARS = 400  # a shorter section is its own summary
-_NOT_FOUND = 404  # there is no such model
+_NOT_FOUND = 404  # the model does not exist
 
 
 @dataclass(slots=True, kw_only=True)
 class Enricher:
-    """Makes what is asked for of the documents of one ingest. Safe for use by several threads."""
+    """Makes the requested parts of the documents of one ingest. Safe for several threads."""
 
-    caller: Caller
+    caller: ModelCaller
     options: ContextOptions
     stopped: threading.Event
-    """Set when nobody wants the rest any more; the caller's model makes no call then."""
+    """Set when the run ends; the model of the caller makes no calls then."""
     documents_at_once: int
-    """How many documents are made at a time."""
+    """Number of documents enriched in parallel."""
     _unreached: set[str] = field(default_factory=set)
-    """Documents in a row for which the model could not be reached."""
+    """Ids of consecutive documents for which the model was unreachable."""
     _unread: set[str] = field(default_factory=set)
-    """Documents with pages that another run is to ask for again."""
+    """Ids of documents with pages to request again in a later run."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -65,11 +62,11 @@ class Enricher:
 
     @property
     def ledger(self) -> Ledger:
-        """Counts what all calls took, by what they were for."""
+        """Ledger of all model calls by task."""
         return self.caller.ledger
 
-    def reads(self, document_id: str) -> bool:  # noqa: ARG002 - it reads those of all documents
-        """Return whether the model reads pages of a document."""
+    def reads(self, document_id: str) -> bool:  # noqa: ARG002 - same for all documents
+        """Return whether the model reads pages of documents."""
         return self.options.read_pages
 
     def read_pages(
@@ -80,18 +77,18 @@ class Enricher:
         draw: Callable[[int], bytes],
         parse: Callable[[], Document],
     ) -> Document:
-        """Return a document with what the model reads on some of its pages.
+        """Return a document with the text that the model reads on some of its pages.
 
         Args:
-            document: The document, as it is parsed for somebody who reads these pages.
-            pages: Some of its pages.
+            document: Document, parsed for a page reader.
+            pages: Pages to read.
             draw: Returns a page as a PNG file, by its number from 1.
-            parse: Parses the document as it is without a model, where none of them is read.
+            parse: Parses the document without a model, if no page can be read.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
-            ModelKeyError: If the provider refuses the key.
-            ParseError: If the document cannot be read without a model either.
+            CostLimitError: If reading would exceed the cost limit.
+            ModelKeyError: If the provider rejects the key.
+            ParseError: If the document cannot be parsed without a model either.
         """
         if self._is_reached(document.id):
             reading = read_pages(document, pages, draw=draw, caller=self.caller)
@@ -101,10 +98,10 @@ class Enricher:
         if reading.is_unfinished:
             with self._lock:
                 self._unread.add(document.id)
-        self._tell(document.id, is_reached=reading.is_reached)
-        return reading.document or instead(parse, failure=reading.failure)
+        self._note_reached(document.id, is_reached=reading.is_reached)
+        return reading.document or parse_without_model(parse, failure=reading.failure)
 
-    def begin(
+    def start(
         self,
         document: Document,
         *,
@@ -112,33 +109,33 @@ class Enricher:
         language: str,
         count_tokens: Callable[[Sequence[str]], list[int]],
     ) -> Enrichment:
-        """Return what makes the parts of one document.
+        """Return the enrichment of one document.
 
         Args:
-            document: The document, with a text that is not empty.
-            given: Parts that the caller gives, which are not made.
-            language: Of its text.
-            count_tokens: Counts the tokens of each text.
+            document: Document with text.
+            given: Parts given by the caller, which are not made.
+            language: Language of the text.
+            count_tokens: Returns the number of tokens of each text.
         """
-        making = Making(
+        prompt_context = PromptContext(
             caller=self.caller, options=self.options, language=language, count_tokens=count_tokens
         )
         return Enrichment(
             document=document,
             given=given,
-            making=making,
+            prompt_context=prompt_context,
             is_reached=self._is_reached(document.id),
-            tell=partial(self._tell, document.id),
-            again={"pages"} if document.id in self._unread else set(),
+            note_reached=partial(self._note_reached, document.id),
+            retry_parts={"pages"} if document.id in self._unread else set(),
         )
 
     def _is_reached(self, document_id: str) -> bool:
-        """Return whether the model is asked about a document."""
+        """Return whether requests about a document are still made."""
         with self._lock:
-            return len(self._unreached) < _TRIES and document_id not in self._unreached
+            return len(self._unreached) < _MAX_UNREACHED and document_id not in self._unreached
 
-    def _tell(self, document_id: str, *, is_reached: bool) -> None:
-        """Count documents for which the model could not be reached."""
+    def _note_reached(self, document_id: str, *, is_reached: bool) -> None:
+        """Count consecutive documents for which the model was unreachable."""
         with self._lock:
             if is_reached:
                 self._unreached.clear()
@@ -148,37 +145,37 @@ class Enricher:
 
 @dataclass(slots=True, kw_only=True)
 class Enrichment:
-    """What a model makes of one document, and what it could not make."""
+    """Parts of one document made by a model, with warnings about missing ones."""
 
     document: Document
     given: GivenParts
-    making: Making
+    prompt_context: PromptContext
     is_reached: bool
-    """Whether the model is asked; it is not any more once it could not be reached."""
-    tell: Callable[..., None]
+    """Whether requests are still made; False once the model was unreachable."""
+    note_reached: Callable[..., None]
     warnings: list[str] = field(default_factory=list)
-    """For people."""
-    again: set[str] = field(default_factory=set)
-    """Parts that another run is to ask for again, because the model could not be reached."""
+    """Readable descriptions of missing parts."""
+    retry_parts: set[str] = field(default_factory=set)
+    """Parts to request again in a later run, because the model was unreachable."""
     _is_answered: bool = False
-    """Whether the model answered at all."""
+    """Whether the model answered any request."""
 
     def outline(self, plain: Outline, *, limits: SectionOptions) -> Outline:
-        """Return title, summary and sections, made where they are asked for and not given.
+        """Return title, summary and sections; requested parts that are not given are made.
 
         Args:
-            plain: As they are made without a model, or given.
-            limits: Of the length of sections.
+            plain: Outline made without a model, or given.
+            limits: Length limits of sections.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
-            ModelKeyError: If the provider refuses the key.
+            CostLimitError: If a request would exceed the cost limit.
+            ModelKeyError: If the provider rejects the key.
         """
-        options, title, summary = self.making.options, plain.title, plain.summary
+        options, title, summary = self.prompt_context.options, plain.title, plain.summary
         if options.headers and not self.given.title:
-            title = self._made("title", self._title, otherwise=title)
+            title = self._generate("title", self._title, otherwise=title)
         if options.headers and not self.given.summary:
-            summary = self._made("summary", lambda: self._summary(title), otherwise=summary)
+            summary = self._generate("summary", lambda: self._summary(title), otherwise=summary)
         sections = plain.sections
         if options.sections and not self.given.sections:
             sections = self._sections(sections, limits)
@@ -189,48 +186,50 @@ class Enrichment:
     def with_contexts(
         self, chunks: tuple[Chunk, ...], *, sections: Sequence[Section], title: str
     ) -> tuple[Chunk, ...]:
-        """Return the chunks with their contexts, made where they are asked for and not given.
+        """Return the chunks with their contexts, made if requested and not given.
 
         Raises:
-            CostLimitError: If it would cost more than is allowed.
-            ModelKeyError: If the provider refuses the key.
+            CostLimitError: If a request would exceed the cost limit.
+            ModelKeyError: If the provider rejects the key.
         """
-        if not self.making.options.chunk_contexts or self.given.contexts:
+        if not self.prompt_context.options.chunk_contexts or self.given.contexts:
             return chunks
-        if not self._asks("chunk contexts"):
+        if not self._may_ask("chunk contexts"):
             return chunks
-        made = make_chunk_contexts(chunks, sections=sections, title=title, making=self.making)
+        made = make_chunk_contexts(
+            chunks, sections=sections, title=title, context=self.prompt_context
+        )
         self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
         return tuple(
             chunk if isinstance(context, ModelError) else replace(chunk, context=context)
             for chunk, context in zip(chunks, made, strict=True)
         )
 
-    def end(self) -> None:
-        """Say what was not asked for because the model could not be reached."""
-        self.tell(is_reached=self.is_reached or self._is_answered)
-        if self.again and not self.is_reached:
-            missing = ", ".join(sorted(self.again))
+    def finish(self) -> None:
+        """Record reachability, and add a warning about parts that were not requested."""
+        self.note_reached(is_reached=self.is_reached or self._is_answered)
+        if self.retry_parts and not self.is_reached:
+            missing = ", ".join(sorted(self.retry_parts))
             self.warnings.append(
-                f"{self.making.caller.model.name} could not be asked for {missing}; the document "
-                "is in without, and the same command makes what is missing"
+                f"{self.prompt_context.caller.model.name} could not be reached for {missing}; the "
+                "document is stored without them, and the same command adds them"
             )
 
     def _title(self) -> str:
-        return make_title(self.document, making=self.making)
+        return make_title(self.document, context=self.prompt_context)
 
     def _summary(self, title: str) -> str:
-        return make_summary(self.document, title=title, making=self.making)
+        return make_summary(self.document, title=title, context=self.prompt_context)
 
     def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
-        if not self._asks("sections"):
+        if not self._may_ask("sections"):
             return plain
         made = make_sections(
             self.document,
-            caller=self.making.caller,
-            options=self.making.options,
+            caller=self.prompt_context.caller,
+            options=self.prompt_context.options,
             limits=limits,
-            count_tokens=self.making.count_tokens,
+            count_tokens=self.prompt_context.count_tokens,
             fallback=plain,
         )
         self.warnings += made.warnings
@@ -239,56 +238,61 @@ class Enrichment:
         return made.sections
 
     def _with_summaries(self, sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
-        wanted = [
+        long_sections = [
             at
             for at, section in enumerate(sections)
             if not section.summary and section.end - section.start >= _SUMMARISED_CHARS
         ]
-        if not wanted or not self._asks("section summaries"):
+        if not long_sections or not self._may_ask("section summaries"):
             return sections
         made = make_section_summaries(
-            self.document, [sections[at] for at in wanted], title=title, making=self.making
+            self.document,
+            [sections[at] for at in long_sections],
+            title=title,
+            context=self.prompt_context,
         )
         self._note_some("section summaries", made, "{lost} of {all} sections have no summary")
-        found = dict(zip(wanted, made, strict=True))
+        summaries = dict(zip(long_sections, made, strict=True))
         return tuple(
             replace(section, summary=summary)
-            if isinstance(summary := found.get(at), str)
+            if isinstance(summary := summaries.get(at), str)
             else section
             for at, section in enumerate(sections)
         )
 
-    def _asks(self, part: str) -> bool:
-        """Return whether the model is asked for a part; else note that it is missing."""
+    def _may_ask(self, part: str) -> bool:
+        """Return whether the model may be called; otherwise record the part as missing."""
         if not self.is_reached:
-            self.again.add(part)
+            self.retry_parts.add(part)
         return self.is_reached
 
-    def _made(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
-        if not self._asks(part):
+    def _generate(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
+        if not self._may_ask(part):
             return otherwise
         try:
             made = make()
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
-            self.warnings.append(f"its {part} is the one that is made without a model: {error}")
+            self.warnings.append(f"its {part} was made without a model: {error}")
             self._note_errors(part, [error])
             return otherwise
         self._is_answered = True
         return made
 
-    def _note_some(self, part: str, made: Sequence[str | ModelError], said: str) -> None:
-        errors = [one for one in made if isinstance(one, ModelError)]
+    def _note_some(self, part: str, results: Sequence[str | ModelError], message: str) -> None:
+        errors = [result for result in results if isinstance(result, ModelError)]
         if errors:
-            self.warnings.append(f"{said.format(lost=len(errors), all=len(made))}: {errors[0]}")
+            self.warnings.append(
+                f"{message.format(lost=len(errors), all=len(results))}: {errors[0]}"
+            )
         self._note_errors(part, errors)
-        self._is_answered = self._is_answered or len(errors) < len(made)
+        self._is_answered = self._is_answered or len(errors) < len(results)
 
     def _note_errors(self, part: str, errors: Sequence[ModelError]) -> None:
-        """Note what is to be asked for again; an answer that was not usable would be again."""
+        """Record parts to request again; an unusable answer would be unusable again."""
         unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
         if unreached:
-            self.again.add(part)
+            self.retry_parts.add(part)
         if any(error.retryable or error.status == _NOT_FOUND for error in unreached):
             self.is_reached = False

@@ -1,28 +1,69 @@
-"""Parts of a document that the caller gives, or that were made before, put in their place."""
+"""Documents from texts, and parts of documents given by the caller or taken from the store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
 from spanwise.ingest.recipes import plain_title
-from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
+from spanwise.packs.known_kinds import cover_fields
+from spanwise.types import Chunk, Document, GivenContext, GivenParts, Scalar, Section
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
+    from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 
-__all__ = ["given_sections", "stored_parts", "with_contexts"]
+
+def given_document(
+    text: str,
+    *,
+    document_id: str,
+    title: str,
+    metadata: Mapping[str, Scalar],
+    media_type: Literal["text/plain", "text/markdown"],
+) -> Document:
+    """Return a text as a document, character for character.
+
+    Args:
+        text: Text of the document.
+        document_id: Id of the document.
+        title: Title; if empty, the title of the front matter of a Markdown text.
+        metadata: Fields that take precedence over those of the front matter and of the first page.
+        media_type: "text/markdown" to parse headings, tables, code and front matter.
+    """
+    document = Document(
+        id=document_id,
+        text=text,
+        title=title,
+        metadata={**cover_fields(text), **metadata},
+        given_fields=tuple(sorted(metadata)),
+        media_type=media_type,
+        content_hash=hashlib.sha256(text.encode("utf-8")).hexdigest(),
+    )
+    if media_type == "text/plain":
+        return document
+    # Imported only when needed.
+    from spanwise.parsers.markup.markdown import read_markdown
+
+    parsed = read_markdown(text)
+    return replace(
+        document,
+        title=title or parsed.title,
+        headings=parsed.headings,
+        blocks=parsed.blocks,
+        metadata={**document.metadata, **parsed.metadata, **metadata},
+    )
 
 
 def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:
-    """Return the sections that are given.
+    """Return the given sections.
 
     Raises:
-        OptionError: If they do not partition the text, or contexts lie outside of it or overlap.
+        OptionError: If the sections do not partition the text, or contexts overlap or exceed it.
     """
     length = len(document.text)
     ends = [0, *(section.end for section in given.sections)]
@@ -57,7 +98,7 @@ def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]
 
 
 def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
-    """Return chunks with the contexts that are given for where they begin."""
+    """Return chunks with the given context of the range that each chunk starts in."""
     contexts = iter(given.contexts)
     current = next(contexts, None)
     placed = []
@@ -70,9 +111,10 @@ def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ..
 
 
 def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
-    """Return all parts of a document that is stored, to be kept with the same text.
+    """Return all parts of a stored document, to be reused with the same text.
 
-    A title that was neither made nor given is none of them: fields may change it.
+    The title is included only if a model made it or the caller gave it; otherwise metadata may
+    change it.
     """
     chunks = store.get_chunks(record.id)
     return GivenParts(

@@ -1,42 +1,44 @@
-"""From sources to stored documents: parsed side by side, stored one transaction each, in order.
+"""Ingest pipeline: reads and parses sources in parallel, and stores documents one by one, in order.
 
-Where a language model makes parts of them, several are made at once, ahead of the store.
+If a language model enriches documents, several documents are enriched in parallel, ahead of the
+store.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from spanwise.calls.ledger import Ledger
-from spanwise.core.filings.covers import cover_fields, cover_title
-from spanwise.core.titles import document_title
-from spanwise.core.versions import text_version
+from spanwise.core.documents.versions import text_version
 from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
-from spanwise.ingest.ahead import map_ahead
-from spanwise.ingest.compare import compare, conflict, kept_fields, typed
-from spanwise.ingest.given_parts import stored_parts
-from spanwise.ingest.job import IngestJob
-from spanwise.ingest.local_files import Porter
-from spanwise.ingest.prepare import Draft, Outline, Wanted
-from spanwise.ingest.reading import Compared, Found, Reader
-from spanwise.ingest.recipes import has_recipe, kept_recipe, plain_title
-from spanwise.ingest.sources import Source
-from spanwise.ingest.stored_pages import StoredPages
-from spanwise.ingest.sync import nothing_taken
-from spanwise.ingest.tally import Outcome, Tally
-from spanwise.ingest.temporary import TemporarySpace
-from spanwise.ingest.unfinished import (
-    FailuresInRow,
+from spanwise.ingest.compare import compare, conflict, stored_fields, with_types
+from spanwise.ingest.counter import (
+    EmbeddingFailures,
+    IngestCounter,
+    Outcome,
     embedding_failure,
     note_not_begun,
     note_too_costly,
     out_of_memory,
 )
+from spanwise.ingest.downloads import Downloader
+from spanwise.ingest.given_parts import given_document, stored_parts
+from spanwise.ingest.job import IngestJob
+from spanwise.ingest.prepare import Draft, DraftRequest, Outline
+from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
+from spanwise.ingest.recipes import has_recipe, plain_title, stored_recipe
+from spanwise.ingest.sources import Source
+from spanwise.ingest.stored_parts import StoredPages
+from spanwise.ingest.sync import nothing_taken
+from spanwise.ingest.temporary_files import TemporarySpace
+from spanwise.models.ledger import Ledger
+from spanwise.packs.known_kinds import cover_fields, cover_title, document_title
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.types import Document, IngestReport, Scalar
@@ -48,105 +50,166 @@ if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.ports import Listener, Store
+    from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
+    from spanwise.types.listener import Listener
 
-__all__ = ["Ingestor"]
-
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_AHEAD = 2  # documents that each parsing process may be ahead of the store
+_POLL_SECONDS = 0.1  # an unlimited wait cannot be interrupted on every platform
+
+
+def map_ahead(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    *,
+    threads: int,
+    stopped: threading.Event | None = None,
+) -> Generator[tuple[_Item, Callable[[], _Result]]]:
+    """Yield each item with a function that returns or raises its result, in order.
+
+    Threads are not joined: an interrupt waits for nothing. Work still running then is discarded;
+    the function itself has to stop it.
+
+    Args:
+        function: Function to apply to each item.
+        items: Items; as many are taken ahead as there are threads.
+        threads: Number of threads; 0 computes each result when it is requested.
+        stopped: Event that ends taking items; None to take all.
+    """
+    if not threads:
+        for item in items:
+            yield item, partial(function, item)
+        return
+    waiting: deque[tuple[_Item, Future[_Result]]] = deque()
+    for item in items:
+        waiting.append((item, _begin(function, item)))
+        if len(waiting) == threads:
+            yield _settled(*waiting.popleft())
+        if stopped is not None and stopped.is_set():
+            break
+    while waiting:
+        yield _settled(*waiting.popleft())
+
+
+def _begin(function: Callable[[_Item], _Result], item: _Item) -> Future[_Result]:
+    outcome: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function(item))
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="spanwise-make", daemon=True).start()
+    return outcome
+
+
+def _settled(item: _Item, outcome: Future[_Result]) -> tuple[_Item, Callable[[], _Result]]:
+    def result() -> _Result:
+        while not outcome.done():
+            wait((outcome,), timeout=_POLL_SECONDS)
+        return outcome.result()
+
+    return item, result
+
+
+_AHEAD_PER_WORKER = 2  # documents per parser process, ahead of the store
 _OUTDATED = (
-    "its text has changed, and what a model or the caller made of the earlier one is gone; add it "
-    "again with the same options to have it made anew"
+    "its text has changed, and the parts made by a model or given by the caller are lost; add it "
+    "again with the same options to restore them"
 )
 _NO_VECTORS = "no vectors: this knowledge base has no embedder and is searched by keywords alone"
-_FEW = 50  # sources whose records are read one by one, not with those of all documents
+_FEW = 50  # up to this number of sources, records are read one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestor:
-    """Takes documents into one knowledge base, and out of it."""
+    """Adds documents to one knowledge base and removes them."""
 
     store: Store
     preparer: Callable[[], Preparer]
-    """Called when a document is to be prepared: models are loaded only then."""
+    """Returns the preparer; called only when needed, because it loads models."""
     embeds: bool
     """Whether the knowledge base has an embedder."""
     parse: ParseOptions
     fetch: FetchOptions
     workers: int = 2
-    """Parsing processes."""
+    """Number of parser processes."""
     max_cost: float | None = None
-    """US dollars that the models of one run may cost; None for no limit."""
+    """Maximum cost of model calls per run in US dollars; None for no limit."""
+    budget: Ledger | None = None
+    """Shared budget of several runs; None for none."""
     listener: Listener | None = None
-    """Hears the calls of models."""
+    """Callback interface for model calls."""
 
-    def carry_out(
+    def run(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
     ) -> IngestReport:
-        """Take in all sources, then remove what is gone; what fails is reported alone.
+        """Add all sources, then remove deleted documents; failures are reported per document.
 
-        Unchanged sources come first, then the others in their order. Removals come last: in
-        between, and after a kill, a search may find a renamed document twice, but never not at
-        all; and its vectors are there to be taken over. Where a model would cost more than is
-        allowed, or the embedder fails for some documents in a row, the rest is reported as failed,
-        and nothing is removed: what is gone may be what was renamed and is not in yet, and a
-        container that was not opened has members.
+        Unchanged sources come first, then the others in their order. Removals come last: until
+        then, and after a kill, a search may find a renamed document twice, but always at least
+        once, and its vectors can be reused.
+
+        If a model would exceed the cost limit, or the embedder fails for several documents in a
+        row, the rest is reported as failed and nothing is removed: a missing document may have been
+        renamed and not added yet, and an unopened container has members.
 
         Args:
-            job: What is to be done.
-            records: What is stored, by id; looked up where it is None.
+            job: Sources and options.
+            records: Stored records by id; None to look them up.
 
         Raises:
-            StoreError: If the store fails; what was stored before stays.
-            OptionError: If parts that are given do not fit to their document; as for StoreError.
-            ModelKeyError: If the provider of a model refuses the key; as for StoreError.
+            StoreError: If the store fails; documents stored before stay.
+            OptionError: If given parts do not fit their document; documents stored before stay.
+            ModelKeyError: If the provider of a model rejects the key; documents stored before stay.
         """
-        tally = self._new_tally(job)
-        with self.store.group_commits() as commit, tally.telling_after(commit):
-            self._bring_in_step(job, tally, records)
-        return self._report(job, tally)
+        counter = self._new_counter(job)
+        with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
+            self._add_and_remove(job, counter, records)
+        return self._report(job, counter)
 
-    def _bring_in_step(
-        self, job: IngestJob, tally: Tally, records: Mapping[str, DocumentRecord] | None
+    def _add_and_remove(
+        self, job: IngestJob, counter: IngestCounter, records: Mapping[str, DocumentRecord] | None
     ) -> None:
-        """Take in what is new or changed, then remove what is gone."""
+        """Add new and changed documents, then remove deleted ones."""
         changed = []
         with closing(self._compared(job.sources, job, records)) as compared:
             for source, verdict in compared:
                 if verdict == "unchanged":
-                    tally.note(source, "unchanged")
+                    counter.note(source, "unchanged")
                 else:
                     changed.append((source, verdict))
-        if changed and not self._take_in(changed, job, tally, records):
+        if changed and not self._take_in(changed, job, counter, records):
             return
-        for record in _gone(job, tally):
-            # What came again meanwhile, from another process, is not what was to be removed.
+        counter.commit_and_report()  # additions are on disk and reported before any removal
+        for record in _documents_to_remove(job, counter):
+            # A document that another process has added again meanwhile is kept.
             if self.store.delete_document(record.id, record=record):
-                tally.note(record, "removed")
+                counter.note(record, "removed")
 
-    def foresee(
+    def estimate(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
     ) -> IngestReport:
-        """Return the report of a job without doing it.
+        """Return the report of a dry run: nothing is changed.
 
-        Where no model is asked over a network, nothing is parsed: what cannot be parsed is not
-        known yet. Else documents are parsed, and what it would take is counted, if the caller of
-        the language model foresees.
-        Containers are opened, in temporary space, so that their members are foreseen too.
+        Without remote models nothing is parsed, so parse errors remain unknown. With remote models
+        documents are parsed and the usage is estimated, if the caller of the language model is in
+        dry-run mode. Containers are opened in temporary space, so their members are included.
 
         Args:
-            job: What is to be foreseen.
-            records: As `carry_out`.
+            job: Sources and options.
+            records: As `run`.
         """
-        tally = self._new_tally(job, foresees=True)
-        parses = job.enricher is not None or (self.embeds and self.preparer().pays)
+        counter = self._new_counter(job, is_dry_run=True)
+        parses = job.enricher is not None or (self.embeds and self.preparer().is_remote)
         with (
             closing(self._compared(job.sources, job, records)) as compared,
-            self._reading(compared, job, tally, records=records, parses=parses) as readings,
+            self._reading(compared, job, counter, records=records, parses=parses) as readings,
             closing(
                 _ahead(
-                    partial(self._foresee, job=job, ledger=tally.ledger, twins=_twins(job)),
+                    partial(self._estimate, job=job, ledger=counter.ledger, twins=_twins(job)),
                     readings,
                     job.enricher,
                 )
@@ -154,59 +217,96 @@ class Ingestor:
         ):
             for (source, _), outcome in found:
                 try:
-                    tally.note(source, outcome())
+                    counter.note(source, outcome())
                 except DocumentError as error:
-                    tally.note_failure(source, error)
+                    counter.note_failure(source, error)
                 except MemoryError:
-                    tally.note_failure(source, out_of_memory(source))
-        for record in _gone(job, tally):
-            tally.note(record, "removed")
-        return self._report(job, tally)
+                    counter.note_failure(source, out_of_memory(source))
+        for record in _documents_to_remove(job, counter):
+            counter.note(record, "removed")
+        return self._report(job, counter)
 
     def add_document(self, document: Document, *, job: IngestJob | None = None) -> IngestReport:
-        """Take in one document that is parsed already.
+        """Add one parsed document.
 
         Args:
-            document: The document.
-            job: How; its sources do not count. None for the usual way.
+            document: Parsed document.
+            job: Options; its sources are ignored. None for the defaults.
 
         Raises:
-            DocumentError: If it holds no text, its id belongs to another source, or its chunks
-                cannot be embedded.
-            OptionError: If parts that are given do not fit to it.
-            CostLimitError: If a model would cost more than is allowed.
-            ModelKeyError: If the provider of a model refuses the key.
+            DocumentError: If the document has no text, its id belongs to another source, or its
+                chunks cannot be embedded.
+            OptionError: If given parts do not fit the document.
+            CostLimitError: If a model would exceed the cost limit.
+            ModelKeyError: If the provider of a model rejects the key.
         """
         job = job or IngestJob()
-        tally = self._new_tally(job)
+        counter = self._new_counter(job)
         draft = self._draft(document, job)
-        tally.note_given(
-            document.id, "unchanged" if draft is None else self._put(draft, job, tally, twins={})
+        counter.note_given(
+            document.id, "unchanged" if draft is None else self._put(draft, job, counter, twins={})
         )
-        return self._report(job, tally)
+        return self._report(job, counter)
 
-    def _report(self, job: IngestJob, tally: Tally) -> IngestReport:
-        tally.warnings += [
-            f"parts are given for {document_id!r}, which is none of the documents of this run"
+    def add_text(
+        self,
+        text: str,
+        *,
+        document_id: str,
+        title: str = "",
+        media_type: Literal["text/plain", "text/markdown"] = "text/plain",
+        job: IngestJob | None = None,
+    ) -> IngestReport:
+        """Add a text as a document, character for character.
+
+        Args:
+            text: Text of the document.
+            document_id: Id of the document.
+            title: Title; if empty, the title of the front matter or the words of the id.
+            media_type: "text/markdown" to parse headings, tables, code and front matter.
+            job: Options; `job.metadata` holds the caller's fields, None keeps the stored ones.
+
+        Raises:
+            DocumentError: As `add_document`.
+            OptionError: As `add_document`.
+            CostLimitError: As `add_document`.
+            ModelKeyError: As `add_document`.
+        """
+        job = job or IngestJob()
+        metadata = job.metadata
+        if metadata is None:
+            metadata = stored_fields(self.store.get_record(document_id), root="")
+        document = given_document(
+            text,
+            document_id=document_id,
+            title=title,
+            media_type=media_type,
+            metadata=metadata,
+        )
+        return self.add_document(document, job=job)
+
+    def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
+        counter.warnings += [
+            f"parts are given for {document_id!r}, which is not a document of this run"
             for document_id in job.given
-            if not tally.knows(document_id)
+            if not counter.has_seen(document_id)
         ]
-        return tally.report(embeds=self.embeds)
+        return counter.report(embeds=self.embeds)
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
-        """Return what is stored under the ids of the sources."""
+        """Return the stored records of the sources by id."""
         if len(sources) > _FEW:
             return {record.id: record for record in self.store.list_records()}
         ids = [source.document_id for source in sources if isinstance(source, Source)]
-        found = [self.store.get_record(document_id) for document_id in ids]
-        return {record.id: record for record in found if record is not None}
+        records = [self.store.get_record(document_id) for document_id in ids]
+        return {record.id: record for record in records if record is not None}
 
     def _compared(
         self,
         sources: Sequence[Source | DocumentError],
         job: IngestJob,
         records: Mapping[str, DocumentRecord] | None,
-    ) -> Generator[Compared]:
+    ) -> Generator[ComparedSource]:
         return compare(
             sources,
             records=self._records(sources) if records is None else records,
@@ -216,67 +316,71 @@ class Ingestor:
             is_outdated=partial(job.is_outdated, reads_pictures=has_engine(self.parse.ocr)),
         )
 
-    def _new_tally(self, job: IngestJob, *, foresees: bool = False) -> Tally:
-        """Return what counts a run; what is only foreseen is not limited, and lacks nothing yet."""
+    def _new_counter(self, job: IngestJob, *, is_dry_run: bool = False) -> IngestCounter:
+        """Return the counter of a run; a dry run has no cost limit and no warning about vectors."""
         named = [source for source in job.sources if isinstance(source, Source)]
         unwanted = sum(source.members_only for source in named)
-        limit = None if foresees else self.max_cost
-        return Tally(
-            total=len(job.sources) - unwanted + len(job.gone),
+        limit = None if is_dry_run else self.max_cost
+        return IngestCounter(
+            total=len(job.sources) - unwanted + len(job.deleted),
             bytes_total=sum(source.bytes for source in named),
             on_document=job.on_document,
-            warnings=[] if self.embeds or foresees else [_NO_VECTORS],
+            warnings=[] if self.embeds or is_dry_run else [_NO_VECTORS],
             ledger=job.enricher.ledger
             if job.enricher is not None
-            else Ledger(max_cost=limit, listener=self.listener),
+            else Ledger(
+                max_cost=limit,
+                listener=self.listener,
+                parent=None if is_dry_run else self.budget,
+            ),
         )
 
     def _take_in(
         self,
-        sources: Sequence[Compared],
+        sources: Sequence[ComparedSource],
         job: IngestJob,
-        tally: Tally,
+        counter: IngestCounter,
         records: Mapping[str, DocumentRecord] | None,
     ) -> bool:
-        """Parse and store what is new or changed, and return whether it was all looked at."""
+        """Parse and store new and changed sources; return whether all were processed."""
         twins = _twins(job)
-        failures = FailuresInRow()
+        failures = EmbeddingFailures()
         with (
-            self._reading(sources, job, tally, records=records, parses=True) as readings,
+            self._reading(sources, job, counter, records=records, parses=True) as readings,
             closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
         ):
             for (source, _), drafted in drafts:
                 outcome: Outcome = "unchanged"
-                draft = None  # a large one is not held while the next one is made
+                draft = None  # do not hold a large draft while the next one is made
                 try:
                     draft = drafted()
-                    tally.check_id(source)
+                    counter.check_id(source)
                     if draft is not None:
-                        outcome = self._put(draft, job, tally, twins=twins)
+                        outcome = self._put(draft, job, counter, twins=twins)
                 except DocumentError as error:
-                    tally.note_failure(source, error)
-                    if failures.are_enough(error):
-                        note_not_begun(sources, source, tally)
-                        _let_end(drafts, job.enricher)
+                    counter.note_failure(source, error)
+                    if failures.is_limit_reached(error):
+                        note_not_begun(sources, source, counter)
+                        _finish_drafts(drafts, job.enricher)
                         return False
                 except MemoryError:
-                    tally.note_failure(source, out_of_memory(source))
+                    counter.note_failure(source, out_of_memory(source))
                 except CostLimitError as error:
-                    note_too_costly(sources, source, tally, error)
-                    _let_end(drafts, job.enricher)
+                    note_too_costly(sources, source, counter, error)
+                    _finish_drafts(drafts, job.enricher)
                     return False
                 else:
-                    tally.note(source, outcome)
+                    counter.note(source, outcome)
                     if draft is not None:
-                        failures.end()
+                        failures.reset()
         return True
 
-    def _draft_of(self, found: Found, *, job: IngestJob) -> Draft | None:
-        """Return the draft of a document that was read; None where it is stored already.
+    def _draft_of(self, found: ReadSource, *, job: IngestJob) -> Draft | None:
+        """Return the draft of a read document; None if it is already stored.
 
         Raises:
-            DocumentError: If it could not be read, or holds no text.
-            CostLimitError: If a language model would cost more than is allowed.
+            DocumentError: If the document could not be read, or has no text.
+            CostLimitError: If a language model would exceed the cost limit.
         """
         _, reading = found
         if isinstance(reading, DocumentError | CostLimitError):
@@ -286,13 +390,13 @@ class Ingestor:
         record = self.store.get_record(reading.id)
         return self._draft(_with_fields(reading, job.metadata, record=record), job)
 
-    def _foresee(
-        self, found: Found, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
+    def _estimate(
+        self, found: ReadSource, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
     ) -> Outcome:
-        """Return what would become of a document, and count what its vectors would take.
+        """Return the expected outcome of a document, and estimate the usage of its vectors.
 
         Raises:
-            DocumentError: If it could not be read, or holds no text.
+            DocumentError: If the document could not be read, or has no text.
         """
         _, reading = found
         if isinstance(reading, Document):
@@ -300,20 +404,20 @@ class Ingestor:
             if draft is None:
                 return "unchanged"
             if self.embeds:
-                self.preparer().foresee(
+                self.preparer().estimate(
                     draft, known=self._known(draft, twins), packs=self._packs(), ledger=ledger
                 )
             return "added" if self.store.get_record(reading.id) is None else "replaced"
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
-        foreseen: Mapping[str, Outcome] = {"new": "added", "changed": "replaced"}
-        return foreseen.get(reading, "unchanged")
+        expected: Mapping[str, Outcome] = {"new": "added", "changed": "replaced"}
+        return expected.get(reading, "unchanged")
 
     def _draft(self, document: Document, job: IngestJob) -> Draft | None:
-        """Return the draft of a document; None where it is stored as it is to be.
+        """Return the draft of a document; None if it is stored in the requested form.
 
         Raises:
-            DocumentError: If it holds no text, or its id belongs to another source.
+            DocumentError: If the document has no text, or its id belongs to another source.
         """
         record = self.store.get_record(document.id)
         root = document.source_root
@@ -325,33 +429,33 @@ class Ingestor:
             and has_recipe(record, job.recipe(document.id))
         ):
             return None
-        wanted, warnings = job.wanted(document.id), tuple[str, ...]()
-        if record is not None and record.recipe and not wanted.recipe:
+        request, warnings = job.draft_request(document.id), tuple[str, ...]()
+        if record is not None and record.recipe and not request.recipe:
             if record.version == text_version(document.text):
                 given = stored_parts(self.store, record)
-                wanted = Wanted(recipe=kept_recipe(record), given=given)
+                request = DraftRequest(recipe=stored_recipe(record), given=given)
             else:
                 warnings = (_OUTDATED,)
-        draft = self.preparer().draft(document, wanted=wanted)
+        draft = self.preparer().draft(document, request=request)
         return replace(draft, warnings=(*draft.warnings, *warnings))
 
     @contextmanager
     def _reading(
         self,
-        sources: Iterable[Compared],
+        sources: Iterable[ComparedSource],
         job: IngestJob,
-        tally: Tally,
+        counter: IngestCounter,
         *,
         records: Mapping[str, DocumentRecord] | None,
         parses: bool,
-    ) -> Iterator[Generator[Found]]:
-        """Give what yields the sources and their members with what became of them.
+    ) -> Iterator[Generator[ReadSource]]:
+        """Yield a generator of the sources and their members with the result of each.
 
         Args:
-            sources: What is to be read, and why.
-            job: Which members are taken, and with which fields.
-            tally: Counts what containers hold.
-            records: What is stored, by id; looked up where it is None.
+            sources: Sources to read, with their verdicts.
+            job: Patterns and metadata of members.
+            counter: Counter of container members.
+            records: Stored records by id; None to look them up.
             parses: Whether documents are parsed.
         """
         with (
@@ -363,12 +467,12 @@ class Ingestor:
                 pool=pool,
                 threads=threads,
                 space=space,
-                tally=tally,
-                porter=Porter(space=space, fetch=self.fetch, parse=self.parse),
+                counter=counter,
+                downloader=Downloader(space=space, fetch=self.fetch, parse=self.parse),
                 compared=lambda members: self._compared(members, job, records),
                 limits=self.parse,
-                choice=job.choice,
-                ahead=self.workers * _AHEAD,
+                patterns=job.patterns,
+                ahead=self.workers * _AHEAD_PER_WORKER,
                 parses=parses,
                 page_reader=job.enricher or StoredPages(store=self.store, job=job),
             )
@@ -376,39 +480,39 @@ class Ingestor:
                 yield readings
 
     def _put(
-        self, draft: Draft, job: IngestJob, tally: Tally, *, twins: Mapping[str, str]
+        self, draft: Draft, job: IngestJob, counter: IngestCounter, *, twins: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
-        """Store a document.
+        """Embed and store a document.
 
         Raises:
             DocumentError: If its chunks cannot be embedded.
-            CostLimitError: If that would cost more than is allowed.
-            ModelKeyError: If the provider of the embedder refuses the key.
+            CostLimitError: If embedding would exceed the cost limit.
+            ModelKeyError: If the provider of the embedder rejects the key.
         """
         known, preparer = self._known(draft, twins), self.preparer()
         try:
-            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=tally.ledger)
+            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=counter.ledger)
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
             raise embedding_failure(draft.entry.document, error) from error
         outcome = self.store.put_document(entry, replace=job.replace_other)
         outline = Outline(entry.title, entry.summary, entry.sections)
-        kept = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
-        tally.count(entry, kept_vectors=kept, warnings=draft.warnings)
+        reused = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
+        counter.count(entry, kept_vectors=reused, warnings=draft.warnings)
         return outcome
 
     def _packs(self) -> str:
-        """Return the packs that are recorded."""
+        """Return the recorded packs."""
         return self.store.ensure_settings({}).get("packs", "")
 
     def _known(self, draft: Draft, twins: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors, by text, of an earlier document, or of one with the same bytes."""
+        """Return reusable vectors by text: of the earlier version, or of a renamed document."""
         document = draft.entry.document
         return self._known_vectors(document.id, twins.get(document.content_hash))
 
     def _known_vectors(self, *document_ids: str | None) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors, by text, of the chunks of the first of these that is stored."""
+        """Return the vectors by text of the first of these documents that is stored."""
         for document_id in document_ids:
             record = None if document_id is None else self.store.get_record(document_id)
             embedded = None if record is None else self.store.get_embedded(record.id)
@@ -416,7 +520,7 @@ class Ingestor:
                 continue
             chunks, vectors = embedded
             outline = Outline(record.title, record.summary, self.store.get_sections(record.id))
-            if self.store.get_record(record.id) != record:  # another process replaced it meanwhile
+            if self.store.get_record(record.id) != record:  # another process has replaced it
                 return {}
             texts = self.preparer().embedded_texts(chunks, outline)
             return dict(zip(texts, vectors, strict=True))
@@ -424,9 +528,11 @@ class Ingestor:
 
 
 def _ahead(
-    function: Callable[[Found], _Result], readings: Iterable[Found], enricher: Enricher | None
-) -> Generator[tuple[Found, Callable[[], _Result]]]:
-    """Yield what was read with what is made of it, several ahead where a model makes them."""
+    function: Callable[[ReadSource], _Result],
+    readings: Iterable[ReadSource],
+    enricher: Enricher | None,
+) -> Generator[tuple[ReadSource, Callable[[], _Result]]]:
+    """Yield each read source with its result, several ahead if a model enriches documents."""
     try:
         threads = 0 if enricher is None else enricher.documents_at_once
         stopped = None if enricher is None else enricher.stopped
@@ -436,10 +542,10 @@ def _ahead(
             enricher.stopped.set()
 
 
-def _let_end(
-    drafts: Iterable[tuple[Found, Callable[[], object]]], enricher: Enricher | None
+def _finish_drafts(
+    drafts: Iterable[tuple[ReadSource, Callable[[], object]]], enricher: Enricher | None
 ) -> None:
-    """Wait for the calls that a model is answering: what is paid for is kept and counted."""
+    """Wait for running model calls, so that paid answers are cached and counted."""
     if enricher is None:
         return
     enricher.stopped.set()
@@ -448,34 +554,34 @@ def _let_end(
             drafted()
 
 
-def _gone(job: IngestJob, tally: Tally) -> list[DocumentRecord]:
-    """Return the documents that are to be removed, once the sources are in.
+def _documents_to_remove(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
+    """Return the documents to remove after the sources are added.
 
     Raises:
-        OptionError: If containers were opened, nothing in them or beside them is taken, and their
-            documents would be removed: it may be a pattern with a slip.
+        OptionError: If the opened containers and their folder have no selected document, although
+            documents would be removed; a pattern may be mistyped.
     """
-    members = tally.gone(job.held)
-    if members and not tally.has_found and not job.allow_empty:
+    members = counter.not_found(job.expected)
+    if members and not counter.has_found and not job.allow_empty:
         raise nothing_taken(members[0].source_root, len(members))
-    return [*job.gone, *members]
+    return [*job.deleted, *members]
 
 
 def _twins(job: IngestJob) -> dict[str, str]:
-    """Return the ids of documents that go, by the hash of their bytes."""
-    return {record.content_hash: record.id for record in job.gone}
+    """Return the ids of documents to be removed by content hash; a twin is a renamed document."""
+    return {record.content_hash: record.id for record in job.deleted}
 
 
 def _with_fields(
     document: Document, metadata: Mapping[str, Scalar] | None, *, record: DocumentRecord | None
 ) -> Document:
-    """Return a parsed document with what its first page says and what the caller gives.
+    """Return a parsed document with metadata from its first page and from the caller.
 
-    What the caller gives goes before the rest; the title of a filing is that of its first page,
-    since files of filings are titled by the programs that made them.
+    The caller's fields take precedence. A title made of the first page replaces that of the file,
+    because such files are often titled by the programs that created them.
     """
     cover = cover_fields(document.text)
-    given = kept_fields(record, root=document.source_root) if metadata is None else metadata
+    given = stored_fields(record, root=document.source_root) if metadata is None else metadata
     return replace(
         document,
         title=(cover and cover_title({**cover, **given})) or document.title,
@@ -485,7 +591,7 @@ def _with_fields(
 
 
 def _is_same(record: DocumentRecord, document: Document) -> bool:
-    """Return whether a document is stored exactly as it is."""
+    """Return whether a document is stored in exactly this form."""
     return (
         record.content_hash == document.content_hash
         and record.version == text_version(document.text)
@@ -493,6 +599,6 @@ def _is_same(record: DocumentRecord, document: Document) -> bool:
         and record.source_root == document.source_root
         and record.media_type == document.media_type
         and record.given_fields == document.given_fields
-        and typed(record.metadata) == typed(document.metadata)
+        and with_types(record.metadata) == with_types(document.metadata)
         and plain_title(record) == document_title(document)
     )

@@ -1,6 +1,7 @@
-"""From a parsed document to an entry of the store, top to bottom; no reading, no writing.
+"""Preparation of a store entry from a parsed document: sections, chunks, headers, vectors.
 
-The draft of an entry has all but vectors; a language model may make parts of it.
+Nothing is read or written here. A draft is an entry without vectors; a language model may make some
+of its parts.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.calls.embedding import EmbedCaller
-from spanwise.core.chunks import chunk_lengths, split_chunks
-from spanwise.core.citations import printed_labels
-from spanwise.core.headers import chunk_header, headed_text
-from spanwise.core.languages import document_language
-from spanwise.core.packs.file import recorded_packs
-from spanwise.core.packs.landmarks import document_signals
-from spanwise.core.render import frame
-from spanwise.core.sections import split_sections
-from spanwise.core.summary import summarise
-from spanwise.core.table_heads import searched_text, table_heads
-from spanwise.core.titles import document_title, title_words
-from spanwise.core.vectors import unit_rows
+from spanwise.core.answers.citations import printed_labels
+from spanwise.core.documents.chunks import chunk_lengths, split_chunks
+from spanwise.core.documents.headers import chunk_header, headed_text
+from spanwise.core.documents.summary import summarise
+from spanwise.core.documents.table_heads import searched_text, table_heads
+from spanwise.core.documents.titles import title_words
+from spanwise.core.extraction.render import segment_frame
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.text.languages import document_language
 from spanwise.errors import ParseError
 from spanwise.ingest.given_parts import given_sections, with_contexts
 from spanwise.ingest.recipes import Recipe, recorded_recipe
+from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
-from spanwise.ports import DocumentEntry
+from spanwise.packs.known_kinds import document_title, split_sections
+from spanwise.packs.landmarks import document_signals
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Citation, GivenParts, Section
 
 if TYPE_CHECKING:
@@ -35,20 +36,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.calls.ledger import Ledger
     from spanwise.ingest.enrich import Enricher
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder, Tokenizer
     from spanwise.options import ChunkOptions, SectionOptions
-    from spanwise.ports import Embedder, Tokenizer
     from spanwise.types import Document, Page
 
-__all__ = ["Draft", "Outline", "Preparer", "Wanted", "chunk_signals"]
 
 _Item = TypeVar("_Item")
-_EMBED_BATCH = 1_536  # sixteen calls of 96 texts, which run at once
+_EMBED_BATCH = 1_536  # sixteen concurrent calls of 96 texts
 
 
 class Outline(NamedTuple):
-    """What stands over the chunks of a document."""
+    """Title, summary and sections of a document."""
 
     title: str
     summary: str
@@ -56,29 +56,29 @@ class Outline(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is wanted of a document beside what is made without a model."""
+class DraftRequest:
+    """Requested parts of a document that a model makes or the caller gives."""
 
     recipe: Recipe = field(default_factory=dict)
-    """What is asked for, as it is recorded; empty for nothing."""
+    """Requested recipe, as it is recorded; empty for none."""
     given: GivenParts = field(default_factory=GivenParts)
-    """Parts that the caller gives."""
+    """Parts given by the caller."""
     enricher: Enricher | None = None
-    """Makes the others with a language model; None to make them without one."""
+    """Makes the other parts with a language model; None for no model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An entry without vectors and signals."""
+    """Store entry without vectors and signals."""
 
     entry: DocumentEntry
     warnings: tuple[str, ...] = ()
-    """What a model could not make of it, for people."""
+    """Readable descriptions of parts that a model could not make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Makes entries in the way that one knowledge base wants them. Safe for several threads."""
+    """Prepares entries with the settings of one knowledge base. Safe for several threads."""
 
     tokenizer: Tokenizer
     embedder: Embedder | None
@@ -86,27 +86,27 @@ class Preparer:
     chunks: ChunkOptions
     headers: HeaderOptions = field(default_factory=HeaderOptions)
 
-    def draft(self, document: Document, *, wanted: Wanted) -> Draft:
-        """Return a document cut, headed and counted.
+    def draft(self, document: Document, *, request: DraftRequest) -> Draft:
+        """Return a document with sections, headers, chunks and token counts.
 
         Args:
-            document: The document, as parsed.
-            wanted: What is wanted of it beside what is made without a model.
+            document: Parsed document.
+            request: Requested model-made and given parts.
 
         Raises:
-            ParseError: If the document holds no text.
-            OptionError: If the parts that are given do not fit to its text.
-            CostLimitError: If a model would cost more than is allowed.
-            ModelKeyError: If its provider refuses the key.
+            ParseError: If the document has no text.
+            OptionError: If given parts do not fit its text.
+            CostLimitError: If a model would exceed the cost limit.
+            ModelKeyError: If the provider rejects the key.
         """
         if not document.text or document.text.isspace():
             raise ParseError(
-                f"{document.source or document.id} holds no text: there is nothing to search; "
+                f"{document.source or document.id} has no text: there is nothing to search; "
                 "a scanned document needs a text layer (OCR) first",
                 source=document.source or document.id,
                 code="no_text",
             )
-        given = wanted.given
+        given = request.given
         language = document_language(document.text, metadata=document.metadata)
         plain_title = document_title(document)
         outline = Outline(
@@ -115,17 +115,17 @@ class Preparer:
             sections=given_sections(document, given)
             or split_sections(document, options=self.sections),
         )
-        made = wanted.enricher and wanted.enricher.begin(
+        enrichment = request.enricher and request.enricher.start(
             document, given=given, language=language, count_tokens=self.tokenizer.count
         )
-        if made:
-            outline = made.outline(outline, limits=self.sections)
+        if enrichment:
+            outline = enrichment.outline(outline, limits=self.sections)
         title, sections = outline.title, self._headed(document, outline)
         chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
         chunks = with_contexts(chunks, given)
-        if made:
-            chunks = made.with_contexts(chunks, sections=sections, title=title)
-            made.end()
+        if enrichment:
+            chunks = enrichment.with_contexts(chunks, sections=sections, title=title)
+            enrichment.finish()
         entry = DocumentEntry(
             document=document,
             title=title,
@@ -136,14 +136,16 @@ class Preparer:
             vectors=None,
             language=language,
             recipe=recorded_recipe(
-                wanted.recipe, plain_title=plain_title, again=made.again if made else ()
+                request.recipe,
+                plain_title=plain_title,
+                again=enrichment.retry_parts if enrichment else (),
             ),
         )
-        return Draft(entry=entry, warnings=tuple(made.warnings) if made else ())
+        return Draft(entry=entry, warnings=tuple(enrichment.warnings) if enrichment else ())
 
     @property
-    def pays(self) -> bool:
-        """Whether its embedder is asked over a network."""
+    def is_remote(self) -> bool:
+        """Whether the embedder is called over a network."""
         return isinstance(self.embedder, EmbedCaller) and not self.embedder.embedder.is_local
 
     def entry(
@@ -154,24 +156,24 @@ class Preparer:
         packs: str,
         ledger: Ledger,
     ) -> DocumentEntry:
-        """Return the entry of a draft, with its vectors and the signals of packs.
+        """Return the entry of a draft, with vectors and pack signals.
 
         Args:
-            draft: The draft.
-            known: Vectors of texts that were embedded before, which are not embedded again.
-            packs: Those that are recorded. In a document where they find a landmark, chunks have
-                no heads of tables: the landmark tells the same, and both together cost recall.
-            ledger: Counts the calls of the embedder.
+            draft: Draft of the entry.
+            known: Vectors of texts embedded before, which are reused.
+            packs: Recorded packs. If a landmark is found in a document, its chunks get no table
+                heads: the landmark has the same information, and both together lower recall.
+            ledger: Ledger of the embedder calls.
 
         Raises:
-            CostLimitError: If embedding would cost more than is allowed.
+            CostLimitError: If embedding would exceed the cost limit.
             ModelError: If the embedder fails.
         """
         entry = _with_signals(draft.entry, packs=packs)
         texts = self._entry_texts(entry)
         return replace(entry, vectors=self._vectors(texts, known, ledger=ledger))
 
-    def foresee(
+    def estimate(
         self,
         draft: Draft,
         *,
@@ -179,18 +181,19 @@ class Preparer:
         packs: str,
         ledger: Ledger,
     ) -> None:
-        """Count what the vectors of a draft would take; as `entry`, without calling."""
-        if not (self.pays and isinstance(self.embedder, EmbedCaller)):
+        """Estimate the usage of embedding a draft; like `entry`, without calls."""
+        if not (self.is_remote and isinstance(self.embedder, EmbedCaller)):
             return
         texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
         caller = replace(self.embedder, ledger=ledger)
         for batch in _batches([text for text in texts if text not in known]):
-            caller.foresee(batch)
+            caller.dry_run(batch)
 
     def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
-        """Return what the vectors of chunks are made of: text, under its header where it counts.
+        """Return the texts that the vectors of chunks are computed from.
 
-        A static embedder adds up words, so that a header would make all chunks of a document alike.
+        A contextual embedder gets the text under its header. A static embedder adds up words, so a
+        header would make all chunks of a document alike.
         """
         texts = [
             searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
@@ -219,11 +222,11 @@ class Preparer:
         )
 
     def _headed(self, document: Document, outline: Outline) -> tuple[Section, ...]:
-        """Return the sections of a document with the most tokens that their headers may take."""
+        """Return the sections of a document with the maximum tokens of their headers."""
         length, pages = len(document.text), len(document.pages)
         labels = self._widest_labels(document.pages)
         frames = [
-            frame(
+            segment_frame(
                 Citation(
                     document_id=document.id,
                     title=outline.title,
@@ -253,7 +256,7 @@ class Preparer:
         )
 
     def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
-        """Return the labels of two pages that take most tokens; None where none is printed."""
+        """Return the page label with most tokens, twice; None without printed labels."""
         labels = printed_labels(pages)
         if not labels:
             return None
@@ -292,7 +295,7 @@ class Preparer:
     def _vectors(
         self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
     ) -> NDArray[np.float16] | None:
-        """Return one vector a text, as it is stored; what is known is not embedded again."""
+        """Return one stored vector per text; known vectors are reused."""
         embedder = self.embedder
         if embedder is None:
             return None
@@ -316,11 +319,11 @@ def _with_signals(entry: DocumentEntry, *, packs: str) -> DocumentEntry:
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    """Yield what is embedded together."""
+    """Yield batches of items to embed."""
     return (items[start : start + _EMBED_BATCH] for start in range(0, len(items), _EMBED_BATCH))
 
 
 def chunk_signals(chunks: Sequence[Chunk], *, packs: str) -> Mapping[str, NDArray[np.float16]]:
-    """Return the signals of a document's chunks by the packs that are recorded."""
-    found = [named.pack for named in recorded_packs(packs)]
-    return document_signals(found, [chunk.text for chunk in chunks])
+    """Return the signals of a document's chunks for the recorded packs."""
+    packs_used = [named.pack for named in recorded_packs(packs)]
+    return document_signals(packs_used, [chunk.text for chunk in chunks])

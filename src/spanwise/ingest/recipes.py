@@ -1,11 +1,11 @@
-"""What a document is made with beside its text: recorded, so that it is made once.
+"""Recipe of a document: the recorded options of its model-made and given parts.
 
 Rules:
-    A document is made anew where another recipe is asked for than the one that it records, and
-    stays as it is where nothing is asked for.
-    What could not be made because the model could not be reached is recorded too: such a recipe
-    is never the one that is asked for, so that the same command makes what is missing. An answer
-    that was not usable is not asked for again.
+    A document is processed again if another recipe is requested than the recorded one, and stays if
+    no recipe is requested.
+    Parts that could not be made because the model was unreachable are recorded too. Such a recipe
+    never equals the requested one, so the same command makes the missing parts. Unusable answers
+    are not requested again.
 """
 
 from __future__ import annotations
@@ -15,41 +15,32 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from spanwise.plain import Plain, to_plain
+from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
     from spanwise.options import ContextOptions
     from spanwise.types import DocumentRecord, GivenParts
 
-__all__ = [
-    "Recipe",
-    "has_recipe",
-    "kept_recipe",
-    "plain_title",
-    "reads_pages",
-    "recorded_recipe",
-    "wanted_recipe",
-]
 
 Recipe = Mapping[str, Plain]
-"""Plain data; empty where nothing is asked for."""
+"""Recipe as plain data; empty if nothing is requested."""
 
 _VERSIONS = {"pages": 1, "sections": 1, "headers": 1, "chunk_contexts": 1}
-"""Each rises when its prompts change so much that documents should be made anew."""
+"""Version of each part; increased when changed prompts require new results."""
 _AGAIN = "again"
 _PLAIN_TITLE = "plain_title"
 _HASH_DIGITS = 12
 
 
-def wanted_recipe(
+def requested_recipe(
     *, model: str = "", options: ContextOptions | None = None, given: GivenParts | None = None
 ) -> Recipe:
-    """Return the recipe that is asked for.
+    """Return the requested recipe.
 
     Args:
         model: Vendor and model; empty for none.
-        options: What the model makes; None for nothing.
-        given: Parts that the caller gives.
+        options: Parts that the model makes; None for no part.
+        given: Parts given by the caller.
     """
     wanted: dict[str, Plain] = {}
     if options is not None:
@@ -87,12 +78,12 @@ def wanted_recipe(
 
 
 def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str]) -> str:
-    """Return what is recorded of how a document was made; empty for an empty recipe.
+    """Return the recipe as it is recorded; empty for an empty recipe.
 
     Args:
-        recipe: What was asked for.
-        plain_title: The title that it has without a model, by which its file is compared.
-        again: Parts that are to be asked for again.
+        recipe: Requested recipe.
+        plain_title: Title of the document without a model, used to compare its file.
+        again: Parts to request again in a later run.
     """
     if not recipe:
         return ""
@@ -103,19 +94,19 @@ def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str])
 
 
 def has_recipe(record: DocumentRecord, wanted: Recipe) -> bool:
-    """Return whether a document was made as it is asked for, or nothing is asked for."""
-    return not wanted or kept_recipe(record) == wanted
+    """Return whether a document has the requested recipe, or no recipe is requested."""
+    return not wanted or stored_recipe(record) == wanted
 
 
-def kept_recipe(record: DocumentRecord) -> Recipe:
-    """Return how a document was made; empty where nothing was made of it."""
+def stored_recipe(record: DocumentRecord) -> Recipe:
+    """Return the recipe of a stored document; empty if it has none."""
     recorded = _read(record)
     recorded.pop(_PLAIN_TITLE, None)
     return recorded
 
 
 def reads_pages(record: DocumentRecord) -> bool:
-    """Return whether a model was asked to read pages of a document."""
+    """Return whether a model was used to read pages of a document."""
     return "pages" in _read(record)
 
 
@@ -132,7 +123,7 @@ def _read(record: DocumentRecord) -> dict[str, Plain]:
 
 
 def _hash(*texts: str) -> str:
-    """Return a short hash of texts; empty where all are."""
+    """Return a short hash of texts; empty if all texts are empty."""
     if not any(texts):
         return ""
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:_HASH_DIGITS]

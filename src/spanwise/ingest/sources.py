@@ -1,4 +1,4 @@
-"""What a user names, file, folder or URL, to the single documents that it stands for."""
+"""Sources of documents: resolves files, folders, URLs, objects and streams named by the user."""
 
 from __future__ import annotations
 
@@ -9,72 +9,58 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.sources.signatures import unsigned
-from spanwise.sources.walk import Choice, Unread, special_kind, walk
-
-__all__ = [
-    "MEMBER_MARK",
-    "STREAM_ROOT",
-    "Source",
-    "check_address",
-    "containers_of",
-    "file_hash",
-    "files_of",
-    "find_sources",
-    "is_address",
-    "is_url",
-    "root_of",
-]
+from spanwise.ingest.folder_walk import PathPatterns, UnreadablePath, special_kind, walk
+from spanwise.ingest.url_signatures import unsigned
 
 MEMBER_MARK = "!/"
-"""Stands between the id of a container and the name of a member."""
+"""Separator between the id of a container and the name of a member."""
 STREAM_ROOT = "-"
-"""What a document from a stream records as its source root."""
+"""Source root of a document from a stream."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One document that is to be taken in, not opened yet."""
+    """One document to add, not opened yet."""
 
     document_id: str
     location: str
-    """Path, or URL without what signs it; the id, for a stream."""
+    """Path, or URL without its signature; the id for a stream."""
     root: str
-    """What the user named: folder, file, URL or prefix; paths are absolute. "-" for a stream."""
+    """Folder, file, URL or prefix named by the user; paths are absolute. "-" for a stream."""
     path: Path | None
-    """None for a URL, an object and standard input."""
+    """Path of the file; None for a URL, an object or a stream."""
     bytes: int
-    """Size of the file; of a member its share of that of the container; 0 where it is not known."""
+    """File size; for a member, its share of the container's size; 0 if unknown."""
     from_folder: bool = False
-    """Whether it was found in a folder, and not named itself."""
+    """Whether the file was found in a folder, not named itself."""
     members_only: bool = False
-    """Whether only what is in it may be taken, if it is a container."""
+    """Whether only its members may be added, if it is a container."""
     is_member: bool = False
-    """Whether it lies in a container."""
+    """Whether the document is a member of a container."""
     url: str = field(default="", repr=False)
-    """What is fetched, which may be secret; empty for what lies elsewhere."""
+    """URL to fetch, which may contain secrets; empty for other sources."""
     object_path: str = ""
-    """Its path in its object storage; empty for what lies elsewhere."""
+    """Path in the object storage; empty for other sources."""
     stream: BinaryIO | None = None
-    """Standard input, or another stream that is read once; None for what can be opened."""
+    """Standard input or another stream that can be read once; None for other sources."""
 
 
 def containers_of(document_id: str) -> list[str]:
-    """Return the ids of the containers that a member of this id is in, outermost first."""
+    """Return the ids of the containers around a member, outermost first."""
     parts = document_id.split(MEMBER_MARK)
     return [MEMBER_MARK.join(parts[:count]) for count in range(1, len(parts))]
 
 
 def is_address(text: str) -> bool:
-    """Return whether a source is a URL or lies in object storage, and is no path."""
+    """Return whether a source is a URL or an object storage address, not a path."""
     return _ADDRESS.match(text) is not None
 
 
 def is_url(text: str) -> bool:
-    """Return whether a source is to be fetched."""
+    """Return whether a source is an HTTP or HTTPS URL."""
     return text.lower().startswith(("http://", "https://"))
 
 
@@ -85,23 +71,23 @@ def find_sources(
     exclude: Sequence[str] = (),
     document_id: str | None = None,
 ) -> Iterator[Source | DocumentError]:
-    """Yield the documents that the named sources stand for, and what cannot be opened.
+    """Yield the documents of the named sources, and errors for those that cannot be opened.
 
-    A file's id is its name, a file of a folder has its path relative to that folder, with "/"
-    between the parts, and a URL is its own id, without what signs it. Folders are walked in the
-    order of names; a prefix of an object storage is a folder. What is named twice comes once.
+    The id of a file is its name. A file of a folder has its path relative to that folder, with "/"
+    as the separator. The id of a URL is the URL without its signature. Folders are walked in the
+    order of names; a prefix of an object storage is a folder. Duplicates are yielded once.
 
     Args:
         named: Files, folders, URLs, addresses in object storage, or one stream of bytes.
-        include: Patterns of what is taken from folders and containers.
-        exclude: Patterns of what is left out.
+        include: Patterns of files to include from folders and containers.
+        exclude: Patterns of files to exclude.
         document_id: Id of the stream.
 
     Raises:
-        OptionError: If a source or a pattern is empty, a source is nothing of this, or a stream
-            and its id are not given together, and alone.
+        OptionError: If a source or a pattern is empty, a source is of another type, or a stream is
+            passed without an id or with other sources.
     """
-    streams = [one for one in named if not isinstance(one, str | Path) and hasattr(one, "read")]
+    streams = [item for item in named if not isinstance(item, str | Path) and hasattr(item, "read")]
     if streams or document_id is not None:
         yield _of_stream(streams, named, document_id)
         return
@@ -122,7 +108,7 @@ def _sources_of(
     if not isinstance(name, str | Path) or not str(name).strip():
         raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
     if isinstance(name, str) and is_address(name):
-        yield from _of_address(name, choice=Choice.of(include, exclude))
+        yield from _of_address(name, patterns=PathPatterns.of(include, exclude))
         return
     path = Path(name)
     if _is_folder(path):
@@ -140,7 +126,7 @@ def _of_stream(
     if not streams or len(named) > 1:
         raise OptionError(
             f"document_id is {document_id!r}; it names one stream of bytes, and nothing else is "
-            "added with it: files, folders and URLs have ids of their own"
+            "added with it: files, folders and URLs have their own ids"
         )
     if document_id is None or not document_id.strip() or MEMBER_MARK in document_id:
         raise OptionError(
@@ -157,7 +143,7 @@ def _of_stream(
     )
 
 
-def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentError]:
+def _of_address(address: str, *, patterns: PathPatterns) -> Iterator[Source | DocumentError]:
     try:
         check_address(address)
         if is_url(address):
@@ -166,21 +152,21 @@ def _of_address(address: str, *, choice: Choice) -> Iterator[Source | DocumentEr
                 document_id=name, location=name, root=name, path=None, bytes=0, url=address
             )
             return
-        from spanwise.ingest.objects import objects_of
+        from spanwise.ingest.object_storage import objects_of
 
-        for _, source in objects_of(address, choice=choice):
+        for _, source in objects_of(address, patterns=patterns):
             yield source
     except FetchError as error:
         yield error
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that holds credentials: it would be stored with the document.
+    """Raise an error if an address contains credentials, which would be stored with the document.
 
     A name without a password is part of some addresses (`abfs://container@account/`).
 
     Raises:
-        FetchError: With the address as it is without them.
+        FetchError: With the address without its credentials.
     """
     scheme, _, rest = address.partition("://")
     authority, slash, path = rest.partition("/")
@@ -188,8 +174,9 @@ def check_address(address: str) -> None:
     if at and (":" in credentials or is_url(address)):
         shown = unsigned(f"{scheme}://{host}{slash}{path}")
         raise FetchError(
-            f"{shown}: the address holds a name or password; give it in the way of the storage "
-            "(variables, files, roles), or fetch the file yourself and add it",
+            f"{shown}: the address contains a name or password; provide it through the "
+            "storage's own settings (variables, files, roles), or fetch the file yourself and "
+            "add it",
             source=shown,
             code="refused",
         )
@@ -198,39 +185,39 @@ def check_address(address: str) -> None:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # it cannot be reached, which `_file` says
+    except OSError:  # not reachable, which `_file` reports
         return False
 
 
 def files_of(
     folder: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> Iterator[tuple[str, Source | DocumentError]]:
-    """Yield the files of a folder with their ids, and what cannot be read, ordered by id.
+    """Yield the files of a folder with their ids, and errors for unreadable paths, ordered by id.
 
-    The id of a folder that cannot be read is what the ids of its files would begin with, before a
-    slash; it is empty for the folder itself.
+    The id of an unreadable folder is the prefix of the ids of its files, without the slash; it is
+    empty for the folder itself.
 
     Raises:
-        OptionError: If a pattern cannot be read.
+        OptionError: If a pattern is invalid.
     """
     root = root_of(folder)
-    for found in walk(folder, include=include, exclude=exclude):
-        if isinstance(found, Unread):
-            yield found.document_id, found.error
+    for entry in walk(folder, include=include, exclude=exclude):
+        if isinstance(entry, UnreadablePath):
+            yield entry.document_id, entry.error
         else:
-            source = _file(found.path, document_id=found.document_id, root=root)
+            source = _file(entry.path, document_id=entry.document_id, root=root)
             if isinstance(source, Source):
-                source = replace(source, from_folder=True, members_only=found.members_only)
-            yield found.document_id, source
+                source = replace(source, from_folder=True, members_only=entry.members_only)
+            yield entry.document_id, source
 
 
 def root_of(path: Path) -> str:
-    """Return what a document records as its source root: absolute, without links."""
+    """Return the source root recorded with a document: an absolute path without links."""
     return name_to_id(str(path.resolve()))
 
 
 def _file(path: Path, *, document_id: str, root: str | None) -> Source | DocumentError:
-    """Return a file that is there; its root is the file itself where none is given."""
+    """Return the source of an existing file; its root defaults to the file itself."""
     location = name_to_id(str(path))
     try:
         status = path.stat()
@@ -244,7 +231,7 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
     kind = special_kind(status.st_mode)
     if kind:
         return FetchError(
-            f"{location}: it is {kind}, no regular file; copy what it holds to a file, or give it "
+            f"{location}: it is {kind}, not a regular file; copy its content to a file, or pass it "
             "as standard input (add - --id NAME)",
             source=location,
             code="unreadable",
@@ -259,10 +246,10 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, hex.
+    """Return the SHA-256 of a file, hex.
 
     Raises:
-        FetchError: If it cannot be read.
+        FetchError: If the file cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as stream:

@@ -1,4 +1,4 @@
-"""How documents come into a knowledge base."""
+"""Adding documents to a knowledge base."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from spanwise.types import GivenParts
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder, LanguageModel
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
-    from spanwise.ports import Embedder, LanguageModel, Listener, Store
-    from spanwise.types import Document, IngestProgress, IngestReport, Scalar
-
-__all__ = ["Adding"]
+    from spanwise.stores.port import Store
+    from spanwise.types import IngestProgress, IngestReport, Scalar
+    from spanwise.types.listener import Listener
 
 
 class Adding:
@@ -40,6 +41,7 @@ class Adding:
     _parse: ParseOptions
     _fetch: FetchOptions
     _models: ModelOptions
+    _budget: Ledger | None
     _listener: Listener | None
     _embedder: Embedder | None
 
@@ -99,21 +101,21 @@ class Adding:
         """
         if not sources:
             raise OptionError("no sources are named; name files, folders or URLs")
-        from spanwise.ingest import Choice, IngestJob, find_sources
+        from spanwise.ingest import IngestJob, PathPatterns, find_sources
 
         include, exclude = checked_list("include", include), checked_list("exclude", exclude)
         job = IngestJob(
             sources=tuple(
                 find_sources(sources, include=include, exclude=exclude, document_id=document_id)
             ),
-            choice=Choice.of(include, exclude),
+            patterns=PathPatterns.of(include, exclude),
             metadata=None if metadata is None else checked_metadata(metadata),
             replace_other=replace,
             on_document=on_document,
             given=checked_given(given),
             enricher=self._enriching.enricher(llm, context, foresees=dry_run),
         )
-        return self._ingestor.foresee(job) if dry_run else self._ingestor.carry_out(job)
+        return self._ingestor.estimate(job) if dry_run else self._ingestor.run(job)
 
     def sync(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -156,10 +158,10 @@ class Adding:
             ModelKeyError: As `add`.
             StoreError: If the knowledge base cannot be written.
         """
-        from spanwise.ingest import IngestJob, look_into, sync_folder
+        from spanwise.ingest import IngestJob, scan_folder, sync_folder
 
         return sync_folder(
-            look_into(
+            scan_folder(
                 folder,
                 include=checked_list("include", include),
                 exclude=checked_list("exclude", exclude),
@@ -196,7 +198,7 @@ class Adding:
             document_id: Its id.
             title: Its title; where it is empty, that of the front matter, or the words of its id.
             media_type: "text/markdown" to read headings, tables and front matter in it.
-            metadata: Fields to filter by.
+            metadata: Fields to filter by; None keeps the stored ones, {} removes them.
             replace: Whether it may take the place of a document that came from a file or URL.
             llm: As `add`; it makes no title where one is given.
             context: As `add`.
@@ -211,35 +213,25 @@ class Adding:
             CostLimitError: If models would cost more than `ModelOptions.max_cost`.
             ModelKeyError: As `add`.
         """
-        from spanwise.ingest import IngestJob, given_document
+        from spanwise.ingest import IngestJob
 
-        document = given_document(
-            checked_text(text, document_id),
-            document_id=checked_id(document_id),
-            title=checked_title(title),
-            media_type=checked_media_type(media_type),
-            metadata=checked_metadata(metadata),
-        )
+        checked_text(text, document_id)
+        checked_id(document_id)
+        checked_title(title)
+        checked_media_type(media_type)
+        fields = None if metadata is None else checked_metadata(metadata)
         enricher = self._enriching.enricher(llm, context)
         if enricher is not None and title:
             given = replaced(given or GivenParts(), title=title)
         job = IngestJob(
+            metadata=fields,
             replace_other=replace,
             given=checked_given(None if given is None else {document_id: given}),
             enricher=enricher,
         )
-        return self._ingestor.add_document(document, job=job)
-
-    def add_parsed(self, document: Document, *, given: GivenParts) -> IngestReport:
-        """Add a document of another knowledge base as it was parsed there, for evaluation.
-
-        Raises:
-            DocumentError: If its chunks cannot be embedded; the error of the embedder is its cause.
-            OptionError: If the parts do not fit to it.
-        """
-        from spanwise.ingest import IngestJob
-
-        return self._ingestor.add_document(document, job=IngestJob(given={document.id: given}))
+        return self._ingestor.add_text(
+            text, document_id=document_id, title=title, media_type=media_type, job=job
+        )
 
     @cached_property
     def _ingestor(self) -> Ingestor:
@@ -251,8 +243,11 @@ class Adding:
             fetch=self._fetch,
             models=self._models,
             listener=self._listener,
+            budget=self._budget,
         )
 
     @cached_property
     def _enriching(self) -> Enriching:
-        return Enriching(self._store, models=self._models, listener=self._listener)
+        return Enriching(
+            self._store, models=self._models, listener=self._listener, budget=self._budget
+        )

@@ -11,21 +11,20 @@ from spanwise.knowledge_base.calling import make_caller
 from spanwise.knowledge_base.checks import checked_id
 from spanwise.knowledge_base.searching import Searching
 from spanwise.knowledge_base.threads import moment
-from spanwise.options import AnswerOptions, QueryOptions
+from spanwise.models.ledger import Ledger
+from spanwise.options import AnswerOptions, ExcerptOptions, QueryOptions
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spanwise.answers.pipeline import Answerer
+    from spanwise.answers.answerer import Answerer
+    from spanwise.answers.conversation import Conversation
     from spanwise.answers.stream import AnswerStream
-    from spanwise.answers.threads import Conversation
     from spanwise.filters import Filter
+    from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.options import RerankOptions
-    from spanwise.ports import LanguageModel, Reranker
-    from spanwise.query.weigh import Scope
+    from spanwise.search.scoring import Scope
     from spanwise.types import Answer, ExcerptResult, SearchResult
-
-__all__ = ["Answering", "AskArguments"]
 
 
 class AskArguments(TypedDict, total=False):
@@ -126,25 +125,33 @@ class Answering(Searching):
         self, question: str, *, streams: bool, **arguments: Unpack[AskArguments]
     ) -> Generator[str, None, Answer]:
         """Return what yields an answer and returns it, and keeps it where a thread is named."""
-        from spanwise.answers.threads import kept
+        from spanwise.answers.conversation import store_turn
 
-        run = self.answerer(**arguments).run(question, streams=streams)
+        run = self._answerer(**arguments).run(question, streams=streams)
         thread = arguments.get("thread")
         if thread is None:
             return run
-        return kept(run, store=self._store, thread_id=thread, question=question, asked_at=moment())
+        return store_turn(
+            run, store=self._store, thread_id=thread, question=question, asked_at=moment()
+        )
 
-    def answerer(self, **arguments: Unpack[AskArguments]) -> Answerer:
-        """Return what answers a question with these arguments, for evaluation; nobody is asked.
+    def _answerer(
+        self, *, budget: Ledger | None = None, **arguments: Unpack[AskArguments]
+    ) -> Answerer:
+        """Return the pipeline that answers a question with these arguments. Nothing is called.
+
+        Args:
+            budget: Shared budget of several operations; None for none.
+            **arguments: Arguments of `ask`.
 
         Raises:
             OptionError: If no model is named or there is none such, or an option does not fit
                 another.
             ModelKeyError: If there is no key for the model.
         """
-        from spanwise.answers.pipeline import Answerer
-        from spanwise.query.weigh import Scope
-        from spanwise.tasks.structured_answers import checked_answer_type
+        from spanwise.answers.answerer import Answerer
+        from spanwise.models.prompts.answers import check_answer_type
+        from spanwise.search.scoring import Scope
 
         llm = arguments.get("llm")
         if llm is None or llm == "":
@@ -164,24 +171,28 @@ class Answering(Searching):
         )
         documents, rerank = place["documents"], arguments.get("rerank")
         scope = Scope(where=place["where"], documents=documents)
-        self._reranking(rerank, None)  # so that what cannot be used is refused before it is paid
+        ledger = self._operation(budget)
+        self._reranking(rerank, None, ledger=ledger)  # refuse an unusable one before any payment
 
         def search(
             question: str, *, queries: Sequence[str], where: Filter | None, budget_tokens: int
         ) -> SearchResult | ExcerptResult:
             if options.excerpts:
-                return self.excerpts(
+                return self._excerpts(
                     question,
+                    ledger=ledger,
                     queries=queries,
                     where=where,
                     documents=documents,
-                    excerpts=options.excerpts,
-                    excerpt_tokens=options.excerpt_tokens,
+                    options=ExcerptOptions(
+                        excerpts=options.excerpts, excerpt_tokens=options.excerpt_tokens
+                    ),
                     rerank=rerank,
                     rerank_options=arguments.get("rerank_options"),
                 )
-            return self.search(
+            return self._search(
                 question,
+                ledger=ledger,
                 queries=queries,
                 where=where,
                 documents=documents,
@@ -192,13 +203,15 @@ class Answering(Searching):
 
         writes = arguments.get("write_queries", True)
         return Answerer(
-            caller=make_caller(llm, cache=self._store, models=self._models),
+            caller=make_caller(
+                llm, cache=self._store, models=self._models, ledger=Ledger(parent=ledger)
+            ),
             store=self._store,
             search=search,
             scope=scope,
             options=options,
             query_options=(arguments.get("query_options") or QueryOptions()) if writes else None,
-            answer_type=None if answer_type is None else checked_answer_type(answer_type),
+            answer_type=None if answer_type is None else check_answer_type(answer_type),
             conversation=self._conversation(arguments.get("thread"), options, scope),
         )
 
@@ -206,8 +219,8 @@ class Answering(Searching):
         self, thread: str | None, options: AnswerOptions, scope: Scope
     ) -> Conversation:
         """Return the conversation that a question follows, an empty one where it follows none."""
-        from spanwise.answers.threads import Conversation, open_conversation
-        from spanwise.providers.tokens import make_tokenizer
+        from spanwise.answers.conversation import Conversation, open_conversation
+        from spanwise.models.providers.tokenizer import make_tokenizer
 
         if thread is None:
             return Conversation()

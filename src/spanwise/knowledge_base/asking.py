@@ -12,11 +12,9 @@ from spanwise.options import PublishedOptions, SearchOptions, SegmentOptions, me
 if TYPE_CHECKING:
     from spanwise.filters import Filter
 
-__all__ = ["Asked", "SearchArguments", "Within", "asked", "filter_of", "within"]
-
 
 class SearchArguments(TypedDict, total=False):
-    """Arguments of `KnowledgeBase.search` beside the question; each may be left out."""
+    """Arguments of `KnowledgeBase.search` other than the question; all optional."""
 
     budget_tokens: int
     preset: str | None

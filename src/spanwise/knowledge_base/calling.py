@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanwise.calls.caller import Caller
+    from spanwise.models.caller import ModelCaller
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ModelOptions
-    from spanwise.ports import LanguageModel, Listener, OutputCache
-
-__all__ = ["make_caller"]
 
 
 def make_caller(
@@ -17,27 +16,26 @@ def make_caller(
     *,
     cache: OutputCache,
     models: ModelOptions,
-    listener: Listener | None = None,
-) -> Caller:
+    ledger: Ledger,
+) -> ModelCaller:
     """Return what calls a language model for one operation.
 
     Args:
         llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
         cache: Keeps what is answered.
         models: How models are called.
-        listener: Hears each call.
+        ledger: Ledger that counts the calls and holds the cost limit.
 
     Raises:
         OptionError: If no installed package offers the model.
         ModelKeyError: If there is no key for it.
     """
-    from spanwise.calls.caller import Caller
-    from spanwise.registry import make_language_model
+    from spanwise.models.caller import ModelCaller
+    from spanwise.models.registry import make_language_model
 
-    return Caller(
+    return ModelCaller(
         model=make_language_model(llm, options=models) if isinstance(llm, str) else llm,
         cache=cache,
         answer_retries=models.answer_retries,
-        max_cost=models.max_cost,
-        listener=listener,
+        ledger=ledger,
     )

@@ -9,20 +9,8 @@ from typing import Literal, get_args
 
 from spanwise.errors import OptionError
 from spanwise.filters.tree import MAX_DIGITS, kind_of
-from spanwise.plain import shown
 from spanwise.types import Durability, GivenParts, Scalar
-
-__all__ = [
-    "checked_durability",
-    "checked_given",
-    "checked_id",
-    "checked_list",
-    "checked_media_type",
-    "checked_metadata",
-    "checked_path",
-    "checked_text",
-    "checked_title",
-]
+from spanwise.types.plain import shown
 
 _MAX_ID_CHARS = 1_000
 _NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
@@ -48,7 +36,7 @@ def checked_path(path: str | Path) -> Path:
     """Return the folder of a knowledge base.
 
     Raises:
-        OptionError: If it is no path, empty, or has a zero byte.
+        OptionError: If it is not a path, empty, or has a zero byte.
     """
     if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
         raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
@@ -85,7 +73,7 @@ def checked_title(title: str) -> str:
     """Return a title that can be stored.
 
     Raises:
-        OptionError: If it is no text.
+        OptionError: If it is not a text.
     """
     if not isinstance(title, str):
         raise OptionError(f"title is {shown(title)}; give a text, an empty one for none")
@@ -110,7 +98,7 @@ def checked_text(text: str, document_id: str) -> str:
     """Return a text that can be stored.
 
     Raises:
-        OptionError: If it is no text, or has half a character (a lone surrogate).
+        OptionError: If it is not a text, or has half a character (a lone surrogate).
     """
     if not isinstance(text, str):
         raise OptionError(
@@ -134,8 +122,8 @@ def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar]
     """Return metadata that can be stored and filtered by.
 
     Raises:
-        OptionError: If a name is no text, a value no text, finite number or boolean, or either
-            has half a character (a lone surrogate).
+        OptionError: If a name is not a text, a value is not a text, finite number or boolean, or
+            either has half a character (a lone surrogate).
     """
     if metadata is not None and not isinstance(metadata, Mapping):
         raise OptionError(f"metadata is {shown(metadata)}; give a mapping of names to values")

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spanwise.core.citations import locate
-from spanwise.core.versions import text_hash
+from spanwise.core.answers.citations import locate
+from spanwise.core.documents.versions import text_hash
 from spanwise.errors import OptionError
-from spanwise.plain import shown
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
+from spanwise.types.plain import shown
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
+    from spanwise.stores.port import Store
 
-__all__ = ["GivenCitation", "given_citations", "locate_citation"]
 
 GivenCitation = Citation | Segment | ExcerptSpan | Mapping[str, object]
 """A citation, or what holds one with the text it points at; or either as `to_dict` gives it."""
@@ -54,7 +53,7 @@ def locate_citation(store: Store, given: GivenCitation) -> CitationLocation:
     """Return where a cited text stands now, or what stands in its place.
 
     Raises:
-        OptionError: If it is no citation, says too little of its text, or contradicts itself.
+        OptionError: If it is not a citation, says too little of its text, or contradicts itself.
     """
     citation, text = _parts(given)
     located = _located(store, _with_text(citation, text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Never
 
-from spanwise.core.citations import cite_range
+from spanwise.core.answers.citations import cite_range
 from spanwise.errors import DocumentNotFoundError
 from spanwise.knowledge_base.asking import filter_of
 from spanwise.knowledge_base.citations import locate_citation
@@ -12,17 +12,8 @@ from spanwise.knowledge_base.citations import locate_citation
 if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.knowledge_base.citations import GivenCitation
-    from spanwise.ports import Store
-    from spanwise.types import (
-        Chunk,
-        Citation,
-        CitationLocation,
-        Document,
-        DocumentRecord,
-        Section,
-    )
-
-__all__ = ["StoredDocuments"]
+    from spanwise.stores.port import Store
+    from spanwise.types import Chunk, Citation, CitationLocation, Document, DocumentRecord, Section
 
 
 class StoredDocuments:
@@ -88,7 +79,7 @@ class StoredDocuments:
             character or by its hash; "changed" with the passage that is most like it; "removed".
 
         Raises:
-            OptionError: If it is no citation, or does not say what text it points at.
+            OptionError: If it is not a citation, or does not say what text it points at.
         """
         return locate_citation(self._store, citation)
 
@@ -109,7 +100,7 @@ class StoredDocuments:
         Returns:
             Ids of the documents that there were, ascending.
         """
-        from spanwise.ingest.sources import containers_of  # a search never needs what comes with it
+        from spanwise.ingest.sources import containers_of
 
         named = dict.fromkeys(document_ids)
         # First those that are named, without a look at them: they may be damaged.

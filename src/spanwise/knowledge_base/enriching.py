@@ -10,10 +10,12 @@ from spanwise.knowledge_base.calling import make_caller
 
 if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import LanguageModel, OutputCache
     from spanwise.options import ContextOptions, ModelOptions
-    from spanwise.ports import LanguageModel, Listener, OutputCache, Store
+    from spanwise.stores.port import Store
+    from spanwise.types.listener import Listener
 
-__all__ = ["Enriching", "called_model"]
 
 _AT_ONCE = 8  # documents, whose texts are in memory; calls at once are limited by the model
 _AT_ONCE_IN_BATCHES = 32  # each waits for hours, with a thread for each of its calls
@@ -22,17 +24,26 @@ _AT_ONCE_IN_BATCHES = 32  # each waits for hours, with a thread for each of its 
 class Enriching:
     """How the language models of ingests are made for one knowledge base."""
 
-    def __init__(self, store: Store, *, models: ModelOptions, listener: Listener | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        models: ModelOptions,
+        listener: Listener | None,
+        budget: Ledger | None = None,
+    ) -> None:
         """Take what holds for every ingest.
 
         Args:
             store: Keeps what is answered.
             models: How models are called.
             listener: Hears each call.
+            budget: Shared budget of several operations; None for none.
         """
         self._store = store
         self._models = models
         self._listener = listener
+        self._budget = budget
 
     def enricher(
         self,
@@ -68,16 +79,22 @@ class Enriching:
                 "llm is given, and context asks it for nothing; give ContextOptions with "
                 "read_pages, sections, headers or chunk_contexts, or no llm"
             )
-        from spanwise.calls.foreseen import foreseeing_caller
         from spanwise.ingest.enrich import Enricher
-        from spanwise.ingest.stopping import StoppableModel
+        from spanwise.ingest.stoppable import StoppableModel
+        from spanwise.models.dry_run import dry_run_caller
+        from spanwise.models.ledger import Ledger
 
         stopped, models = threading.Event(), self._models
-        caller = make_caller(llm, cache=self._store, models=models, listener=self._listener)
-        model = called_model(caller.model, models=models, kept=self._store, foresees=foresees)
+        ledger = Ledger(
+            max_cost=None if foresees else models.max_cost,
+            listener=self._listener,
+            parent=None if foresees else self._budget,
+        )
+        caller = make_caller(llm, cache=self._store, models=models, ledger=ledger)
+        model = called_model(caller.model, models=models, kept=self._store, ledger=ledger)
         caller.model = StoppableModel(model=model, stopped=stopped)
         if foresees:
-            caller = foreseeing_caller(caller.model, cache=self._store, listener=self._listener)
+            caller = dry_run_caller(caller.model, cache=self._store, listener=self._listener)
         most = _AT_ONCE_IN_BATCHES if models.batch else _AT_ONCE
         return Enricher(
             caller=caller,
@@ -88,7 +105,7 @@ class Enriching:
 
 
 def called_model(
-    model: LanguageModel, *, models: ModelOptions, kept: OutputCache, foresees: bool
+    model: LanguageModel, *, models: ModelOptions, kept: OutputCache, ledger: Ledger
 ) -> LanguageModel:
     """Return a model as an ingest calls it, checked before anything is made or read.
 
@@ -96,22 +113,18 @@ def called_model(
         model: The model.
         models: How it is called.
         kept: Where batches that were sent are noted.
-        foresees: Whether calls are only counted.
+        ledger: Ledger that holds the cost limit.
 
     Raises:
         OptionError: If it has no batch interface and is to use it, or its price is not known and
             there is a limit.
     """
-    from spanwise.ports import ModelRequest
-    from spanwise.registry import make_batch_model
+    from spanwise.models.ports import ModelRequest
 
     if models.batch:
-        model = make_batch_model(model, kept=kept)
-    if foresees or models.max_cost is None:
-        return model
-    if model.estimate(ModelRequest(task="price", instructions="", prompt="")).cost is None:
-        raise OptionError(
-            f"the price of {model.name} is not known, so that no limit on the cost can be kept; "
-            "leave max_cost out, or use a model whose price is known"
-        )
+        from spanwise.models.providers.batches import make_batch_model
+
+        model = make_batch_model(model, cache=kept)
+    request = ModelRequest(task="price", instructions="", prompt="")
+    ledger.check_price(model.name, lambda: model.estimate(request))
     return model

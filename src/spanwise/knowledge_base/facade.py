@@ -15,33 +15,20 @@ from spanwise.knowledge_base.checks import checked_durability, checked_path
 from spanwise.knowledge_base.documents import StoredDocuments
 from spanwise.knowledge_base.information import information
 from spanwise.knowledge_base.opening import approve_embedder, named_embedder, open_store
-from spanwise.knowledge_base.packs import Packs
 from spanwise.knowledge_base.query_writing import QueryWriting
-from spanwise.knowledge_base.recutting import parts_of
 from spanwise.knowledge_base.settings import settle, wanted_settings
 from spanwise.knowledge_base.threads import KeptThreads
 from spanwise.knowledge_base.tuning import check_tuning
 from spanwise.knowledge_base.writing import copy_to
-from spanwise.options import (
-    ChunkOptions,
-    FetchOptions,
-    ModelOptions,
-    ParseOptions,
-    SectionOptions,
-)
-from spanwise.query.tuning import read_tuning
+from spanwise.options import ChunkOptions, FetchOptions, ModelOptions, ParseOptions, SectionOptions
+from spanwise.packs.pack_manager import Packs
+from spanwise.search.tuned_options import read_tuning
 
 if TYPE_CHECKING:
-    from spanwise.ports import Embedder, Listener
-    from spanwise.types import (
-        BackupReport,
-        CheckReport,
-        Durability,
-        KnowledgeBaseInfo,
-        Segment,
-    )
-
-__all__ = ["KnowledgeBase"]
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder
+    from spanwise.types import BackupReport, CheckReport, Durability, KnowledgeBaseInfo, Segment
+    from spanwise.types.listener import Listener
 
 
 class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThreads):
@@ -94,7 +81,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
             listener: Hears the steps of searches, and the calls of models of an ingest.
 
         Raises:
-            FormatError: If the folder is no knowledge base, or of a newer version.
+            FormatError: If the folder is not a knowledge base, or of a newer version.
             EmbedderMismatchError: If its vectors were made by another embedder, or the tuning was
                 made for another one.
             OptionError: If it was made with other options than those given, or the tuning cannot
@@ -106,6 +93,7 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         self._fetch = fetch or FetchOptions()
         self._models = models or ModelOptions()
         self._listener = listener
+        self._budget: Ledger | None = None
         self._tuning = None if tuning is None else read_tuning(tuning)
         is_new = not self._path.exists()
         if chunks is None and is_new and self._tuning is not None:
@@ -185,49 +173,6 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
     def info(self) -> KnowledgeBaseInfo:
         """Return what the knowledge base holds and how it was made."""
         return information(self._store, path=self._path, folder=self._folder, tuning=self._tuning)
-
-    def in_other_chunks(
-        self,
-        path: str | Path,
-        chunks: ChunkOptions,
-        *,
-        on_document: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> KnowledgeBase:
-        """Return a new knowledge base with the same documents in other chunks, for evaluation.
-
-        Documents stay as they were parsed, and keep titles, summaries, sections, contexts of chunks
-        and packs. The same embedder embeds the chunks.
-
-        Args:
-            path: Of the new one; its folder must not exist.
-            chunks: How the documents are cut.
-            on_document: Called before each document with how many are done, and how many there are.
-
-        Raises:
-            DocumentError: If chunks cannot be embedded; the error of the embedder is its cause.
-            StoreError: If it cannot be written.
-        """
-        other = KnowledgeBase(
-            path,
-            embedder=self._embedder,
-            tokenizer=self._settings.tokenizer,
-            sections=self._settings.sections,
-            chunks=chunks,
-            packs=(),
-            models=self._models,
-            durability="fast",
-        )
-        try:
-            other.packs.adopt(self.packs)
-            records = self.list()
-            for done, record in enumerate(records):
-                on_document(done, len(records))
-                other.add_parsed(self.get(record.id), given=parts_of(self, record))
-            other.optimise()
-        except BaseException:
-            other.close()
-            raise
-        return other
 
     def optimise(self) -> None:
         """Bring the index up to date and compact it; searches are right without, and slower."""

@@ -7,15 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.core.packs.file import recorded_packs
 from spanwise.filters import filter_fields, known_fields
+from spanwise.packs.pack_file import recorded_packs
 from spanwise.types import KnowledgeBaseInfo
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
-    from spanwise.query.tuning import Tuning
-
-__all__ = ["folder_bytes", "information"]
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.stores.port import Store
 
 
 def information(

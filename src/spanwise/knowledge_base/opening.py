@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING
 from spanwise.config import trust_store
 from spanwise.errors import EmbedderMismatchError, OptionError, UntrustedAddressError
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.providers.vendors.catalog import split_address
-from spanwise.registry import make_embedder
+from spanwise.models.providers.catalog import split_address
+from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder
     from spanwise.options import ModelOptions
-    from spanwise.ports import Embedder, Store
+    from spanwise.stores.port import Store
     from spanwise.types import Durability
 
-__all__ = ["approve_embedder", "named_embedder", "open_embedder", "open_store"]
 
 _MEMORY = ":memory:"
+_LOCAL_VENDORS = ("sentence-transformers", "fastembed")
 _log = logging.getLogger("spanwise")
 
 
@@ -34,14 +35,14 @@ def open_store(path: str | Path, *, create: bool, durability: Durability = "full
     """Return the store of a path; imported here, so that importing Spanwise stays light.
 
     Raises:
-        FormatError: If the path is no knowledge base, or one of a newer version.
+        FormatError: If the path is not a knowledge base, or one of a newer version.
         StoreError: If it cannot be made or opened.
     """
     if str(path) == _MEMORY:
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()
-    from spanwise.stores.readers import open_folder
+    from spanwise.stores.readonly import open_folder
 
     return open_folder(Path(path).absolute(), create=create, durability=durability)
 
@@ -84,7 +85,7 @@ def _origin(embedder: str) -> str:
     address = split_address(embedder)[1]
     if not address:
         return ""
-    from spanwise.network_addresses import canonical_origin  # most knowledge bases name no address
+    from spanwise.config.network_addresses import canonical_origin
 
     return canonical_origin(address)
 
@@ -113,6 +114,26 @@ def _check_address(settings: Settings, *, path: Path) -> None:
         )
 
 
+def _check_local_model(settings: Settings, *, path: Path) -> None:
+    """Refuse a recorded embedder that is a folder of this machine.
+
+    A stranger may have recorded it, and libraries of local models can run code from a folder.
+
+    Raises:
+        UntrustedAddressError: If so; nothing was loaded.
+    """
+    vendor, _, model = settings.embedder.partition(":")
+    if vendor not in _LOCAL_VENDORS:
+        return
+    is_folder = model.startswith((".", "/", "~")) or "\\" in model or Path(model).exists()
+    if is_folder:
+        raise UntrustedAddressError(
+            f"{path} names a model in a folder of this machine, {settings.embedder!r}, which could "
+            f"run code; if you trust that folder, open it with embedder={settings.embedder!r}",
+            address=model,
+        )
+
+
 def open_embedder(
     settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
 ) -> Embedder | None:
@@ -126,7 +147,7 @@ def open_embedder(
 
     Raises:
         EmbedderMismatchError: If it is not installed, or in another version.
-        UntrustedAddressError: If it has an address that the user has not approved.
+        UntrustedAddressError: If it has an address that the user has not approved, or is a folder.
         ModelKeyError: If there is no key for it.
     """
     if settings.embedder == NO_EMBEDDER:
@@ -134,6 +155,7 @@ def open_embedder(
     if given is not None:
         return given
     _check_address(settings, path=path)
+    _check_local_model(settings, path=path)
     try:
         embedder = make_embedder(settings.embedder, options=models)
     except OptionError as error:

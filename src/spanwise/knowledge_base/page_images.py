@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.types import DocumentRecord
 
-__all__ = ["draw_pages"]
 
 _DOTS_PER_INCH = (10, 600)
 _PDF = "application/pdf"
@@ -73,11 +72,11 @@ def draw_pages(
 
 def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
     """Return the file that a document came from, or the bytes of its URL."""
-    from spanwise.ingest.sources import MEMBER_MARK, is_url  # a search needs nothing of these
+    from spanwise.ingest.sources import MEMBER_MARK, is_url
 
     is_member = MEMBER_MARK in record.id
     if is_url(record.source_root) and not is_member:
-        from spanwise.sources.fetch import Fetcher
+        from spanwise.ingest.fetch import Fetcher
 
         return Fetcher(options).fetch(record.source).data
     root = Path(record.source_root)

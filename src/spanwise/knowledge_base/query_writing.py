@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from spanwise.knowledge_base.asking import within
 from spanwise.knowledge_base.calling import make_caller
+from spanwise.models.ledger import Ledger
 from spanwise.options import QueryOptions
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
+    from spanwise.models.ports import LanguageModel
     from spanwise.options import ModelOptions
-    from spanwise.ports import LanguageModel, Store
+    from spanwise.stores.port import Store
     from spanwise.types import Turn, WrittenQueries
-
-__all__ = ["QueryWriting"]
 
 
 class QueryWriting:
@@ -23,6 +23,7 @@ class QueryWriting:
 
     _store: Store
     _models: ModelOptions
+    _budget: Ledger | None
 
     def write_queries(
         self,
@@ -57,13 +58,18 @@ class QueryWriting:
             DocumentNotFoundError: If `documents` names one that does not exist.
             ModelKeyError: If there is no key for the model, or it is refused.
         """
-        from spanwise.answers.queries import write_queries
-        from spanwise.query.weigh import Scope
+        from spanwise.answers.search_queries import write_queries
+        from spanwise.search.scoring import Scope
 
         asked = within(queries=(), documents=documents, where=where)
         return write_queries(
             question,
-            caller=make_caller(llm, cache=self._store, models=self._models),
+            caller=make_caller(
+                llm,
+                cache=self._store,
+                models=self._models,
+                ledger=Ledger(max_cost=self._models.max_cost, parent=self._budget),
+            ),
             store=self._store,
             options=options or QueryOptions(),
             scope=Scope(where=asked["where"], documents=asked["documents"]),

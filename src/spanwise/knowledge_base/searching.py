@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
-from spanwise.calls.reranking import RerankCaller
 from spanwise.knowledge_base.asking import asked, within
 from spanwise.knowledge_base.opening import open_embedder
-from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.models.ledger import Ledger
+from spanwise.models.registry import make_reranker
+from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ExcerptOptions, PublishedOptions, RerankOptions, SegmentOptions
-from spanwise.query import Searcher, shipped_model
-from spanwise.query.rerank import Reranking
-from spanwise.registry import make_reranker
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import Searcher
+from spanwise.search.rerank import Reranking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.core.relevance import RelevanceModel
-    from spanwise.explanation import Explanation
     from spanwise.filters import Filter
-    from spanwise.knowledge_base.asking import SearchArguments
+    from spanwise.knowledge_base.asking import SearchArguments, Within
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder, Reranker
     from spanwise.options import ModelOptions
-    from spanwise.ports import Embedder, Listener, Reranker, Store
-    from spanwise.query.tuning import Tuning
+    from spanwise.search.explanation import Explanation
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.stores.port import Store
     from spanwise.types import ExcerptResult, SearchResult
-
-__all__ = ["Searching"]
+    from spanwise.types.listener import Listener
 
 
 class Searching:
@@ -40,6 +41,7 @@ class Searching:
     _given_embedder: Embedder | None
     _listener: Listener | None
     _models: ModelOptions
+    _budget: Ledger | None
     _tuning: Tuning | None
 
     def search(  # noqa: PLR0913 - options are keywords, each with a default
@@ -87,21 +89,37 @@ class Searching:
             DocumentNotFoundError: If `documents` names one that does not exist.
             ModelKeyError: If there is no key for the reranker, or it is refused.
         """
-        return self._searcher.search(
+        return self._search(
             question,
-            reranking=self._reranking(rerank, rerank_options),
-            **asked(
-                budget_tokens=budget_tokens,
-                preset=preset,
-                documents=documents,
-                where=where,
-                segment_options=segment_options,
-                headers=headers,
-                tokenizer=tokenizer,
-                queries=queries,
-                method=method,
-                abstain=abstain,
-            ),
+            ledger=self._operation(),
+            rerank=rerank,
+            rerank_options=rerank_options,
+            budget_tokens=budget_tokens,
+            preset=preset,
+            documents=documents,
+            where=where,
+            segment_options=segment_options,
+            headers=headers,
+            tokenizer=tokenizer,
+            queries=queries,
+            method=method,
+            abstain=abstain,
+        )
+
+    def _search(
+        self,
+        question: str,
+        *,
+        ledger: Ledger,
+        rerank: str | Reranker | None,
+        rerank_options: RerankOptions | None,
+        **arguments: Unpack[SearchArguments],
+    ) -> SearchResult:
+        """Search as `search` does, with the ledger of an operation."""
+        return replace(self._searcher, ledger=ledger).search(
+            question,
+            reranking=self._reranking(rerank, rerank_options, ledger=ledger),
+            **asked(**arguments),
         )
 
     def explain(
@@ -117,8 +135,11 @@ class Searching:
         Takes what `search` takes and raises what it raises. `to_html()` of what is returned is a
         page that draws it, with sliders.
         """
-        return self._searcher.explain(
-            question, reranking=self._reranking(rerank, rerank_options), **asked(**arguments)
+        ledger = self._operation()
+        return replace(self._searcher, ledger=ledger).explain(
+            question,
+            reranking=self._reranking(rerank, rerank_options, ledger=ledger),
+            **asked(**arguments),
         )
 
     def excerpts(  # noqa: PLR0913 - options are keywords, each with a default
@@ -164,9 +185,11 @@ class Searching:
             DocumentNotFoundError: If `documents` names one that does not exist.
             ModelKeyError: As `search`.
         """
-        return self._searcher.excerpts(
+        return self._excerpts(
             question,
-            reranking=self._reranking(rerank, rerank_options),
+            ledger=self._operation(),
+            rerank=rerank,
+            rerank_options=rerank_options,
             options=ExcerptOptions(
                 excerpts=excerpts,
                 excerpt_tokens=excerpt_tokens,
@@ -178,51 +201,68 @@ class Searching:
             **within(queries=queries, documents=documents, where=where),
         )
 
+    def _excerpts(
+        self,
+        question: str,
+        *,
+        ledger: Ledger,
+        rerank: str | Reranker | None,
+        rerank_options: RerankOptions | None,
+        options: ExcerptOptions,
+        **place: Unpack[Within],
+    ) -> ExcerptResult:
+        """Make excerpts as `excerpts` does, with the ledger of an operation."""
+        return replace(self._searcher, ledger=ledger).excerpts(
+            question,
+            reranking=self._reranking(rerank, rerank_options, ledger=ledger),
+            options=options,
+            **place,
+        )
+
+    def _operation(self, budget: Ledger | None = None) -> Ledger:
+        """Return the ledger of a new operation, inside a shared budget if there is one."""
+        return Ledger(max_cost=self._models.max_cost, parent=budget or self._budget)
+
     def _reranking(
-        self, rerank: str | Reranker | None, options: RerankOptions | None
+        self,
+        rerank: str | Reranker | None,
+        options: RerankOptions | None,
+        *,
+        ledger: Ledger,
     ) -> Reranking | None:
-        """Return which reranker reads what; one that is named is made once."""
+        """Return the reranking of one search. A reranker given by name is made once.
+
+        Raises:
+            OptionError: If a cost limit applies and the price of the reranker is unknown.
+        """
         if rerank is None:
             return None
         if isinstance(rerank, str):
             if rerank not in self._rerankers:
                 self._rerankers[rerank] = make_reranker(rerank, options=self._models)
             rerank = self._rerankers[rerank]
-        caller = RerankCaller(reranker=rerank, cache=self._store)
+        caller = RerankCaller(reranker=rerank, cache=self._store, ledger=ledger)
+        caller.check_price()
         return Reranking(caller=caller, options=options or RerankOptions())
-
-    def check_tuning(self, tuning: Tuning, *, place: str = "the tuning") -> None:
-        """Raise if a tuning was made for another embedder or other chunks, for evaluation.
-
-        Args:
-            tuning: As it was read.
-            place: File of the tuning, for messages.
-
-        Raises:
-            EmbedderMismatchError: If the embedder is another one.
-            OptionError: If it wants other chunks.
-        """
-        check_tuning(tuning, self._settings, place=place)
-
-    def searcher(self, model: RelevanceModel) -> Searcher:
-        """Return what searches this knowledge base with another relevance model, for evaluation."""
-        return Searcher(
-            store=self._store,
-            embedder=self._embedder,
-            dimension=int(self._settings.recorded["dimension"]),
-            tokenizer=self._settings.tokenizer,
-            model=model,
-            listener=self._listener,
-        )
 
     @cached_property
     def _rerankers(self) -> dict[str, Reranker]:
         return {}
 
     @cached_property
+    def _untuned(self) -> Searcher:
+        return Searcher(
+            store=self._store,
+            embedder=self._embedder,
+            dimension=int(self._settings.recorded["dimension"]),
+            tokenizer=self._settings.tokenizer,
+            model=shipped_model(),
+            listener=self._listener,
+        )
+
+    @cached_property
     def _searcher(self) -> Searcher:
-        searcher = self.searcher(shipped_model())
-        return searcher if self._tuning is None else searcher.tuned(self._tuning)
+        return self._untuned if self._tuning is None else self._untuned.tuned(self._tuning)
 
     @cached_property
     def _embedder(self) -> Embedder | None:

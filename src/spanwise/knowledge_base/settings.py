@@ -8,22 +8,21 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.calls.embedding import is_contextual
-from spanwise.core.packs.file import recorded_packs
 from spanwise.errors import EmbedderMismatchError, FormatError, OptionError
-from spanwise.knowledge_base.packs import record_of
+from spanwise.models.embed_caller import is_contextual
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.plain import from_plain, shown
-from spanwise.providers.tokens import make_tokenizer
-from spanwise.query.packs import default_record
-from spanwise.registry import default_embedder_name, make_embedder
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.packs.shipped_packs import default_record, record_of
+from spanwise.types.plain import from_plain, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.ports import Embedder, Store
+    from spanwise.models.ports import Embedder
+    from spanwise.stores.port import Store
 
-__all__ = ["NO_EMBEDDER", "Settings", "settle", "wanted_settings"]
 
 NO_EMBEDDER = "none"
 _MAX_DIMENSION = 1 << 16
@@ -87,12 +86,13 @@ def wanted_settings(
 
 
 def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder | None) -> Settings:
-    """Return the settings of a knowledge base; record them where it is new.
+    """Return the settings of a knowledge base; record them first if it is new.
 
     Args:
         store: The store.
-        wanted: Settings that the caller names; what is recorded, or the default, for the others.
-        embedder: As the settings name it.
+        wanted: Settings that the caller gives; the others are as recorded, or the defaults.
+        embedder: An object; "auto" for the recorded one, or the default of a new knowledge base;
+            None for keywords alone.
 
     Raises:
         EmbedderMismatchError: If another embedder is recorded.

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from spanwise.errors import ThreadNotFoundError
 
 if TYPE_CHECKING:
-    from spanwise.ports import Store
+    from spanwise.stores.port import Store
     from spanwise.types import Thread, ThreadInfo
 
-__all__ = ["KeptThreads", "moment", "new_thread_id"]
 
 _RANDOM_BYTES = 3
 

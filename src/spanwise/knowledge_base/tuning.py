@@ -8,9 +8,7 @@ from spanwise.errors import EmbedderMismatchError, OptionError
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
-    from spanwise.query.tuning import Tuning
-
-__all__ = ["check_tuning"]
+    from spanwise.search.tuned_options import Tuning
 
 
 def check_tuning(tuning: Tuning, settings: Settings, *, place: str) -> None:

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.calls.embedding import is_contextual, one_side
-from spanwise.errors import OptionError
 from spanwise.knowledge_base.information import folder_bytes
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.embed_caller import make_embed_caller
+from spanwise.models.ledger import Ledger
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import BackupReport
 
 if TYPE_CHECKING:
     from spanwise.ingest import Ingestor, Preparer
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import Embedder
     from spanwise.options import FetchOptions, ModelOptions, ParseOptions
-    from spanwise.ports import Embedder, Listener, Store
-
-__all__ = ["copy_to", "make_ingestor", "with_price"]
+    from spanwise.stores.port import Store
+    from spanwise.types.listener import Listener
 
 
 def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
@@ -34,6 +34,7 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
     fetch: FetchOptions,
     models: ModelOptions,
     listener: Listener | None,
+    budget: Ledger | None,
 ) -> Ingestor:
     """Return what takes documents in; models are loaded when the first document needs them.
 
@@ -45,8 +46,9 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
         fetch: Limits for fetching a URL.
         models: How models are called.
         listener: Hears the calls of models.
+        budget: Shared budget of several operations; None for none.
     """
-    from spanwise.ingest import Ingestor, Preparer  # a search never needs them
+    from spanwise.ingest import Ingestor, Preparer
 
     made: list[Preparer] = []
     making = threading.Lock()
@@ -57,11 +59,12 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
                 made.append(
                     Preparer(
                         tokenizer=make_tokenizer(settings.tokenizer),
-                        embedder=one_side(
-                            with_price(embedder(), max_cost=models.max_cost),
+                        embedder=make_embed_caller(
+                            embedder(),
                             "document",
                             cache=store,
                             recorded_dimension=int(settings.recorded["dimension"]),
+                            ledger=Ledger(max_cost=models.max_cost, parent=budget),
                         ),
                         sections=settings.sections,
                         chunks=settings.chunks,
@@ -77,24 +80,9 @@ def make_ingestor(  # noqa: PLR0913 - all that a knowledge base was opened with
         fetch=fetch,
         workers=min(4, os.cpu_count() or 1),
         max_cost=models.max_cost,
+        budget=budget,
         listener=listener,
     )
-
-
-def with_price(embedder: Embedder | None, *, max_cost: float | None) -> Embedder | None:
-    """Return an embedder whose price is known, or any where there is no limit.
-
-    Raises:
-        OptionError: If its price is not known and there is a limit.
-    """
-    if max_cost is None or embedder is None or not is_contextual(embedder):
-        return embedder
-    if embedder.estimate(["price"]).cost is None:
-        raise OptionError(
-            f"the price of {embedder.name} is not known, so that no limit on the cost can be kept; "
-            "leave max_cost out, or use an embedder whose price is known"
-        )
-    return embedder
 
 
 def copy_to(

@@ -1,14 +1,6 @@
-"""One frozen class of options for each step, checked when it is made; presets are constants."""
+"""Options of each step, as frozen dataclasses that are validated on creation."""
 
-from spanwise.options.cutting import ChunkOptions, HeaderOptions, SectionOptions
-from spanwise.options.finding import (
-    METHOD_PRESETS,
-    ExcerptOptions,
-    PublishedOptions,
-    SearchOptions,
-    SegmentOptions,
-    method_options,
-)
+from spanwise.options.chunking import ChunkOptions, HeaderOptions, SectionOptions
 from spanwise.options.models import (
     AnswerOptions,
     ContextOptions,
@@ -17,6 +9,14 @@ from spanwise.options.models import (
     RerankOptions,
 )
 from spanwise.options.parsing import FetchOptions, ParseOptions
+from spanwise.options.search import (
+    METHOD_PRESETS,
+    ExcerptOptions,
+    PublishedOptions,
+    SearchOptions,
+    SegmentOptions,
+    method_options,
+)
 
 __all__ = [
     "METHOD_PRESETS",

@@ -1,18 +1,16 @@
-"""How options are checked when they are made."""
+"""Validation of option values."""
 
 from __future__ import annotations
 
 from spanwise.errors import OptionError
-from spanwise.plain import shown
-
-__all__ = ["check"]
+from spanwise.types.plain import shown
 
 
-def check(condition: object, name: str, value: object, wanted: str) -> None:
-    """Refuse a value.
+def check(condition: object, name: str, value: object, expected: str) -> None:
+    """Raise an error for an invalid value.
 
     Raises:
-        OptionError: If the condition does not hold.
+        OptionError: If the condition is false.
     """
     if not condition:
-        raise OptionError(f"{name} is {shown(value)}; it must be {wanted}")
+        raise OptionError(f"{name} is {shown(value)}; it must be {expected}")

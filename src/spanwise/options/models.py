@@ -1,4 +1,4 @@
-"""How language models, rerankers and what they make are used."""
+"""Options for calls to models, and for the steps that use language models and rerankers."""
 
 from __future__ import annotations
 
@@ -7,40 +7,43 @@ from numbers import Integral
 
 from spanwise.options.checks import check
 
-__all__ = ["AnswerOptions", "ContextOptions", "ModelOptions", "QueryOptions", "RerankOptions"]
 
-
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    whole = isinstance(value, Integral) and least <= int(value) <= most
-    check(whole, name, value, f"a whole number from {least:,} to {most:,}")
+def _check_whole(name: str, value: object, minimum: int, maximum: int) -> None:
+    is_valid = isinstance(value, Integral) and minimum <= int(value) <= maximum
+    check(is_valid, name, value, f"a whole number from {minimum:,} to {maximum:,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """How models are called: how many at once, how long, how often again, and for how much."""
+    """Options for calls to models: concurrency, rate limits, timeouts, retries and cost limit."""
 
     concurrency: int = 0
-    """Calls at once to one provider; 0 for 16, and for 4 to a server of one's own."""
+    """Maximum concurrent calls per provider, from 0 to 1,000. 0 selects the default: 16, or 4 for a
+    self-hosted server."""
     requests_per_minute: int | None = None
-    """Most calls to one provider in a minute; None for no limit but the provider's own."""
+    """Maximum calls per minute to one provider, at least 1; None for the provider's limit alone."""
     tokens_per_minute: int | None = None
-    """Most tokens of input and output in a minute; None for no limit but the provider's own."""
+    """Maximum tokens of input and output per minute, at least 1; None for the provider's limit
+    alone."""
     timeout_seconds: float = 120.0
-    """For one call, its answer included."""
+    """Timeout of one call including its answer, in seconds, in (0, 86,400]."""
     retries: int = 5
-    """Further calls where a provider is busy, fails or cannot be reached."""
+    """Maximum retries of a call if the provider is busy, fails or cannot be reached, from 0 to
+    100."""
     max_wait_seconds: float = 60.0
-    """Longest wait before a further call; a provider that asks for more has failed."""
+    """Maximum wait before a retry, in seconds, in (0, 86,400]. The call fails if the provider asks
+    for a longer wait."""
     answer_retries: int = 1
-    """Further calls where an answer is not usable: no JSON, cut off, of wrong types."""
+    """Maximum retries of a call whose answer is unusable (no JSON, cut off, of the wrong types),
+    from 0 to 10."""
     fallback: str = ""
-    """Model that is asked where the first one fails ("vendor:model"); empty for none."""
+    """Model that is called if the first one fails ("vendor:model"); empty for none."""
     max_cost: float | None = None
-    """US dollars that one operation may cost; it ends cleanly before it costs more. An ingest
-    counts its language model and its embedder together. A search does not count the vectors of its
-    question nor a reranker over HTTP, and "llm:" as reranker has the limit for each query."""
+    """Cost limit of one operation in US dollars, at least 0; None for no limit. The operation ends
+    cleanly before it exceeds the limit. Language models, embedders and rerankers count together. A
+    model whose price is unknown is refused if there is a limit."""
     batch: bool = False
-    """Whether an ingest uses the batch interface of the provider: cheaper, within hours."""
+    """Whether an ingest uses the provider's batch interface, which is cheaper but takes hours."""
 
     def __post_init__(self) -> None:
         _check_whole("concurrency", self.concurrency, 0, 1_000)
@@ -61,31 +64,37 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions:
-    """What a language model makes of a document when it is added."""
+    """Options for the parts of a document that a language model writes on ingest."""
 
     sections: bool = False
-    """Whether it cuts the document into sections by meaning."""
+    """Whether the model splits the document into sections by topic."""
     headers: bool = False
-    """Whether it writes the title of the document, its summary, and that of each section."""
+    """Whether the model writes the title and summary of the document and the summary of each
+    section."""
     chunk_contexts: bool = False
-    """Whether it writes 50 to 100 tokens for each chunk that place it in its document."""
+    """Whether the model writes 50 to 100 tokens of context for each chunk."""
     read_pages: bool = False
-    """Whether it reads pages of PDFs that are pictures of text, have letters without a meaning, or
-    a ruled table with merged cells; it must see pictures."""
+    """Whether the model reads pages of PDFs that are images of text, have unusable characters, or
+    contain a ruled table with merged cells. Requires a model that accepts images."""
     section_guidance: str = ""
-    """What a section is to you, in words for the model."""
+    """Instructions to the model on what a section is; empty for none."""
     title_guidance: str = ""
+    """Instructions to the model on titles of documents; empty for none."""
     summary_guidance: str = ""
-    """For the summary of the document."""
+    """Instructions to the model on summaries of documents; empty for none."""
     section_summary_guidance: str = ""
+    """Instructions to the model on summaries of sections; empty for none."""
     language: str = ""
-    """In which titles and summaries are written; empty for the language of the document."""
+    """Language of the written titles and summaries; empty for the language of the document."""
     window_tokens: int = 5_000
-    """Text that is sectioned in one call."""
+    """Length of text that the model splits into sections in one call, in tokens, from 200 to
+    100,000."""
     title_tokens: int = 4_000
-    """Text at the beginning that the title is made of."""
+    """Length of text from the beginning of the document used for its title, in tokens, from 100 to
+    100,000."""
     summary_tokens: int = 8_000
-    """Text at the beginning that the summary of the document is made of."""
+    """Length of text from the beginning of the document used for its summary, in tokens, from 100
+    to 1,000,000."""
 
     def __post_init__(self) -> None:
         _check_whole("window_tokens", self.window_tokens, 200, 100_000)
@@ -95,13 +104,13 @@ class ContextOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankOptions:
-    """How a reranker is used."""
+    """Options for reranking the candidates of a query."""
 
     chunks: int = 100
-    """The best candidates of each query, which it reads."""
+    """Number of best candidates of each query that the reranker scores, from 1 to 1,000."""
     weight: float | None = None
-    """What a deviation of its scores counts in the score; None for what was trained with it, or
-    the documented default."""
+    """Weight of one standard deviation of the reranker's scores in the final score, from 0 to 100;
+    None for the tuned weight, or else the documented default."""
 
     def __post_init__(self) -> None:
         _check_whole("chunks", self.chunks, 1, 1_000)
@@ -115,14 +124,14 @@ class RerankOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOptions:
-    """How a language model writes queries for a question."""
+    """Options for the search queries that a language model writes for a question."""
 
     queries: int = 4
-    """At most so many, beside the question itself."""
+    """Maximum number of queries in addition to the question, from 1 to 6."""
     guidance: str = ""
-    """What it should know of the documents or of what is asked."""
+    """Background for the model on the documents or the questions; empty for none."""
     filters: bool = True
-    """Whether it may restrict the search to documents by values of their metadata."""
+    """Whether the model may restrict the search by a filter on metadata."""
 
     def __post_init__(self) -> None:
         _check_whole("queries", self.queries, 1, 6)
@@ -130,21 +139,21 @@ class QueryOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """How a question is answered."""
+    """Options for answering a question."""
 
     budget_tokens: int = 8_000
-    """Tokens of the context that the answer is made of."""
+    """Maximum tokens of the context that the model reads, from 1 to 10,000,000."""
     excerpts: int = 0
-    """Excerpts that are read one by one, in parallel, and whose conclusions are combined; 0 to
-    answer from the segments of one search at once."""
+    """Number of excerpts that are read in parallel by one call each, whose conclusions are then
+    combined, from 1 to 32. 0 answers from the segments of one search in one call."""
     excerpt_tokens: int = 4_000
-    """Tokens of each excerpt."""
+    """Maximum tokens of each excerpt, from 1 to 10,000,000."""
     guidance: str = ""
-    """How to answer, in words for the model."""
+    """Instructions to the model on how to answer; empty for none."""
     history: int = 6
-    """Turns of the conversation before the question that the model is told."""
+    """Maximum number of earlier turns of the conversation shown to the model, from 0 to 100."""
     max_output_tokens: int = 4_000
-    """Most tokens of the answer."""
+    """Maximum tokens of the answer, from 1 to 1,000,000."""
 
     def __post_init__(self) -> None:
         _check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

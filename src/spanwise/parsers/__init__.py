@@ -1,1 +1,1 @@
-"""One file per family of document formats."""
+"""Parsers of document formats, one file or folder per family."""

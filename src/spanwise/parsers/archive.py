@@ -1,8 +1,8 @@
-"""Containers of Office formats: ZIP files of XML parts, read as streams and under a limit.
+"""Containers of Office formats: ZIP files of XML parts, read as streams with limits.
 
 Rules
-    1. What the directory promises is checked before anything is unpacked, what is unpacked is
-       counted while it is read: headers lie.
+    1. Declared sizes are checked before anything is unpacked, and real sizes while it is read,
+       because headers may be wrong.
     2. A document type declaration that declares anything itself is refused: no program writes one,
        and entities are how a small file becomes a large one. One that names its type is read over
        (EPUB has them); nothing outside of the container is ever fetched.
@@ -24,8 +24,6 @@ from spanwise.errors import ParseError
 from spanwise.parsers.expansion import is_bomb
 from spanwise.parsers.parsed import Source, Step
 
-__all__ = ["ZIP_DAMAGE", "Archive", "Link", "XmlHandlers"]
-
 ZIP_DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -37,14 +35,14 @@ ZIP_DAMAGE = (
     RuntimeError,
     OverflowError,
 )
-"""What the standard library raises for damaged containers, by how they are damaged."""
+"""Errors that the standard library raises for damaged containers."""
 
 _PIECE_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XmlHandlers:
-    """What is called for each element and text; names are "namespace local"."""
+    """Callbacks for elements and text; names are "namespace local"."""
 
     start: Callable[[str, dict[str, str]], None]
     end: Callable[[str], None] | None = None
@@ -53,22 +51,22 @@ class XmlHandlers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """What one part of an Office file refers to."""
+    """Reference of a part of an Office file to another part."""
 
     id: str
-    """Name of the relation inside the part that refers."""
+    """Id of the relation in the referring part."""
     kind: str
     """Last word of the relation's type ("styles", "officeDocument")."""
     part: str
-    """The part that is referred to."""
+    """Referenced part."""
 
 
 class Archive:
-    """One open container.
+    """Open container.
 
     Raises:
-        ParseError: "corrupt" where it is damaged, "encrypted" where a part needs a password,
-            "too_large" where it would unpack to more than the source's limit.
+        ParseError: "corrupt" if it is damaged, "encrypted" if a part needs a password, "too_large"
+            if its unpacked size exceeds the limit of the source.
     """
 
     def __init__(self, source: Source) -> None:
@@ -105,10 +103,10 @@ class Archive:
         return name in self._members
 
     def read_xml(self, name: str, handlers: XmlHandlers) -> None:
-        """Call the handlers for all of a part, from start to end.
+        """Parse a part and call the handlers.
 
         Raises:
-            ParseError: "corrupt" where the part is missing, damaged or not well-formed.
+            ParseError: "corrupt" if the part is missing, damaged or not well-formed.
         """
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
@@ -119,7 +117,7 @@ class Archive:
         try:
             for piece in self._pieces(name):
                 parser.Parse(piece)
-            parser.Parse(b"", True)  # noqa: FBT003 - expat takes no keywords
+            parser.Parse(b"", True)  # noqa: FBT003 - expat accepts no keywords
         except expat.ExpatError as exc:
             raise self._source.error("corrupt", f"its part {name} is no XML: {exc}") from exc
 
@@ -132,10 +130,10 @@ class Archive:
             )
 
     def read_bytes(self, name: str) -> bytes:
-        """Return all of a part.
+        """Return the bytes of a part.
 
         Raises:
-            ParseError: "corrupt" where the part is missing or damaged.
+            ParseError: "corrupt" if the part is missing or damaged.
         """
         return b"".join(self._pieces(name))
 
@@ -153,9 +151,9 @@ class Archive:
             raise self._source.error("corrupt", f"its part {name} is damaged: {exc}") from exc
 
     def links(self, name: str = "") -> list[Link]:
-        """Return what a part (the container itself for "") refers to, in order.
+        """Return the links of a part (of the container itself for ""), in order.
 
-        Links to the outside are left out.
+        External links are left out.
         """
         folder, base = posixpath.split(name)
         found: list[Link] = []
@@ -177,5 +175,5 @@ class Archive:
         return found
 
     def relations(self, name: str = "") -> dict[str, str]:
-        """Return the parts that a part refers to, by kind; of several of a kind the first."""
+        """Return the parts that a part refers to, by kind; the first of each kind."""
         return {link.kind: link.part for link in reversed(self.links(name))}

@@ -1,11 +1,11 @@
-"""Documents inside a document (archive, mailbox, e-mail): taken out into a folder, under limits.
+"""Members of a container (archive, mailbox, e-mail), extracted to a folder with limits.
 
 Rules
-    1. A member is written under a number, never under its name: a name is only an id, so that one
-       like "../x" reaches nothing. Two members of one name are one, the last, as unpackers have it.
-    2. Bytes are counted as they are written: what a container promises is not believed.
-    3. What is wrong with one member costs that member; what is wrong with the container, or a limit
-       of all of it, costs what comes after.
+    1. A member is written under a number, never under its name: the name is only an id, so that
+       "../x" is harmless. Of members with the same name the last is used, as unpackers do.
+    2. Bytes are counted while they are written; declared sizes are not trusted.
+    3. A fault of one member loses that member; a fault of the container, or a limit on all members,
+       loses the members after it.
 """
 
 from __future__ import annotations
@@ -16,42 +16,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
 from spanwise.parsers.expansion import MAX_RATIO, Limit, is_bomb
 from spanwise.parsers.parsed import Source, Step
-
-__all__ = [
-    "ContainerError",
-    "LostMember",
-    "Member",
-    "MemberFolder",
-    "UnpackBudget",
-    "Unpacked",
-]
 
 _MAX_NAME_CHARS = 500
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 
 
 class ContainerError(ParseError):
-    """A source holds documents and is none itself."""
+    """A source contains documents and is not a document itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One member, written into the folder."""
+    """Member that was written to the folder."""
 
     name: str
-    """What its id ends with: a path with "/" between its parts, unique in the container."""
+    """End of its id: a path with "/" between its parts, unique in the container."""
     file_name: str
-    """In the folder."""
+    """Name of its file in the folder."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostMember:
-    """One member that could not be taken out."""
+    """Member that could not be extracted."""
 
     name: str
     code: DocumentErrorCode
@@ -60,7 +51,7 @@ class LostMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackBudget:
-    """Where members go, and what all of them together may take."""
+    """Target folder of members, and limits on all of them."""
 
     into: Path
     members: Limit
@@ -70,31 +61,31 @@ class UnpackBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpacked:
-    """What was found in a source."""
+    """Members of a source."""
 
     is_container: bool
     is_document: bool = True
-    """Whether it has a text of its own."""
+    """Whether the source has a text of its own."""
     members: tuple[Member, ...] = ()
     lost: tuple[LostMember, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What was left out or renamed, in words for people."""
+    """Messages about members that were left out or renamed."""
     stopped: LostMember | None = None
-    """Why not all of it could be looked at, under the name ""; None where it was."""
+    """Reason why extraction stopped early, under the name ""; None if it was complete."""
 
 
 class _StoppedError(Exception):
-    """A limit of the whole container is reached."""
+    """A limit on the whole container is reached."""
 
 
 @dataclass(slots=True, kw_only=True)
 class MemberFolder:
-    """What a reader of containers reads from, and gives the members to."""
+    """Input and output of a reader of containers."""
 
     path: Path
-    """The container."""
+    """Path of the container."""
     source: Source
-    """The same with its bytes, for formats that are not read as a stream."""
+    """Container with its bytes, for formats that are not read as a stream."""
     budget: UnpackBudget
     max_member_bytes: int
     is_document: bool
@@ -106,10 +97,10 @@ class MemberFolder:
     _entries: int = 0
 
     def filled_by(self, unpack: Callable[[MemberFolder], None]) -> Unpacked:
-        """Return what a reader finds.
+        """Return the members that a reader extracts.
 
         Raises:
-            ParseError: If it finds nothing, because the container cannot be read.
+            ParseError: If it extracts nothing, because the container cannot be read.
             FetchError: If the folder cannot be written.
         """
         stopped = None
@@ -134,12 +125,12 @@ class MemberFolder:
         )
 
     def take(self, name: str, pieces: Iterable[bytes], *, packed_bytes: int | None = None) -> None:
-        """Write one member; one that is damaged or too large is noted as lost.
+        """Write one member; a damaged or too large one is recorded as lost.
 
         Args:
-            name: As the container has it; made harmless here.
-            pieces: Its bytes; raises ParseError where they are damaged.
-            packed_bytes: How many bytes it has in the container; those of all of it where None.
+            name: Name in the container; sanitised here.
+            pieces: Bytes of the member; raises ParseError if they are damaged.
+            packed_bytes: Packed size of the member; None for the size of the container.
         """
         self._count()
         cleaned = self._clean(name)
@@ -202,23 +193,23 @@ class MemberFolder:
             )
 
     def lose(self, name: str, code: DocumentErrorCode, cause: str) -> None:
-        """Note a member that cannot be taken out."""
+        """Record a member that cannot be extracted."""
         self._count()
         cleaned = self._clean(name)
         self._lost[cleaned] = LostMember(name=cleaned, code=code, cause=cause)
 
     def leave_out(self, said: str = "") -> None:
-        """Count what is no member, as a folder, in the words that say so, if any."""
+        """Count an entry that is not a member, such as a folder, with a remark, if any."""
         self._count()
         if said:
             self.remark(said)
 
     def remark(self, said: str) -> None:
-        """Count one more thing that people should know, in the words that say so."""
+        """Count a remark for users."""
         self._remarks[said] += 1
 
     def _clean(self, name: str) -> str:
-        """Return a name as an id may end: relative, below the container, on one line."""
+        """Return a name as the end of an id: relative, below the container, on one line."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         inside = [part for part in parts if part != ".."]
         if len(inside) < len(parts) or name.startswith("/"):

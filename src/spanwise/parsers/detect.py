@@ -1,7 +1,7 @@
-"""Which format a document has: its content decides, not its extension.
+"""Detection of the format of a document by its content.
 
-An extension or a declared media type counts only where content cannot tell: Markdown, source code
-or CSV from plain text, and a fragment of HTML from text that has a tag in it.
+The extension or declared media type only decides where the content is ambiguous: between plain text
+and Markdown, source code or CSV, and between a fragment of HTML and text with a tag.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from spanwise.parsers.archive import ZIP_DAMAGE
+from spanwise.parsers.code_grammars import LANGUAGES
 from spanwise.parsers.formats import EXTENSIONS, MEDIA_TYPES, FormatName
 from spanwise.parsers.parsed import Source
-from spanwise.parsers.source_code.languages import LANGUAGES
-
-__all__ = ["detect_format"]
 
 _HEAD_BYTES = 1 << 16
 _TAIL_BYTES = 1 << 10
@@ -62,7 +60,7 @@ _UNREADABLE_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _EXTRACT),
     (rb"Rar!\x1a\x07", "a RAR archive", _EXTRACT),
 )
-"""How the bytes begin (a regular expression), what that is, and what to do."""
+"""Unsupported formats: regular expression of the first bytes, name, and advice."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = (
     ("WordDocument", "a Word 97-2003 document"),
@@ -85,12 +83,12 @@ _ZIP_MEDIA_TYPES: Mapping[str, FormatName] = {
 
 
 def detect_format(source: Source) -> FormatName:
-    """Return the format whose parser reads this source.
+    """Return the format of a source.
 
     Raises:
-        ParseError: "empty" without any bytes; "unsupported" for a format that is known by name
-            and read by no parser; "encrypted" for a protected Office file; "corrupt" for a damaged
-            ZIP container; "unreadable" for a Git LFS pointer.
+        ParseError: "empty" without any bytes; "unsupported" for a known format without a
+            parser; "encrypted" for a protected Office file; "corrupt" for a damaged ZIP
+            container; "unreadable" for a Git LFS pointer.
     """
     data = source.data
     if not data:
@@ -104,7 +102,7 @@ def detect_format(source: Source) -> FormatName:
         return _detect_zip(source)
     if data.startswith(_OLE):
         return _detect_ole(source)
-    if _is_pdf_behind_junk(data):  # no container, which may well hold one as it stands
+    if _is_pdf_behind_junk(data):  # not in a container, which may contain a PDF
         return "pdf"
     for mark, name, advice in _UNREADABLE_FORMATS:
         if re.match(mark, data, re.DOTALL):
@@ -113,9 +111,9 @@ def detect_format(source: Source) -> FormatName:
 
 
 def _is_pdf_behind_junk(data: bytes) -> bool:
-    """Return whether there is a PDF behind what it begins with (text may well name `%PDF-1.7`).
+    """Return whether a PDF follows after junk bytes (text may mention `%PDF-1.7` too).
 
-    One that has lost its beginning ends as one.
+    A PDF without its beginning is recognised by its end.
     """
     head, tail = data[:_HEAD_BYTES], data[-_TAIL_BYTES:]
     is_marked = _PDF_VERSION.search(head) or (b"startxref" in tail and b"%%EOF" in tail)
@@ -181,7 +179,7 @@ def _detect_text(source: Source) -> FormatName:
 
 
 def _named_format(source: Source) -> FormatName | None:
-    """Return the format of text that the declared media type or else the extension names."""
+    """Return the format of a text by its declared media type, else by its extension."""
     name = urlsplit(source.name).path if "://" in source.name else source.name
     extension = PurePosixPath(name.lower().rstrip("/")).suffix
     declared = MEDIA_TYPES.get(source.media_type or "")

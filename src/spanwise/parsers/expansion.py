@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-__all__ = ["MAX_RATIO", "Limit", "is_bomb"]
-
 MAX_RATIO = 1000
 """Ratio of unpacked to packed bytes that ordinary files stay below."""
 

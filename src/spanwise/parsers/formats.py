@@ -1,19 +1,9 @@
-"""The formats that are read: which function parses each, and which a name alone can tell."""
+"""Table of formats: the parser of each, and the formats known by extension or media type only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal, get_args
-
-__all__ = [
-    "CONTAINER_EXTENSIONS",
-    "EXTENSIONS",
-    "FORMAT_NAMES",
-    "MEDIA_TYPES",
-    "PARSERS",
-    "UNPACKERS",
-    "FormatName",
-]
 
 FormatName = Literal[
     "text",
@@ -48,24 +38,24 @@ PARSERS: Mapping[FormatName, str] = {
     "pptx": "spanwise.parsers.office.pptx:parse_pptx",
     "workbook": "spanwise.parsers.office.workbook:parse_workbook",
     "epub": "spanwise.parsers.markup.epub:parse_epub",
-    "odt": "spanwise.parsers.office.odt:parse_odt",
+    "odt": "spanwise.parsers.office.odf:parse_odt",
     "odp": "spanwise.parsers.office.odp:parse_odp",
     "rtf": "spanwise.parsers.office.rtf:parse_rtf",
     "csv": "spanwise.parsers.data.csv_table:parse_csv",
     "json": "spanwise.parsers.data.json_records:parse_json",
     "restructuredtext": "spanwise.parsers.markup.restructuredtext:parse_restructuredtext",
     "asciidoc": "spanwise.parsers.markup.asciidoc:parse_asciidoc",
-    "code": "spanwise.parsers.source_code.code:parse_code",
+    "code": "spanwise.parsers.code:parse_code",
     "email": "spanwise.parsers.mail.email_message:parse_email",
 }
-"""Where the parser of each format stands; it is imported when it is first needed."""
+"""Parser function of each format, as "module:function"; imported at first use."""
 
 UNPACKERS: Mapping[FormatName, str] = {
     "email": "spanwise.parsers.mail.email_message:unpack_email",
     "mailbox": "spanwise.parsers.mail.mailbox:unpack_mailbox",
-    "archive": "spanwise.parsers.members:unpack_archive",
+    "archive": "spanwise.parsers.archive_members:unpack_archive",
 }
-"""What takes the members out of each container; an e-mail is a document as well."""
+"""Function that unpacks each container format; an e-mail is a document as well."""
 
 EXTENSIONS: Mapping[str, FormatName] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"), "markdown"),
@@ -77,8 +67,8 @@ EXTENSIONS: Mapping[str, FormatName] = {
     **dict.fromkeys((".eml", ".mht", ".mhtml"), "email"),
     **dict.fromkeys((".mbox", ".mbx"), "mailbox"),
 }
-"""Formats of text that their content cannot tell from plain text, by extension; source code apart
-(`code_languages`)."""
+"""Text formats by extension that content does not distinguish from plain text; source code is in
+`code_grammars`."""
 
 MEDIA_TYPES: Mapping[str, FormatName] = {
     "text/markdown": "markdown",
@@ -93,9 +83,9 @@ MEDIA_TYPES: Mapping[str, FormatName] = {
     "message/rfc822": "email",
     "application/mbox": "mailbox",
 }
-"""The same, by the media type that a server declares."""
+"""The same formats by declared media type."""
 
 CONTAINER_EXTENSIONS = frozenset(
     ".zip .tar .tgz .tbz .tbz2 .txz .gz .bz2 .xz .eml .mbox .mbx".split()
 )
-"""Files that are opened for their members where patterns leave out the files themselves."""
+"""Extensions of files whose members are read although patterns exclude the files themselves."""

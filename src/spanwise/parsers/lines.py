@@ -1,20 +1,18 @@
-r"""The lines of a text that is kept as it stands, so that a line is also a place.
+r"""Lines of an unchanged text, with their offsets.
 
-Lines end at `\n`, `\r\n` and `\r`; `str.splitlines` knows more line ends (a form feed) and would
-shift the lines that a grammar counts.
+Lines end at `\n`, `\r\n` and `\r`; `str.splitlines` also splits at other characters (a form feed),
+so its line numbers would differ from those of a grammar.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["Lines"]
-
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Lines:
-    """Where each line of a text starts and ends, without its line end."""
+    """Start and end offsets of the lines of a text, without line ends."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -29,13 +27,13 @@ class Lines:
         return len(self.ends)
 
     def line(self, number: int) -> str:
-        """Return a line without its line end; empty past the last one."""
+        """Return a line without its line end; empty after the last line."""
         if number >= len(self.ends):
             return ""
         return self.text[self.starts[number] : self.ends[number]]
 
     def trimmed(self, first: int, last: int) -> tuple[int, int]:
-        """Return the range of lines `[first, last)` without white space at its edges."""
+        """Return the offsets of the lines `[first, last)`, stripped of white space at both ends."""
         start, end = self.starts[first], self.ends[min(last, len(self.ends)) - 1]
         while start < end and self.text[start].isspace():
             start += 1

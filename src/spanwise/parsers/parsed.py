@@ -1,108 +1,108 @@
-"""What goes into a parser (`Source`) and what comes out of it (`Parsed`)."""
+"""Input (`Source`) and output (`Parsed`) of a parser, and the losses of a damaged document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from spanwise.errors import DocumentErrorCode, ParseError
+from spanwise.parsers.writer import TextWriter
 from spanwise.types import Block, DocumentStatus, Heading, Page, Scalar
 
-__all__ = ["PagesToRead", "Parsed", "Source", "Step"]
-
 _BYTES_PER_PAGE = 100_000
-"""What a format without pages holds in a page's worth of work."""
+"""Bytes of a format without pages that count as one page of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a parser is about to do: it tells how long it may be waited for."""
+    """Next step of a parser, which determines its time limit."""
 
     pages: int
-    """Pages' worth of work in this step."""
+    """Pages of work in this step."""
     of: int
-    """Pages' worth of work in all of the document."""
+    """Pages of work in the whole document."""
     page: int | None = None
-    """Number of the page, 1-based, where the step is a single one."""
+    """Number of the page, 1-based, if the step is a single page."""
 
     @classmethod
     def of_bytes(cls, count: int) -> Step:
-        """Return the step that reads so many bytes of a format without pages."""
+        """Return the step that reads `count` bytes of a format without pages."""
         pages = 1 + count // _BYTES_PER_PAGE
         return cls(pages=pages, of=pages)
 
 
-def _unheard(step: Step) -> None:
-    """Tell nobody."""
+def _ignore_step(step: Step) -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The bytes of one document and what is known of them before they are read."""
+    """Bytes of one document, with its name, declared types and limits."""
 
     data: bytes
     name: str
-    """File name or URL; its extension is a hint, nothing more."""
+    """File name or URL; the extension is only a hint."""
     media_type: str | None = None
-    """As a server declared it, lower case, without parameters."""
+    """Media type that a server declared, lower case, without parameters."""
     charset: str | None = None
-    """As a server declared it."""
+    """Charset that a server declared."""
     max_unpacked_bytes: int = 1_000_000_000
     max_pages: int = 20_000
     max_text_bytes: int = 100_000_000
     text_option: str = "max_text_bytes"
     """The option that sets this limit, with its value, as errors name it."""
     skipped_pages: frozenset[int] = frozenset()
-    """Numbers of pages, 1-based, on which an earlier attempt hung or died."""
+    """Numbers of the pages, 1-based, on which an earlier attempt hung or crashed."""
     timeout_seconds: float = 3_600.0
-    """After which whoever waits for all of it will not wait any more."""
+    """Time limit for the whole document."""
     ocr: str = "off"
-    """Engine that reads pages without text, as `ParseOptions.ocr`."""
+    """OCR engine for pages without text, as in `ParseOptions.ocr`."""
     leaves_pictures: bool = False
-    """Whether somebody else reads the pages of `Parsed.to_read`: no engine does, and that they are
-    missing is no error, no warning and not in the status."""
-    on_step: Callable[[Step], None] = _unheard
-    """Is told before each step that may take long."""
+    """Whether the caller reads the pages of `Parsed.to_read`: they are not sent to OCR, and missing
+    ones cause no error, no warning and no partial status."""
+    on_step: Callable[[Step], None] = _ignore_step
+    """Callback before each step that may take long."""
 
     @property
     def max_chars(self) -> int:
-        """Characters of the text that never take more than `max_text_bytes`."""
+        """Number of characters that never exceed `max_text_bytes`."""
         return self.max_text_bytes if self.data.isascii() else self.max_text_bytes // 4
 
     def error(self, code: DocumentErrorCode, cause: str) -> ParseError:
-        """Return the error that says why this source cannot be read.
+        """Return the error for a source that cannot be read.
 
         Args:
             code: Kind of the cause.
-            cause: What was found and what to do; the name stands before it.
+            cause: Cause and advice; the name of the source is put before it.
         """
         return ParseError(f"{self.name}: {cause}", source=self.name, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagesToRead:
-    """Pages that a model which sees them reads better; numbers are 1-based, ascending."""
+    """Pages that a vision model reads better; numbers are 1-based, ascending."""
 
     scans: tuple[int, ...] = ()
-    """Pictures of text, without text of their own, or hardly any."""
+    """Scans: images of text, with little or no text of their own."""
     garbled: tuple[int, ...] = ()
-    """Their letters have no meaning in their font."""
+    """Pages whose characters have no meaning in their font."""
     tables: tuple[int, ...] = ()
-    """Each with a ruled table that has cells over several rows, or over some of its columns."""
+    """Pages with a ruled table that has merged cells."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All of them."""
+        """Numbers of all of these pages."""
         return tuple(sorted((*self.scans, *self.garbled, *self.tables)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """Text of a document with all that points into it; checked when it is made.
+    """Text of a document with its pages, headings and blocks; validated at creation.
 
     Raises:
-        ValueError: If a range points outside the text, ranges are out of order, or pages do not
-            cover the text.
+        ValueError: If a range is outside the text, ranges are out of order, or pages do not cover
+            the text.
     """
 
     text: str
@@ -115,7 +115,7 @@ class Parsed:
     status: DocumentStatus = "ok"
     warnings: tuple[str, ...] = ()
     to_read: PagesToRead = field(default_factory=PagesToRead)
-    """Pages that are left to somebody else; none where nobody asks for them."""
+    """Pages that the caller reads by a vision model, if `Source.leaves_pictures` is set."""
 
     def __post_init__(self) -> None:
         _check_pages(self.text, self.pages)
@@ -148,3 +148,94 @@ def _check_disjoint(kind: str, ranges: Iterable[tuple[int, int]], text: str) -> 
         if not last <= start < end <= len(text):
             raise ValueError(f"{kind} [{start}, {end}) after {last} in {len(text)} characters")
         last = end
+
+
+_MAX_WARNINGS = 100
+
+
+class Losses:
+    """Losses of one document; any loss makes its status partial."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._causes: list[str] = []
+        self._more = 0
+        self._error: ParseError | None = None
+
+    @contextmanager
+    def noted(self, what: str) -> Iterator[None]:
+        """Record a loss if the block raises for damage, and continue after the block.
+
+        Args:
+            what: Name of the part for users ("slide 3").
+        """
+        try:
+            yield
+        except ParseError as error:
+            if error.code != "corrupt":
+                raise
+            self._error = self._error or error
+            self.add(f"{what} is incomplete: {str(error).removeprefix(f'{self._source.name}: ')}")
+
+    def add(self, loss: str) -> None:
+        """Record a loss."""
+        if len(self._causes) < _MAX_WARNINGS:
+            self._causes.append(loss)
+        else:
+            self._more += 1
+
+    def require_text(self, text: str, advice: str) -> None:
+        """Raise if a document has no text.
+
+        Args:
+            text: Complete text.
+            advice: Possible cause, used if no loss is known.
+
+        Raises:
+            ParseError: The first loss, or "no_text".
+        """
+        if text:
+            return
+        if self._error is not None:
+            raise self._error
+        raise self._source.error("no_text", "; ".join([advice, *self.warnings]))
+
+    @property
+    def status(self) -> DocumentStatus:
+        """Status of the document: partial if anything is lost."""
+        return "partial" if self._causes else "ok"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The first hundred losses, in order."""
+        more = (f"and {self._more} more",) if self._more else ()
+        return (*self._causes, *more)
+
+    def parsed(
+        self,
+        writer: TextWriter,
+        *,
+        media_type: str,
+        properties: tuple[str, Mapping[str, Scalar]],
+        pages: tuple[Page, ...] = (),
+    ) -> Parsed:
+        """Return the document that was written, with its losses.
+
+        Args:
+            writer: Text, headings and blocks.
+            media_type: Media type of the document.
+            properties: Title and metadata.
+            pages: Pages in order; none if the format has none.
+        """
+        title, metadata = properties
+        return Parsed(
+            text=writer.text,
+            media_type=media_type,
+            title=title,
+            pages=pages,
+            headings=tuple(writer.headings),
+            blocks=tuple(writer.blocks),
+            metadata=metadata,
+            status=self.status,
+            warnings=self.warnings,
+        )

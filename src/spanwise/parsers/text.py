@@ -1,14 +1,16 @@
-"""Plain text: bytes to characters, and nothing else changed.
+"""Plain text: decodes bytes to characters and changes nothing else.
 
 Rules
-    1. A byte order mark decides. Then UTF-16 and UTF-32 without one, by where their NULs stand.
-    2. Then the charset that a server or the content declares, where it fits; a Western one only
+    Encodings are tried in this order:
+    1. The encoding of a byte order mark; then UTF-16 and UTF-32 without one, by the positions
+       of their NULs.
+    2. The charset that a server or the content declares, if it is valid; a Western charset only
        after UTF-8, because servers declare it for anything.
-    3. Strict UTF-8. Then UTF-8 with few damaged bytes, which become U+FFFD, with a warning.
-    4. Windows-1252, where the text looks Western (few bytes above ASCII); last, a guess by
-       charset-normalizer, which takes Windows-1252 prose for older code pages, but knows Asian
-       and Cyrillic ones. Both are said in a warning: they are guesses.
-    5. Line ends are kept as they are: the text equals `open(path, newline="").read()`.
+    3. Strict UTF-8; then UTF-8 with few damaged bytes, which become U+FFFD, with a warning.
+    4. Windows-1252, if few bytes are above ASCII; last, a guess by charset-normalizer, which
+       knows Asian and Cyrillic code pages but takes Windows-1252 prose for older ones. Both
+       are guesses and cause a warning.
+    Line ends are unchanged: the text equals `open(path, newline="").read()`.
 """
 
 from __future__ import annotations
@@ -20,45 +22,43 @@ from dataclasses import dataclass
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.types import Page
 
-__all__ = ["Decoded", "decode_text", "parse_text"]
-
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark is a prefix
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# On the web, the first of these names mean the last.
+# On the web, these names mean the last one.
 _WESTERN = frozenset(
     {"iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"}
 )
 _NO_CHARSETS = frozenset({"punycode", "idna", "unicode-escape", "raw-unicode-escape"})
-"""Codecs of Python that no text is written in; the first takes quadratic time."""
+"""Python codecs that are not text encodings; the first takes quadratic time."""
 _SAMPLE_BYTES = 1 << 20
 _CONTROLS = bytes([*range(0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 _MAX_CONTROLS = 0.01
-_MAX_HIGH_BYTES = 0.2  # German and French stay under 0.06, Cyrillic and Greek are above 0.6
+_MAX_HIGH_BYTES = 0.2  # German and French are below 0.06, Cyrillic and Greek above 0.6
 _SURROGATES = re.compile("[\udc80-\udcff]")
 _NON_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text of a file and what was uncertain about its encoding."""
+    """Decoded text of a file, with warnings about its encoding."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
 def parse_text(source: Source) -> Parsed:
-    """Return the text as it stands; form feeds separate pages.
+    """Return the unchanged text; form feeds separate pages.
 
-    A form feed is the last character of the page it ends. One at the end of the text ends the
-    last page and begins none.
+    A form feed is the last character of its page. A form feed at the end of the text starts no
+    further page.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     return Parsed(
@@ -85,10 +85,10 @@ def decode_text(source: Source, *, declared: str | None = None) -> Decoded:
 
     Args:
         source: The file.
-        declared: Charset that the content names itself (HTML); `source.charset` goes before it.
+        declared: Charset that the content declares (HTML); `source.charset` has precedence.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = _decode(source, (source.charset, declared))
     if decoded is None:
@@ -124,12 +124,12 @@ def _decode_strictly(data: bytes, encoding: str) -> str | None:
         if codecs.lookup(encoding).name in _NO_CHARSETS:
             return None
         return data.decode(encoding)
-    except (ValueError, LookupError):  # ValueError: also of a NUL in the name of the encoding
+    except (ValueError, LookupError):  # ValueError: also for a NUL in the name of the encoding
         return None
 
 
 def _guess_wide(data: bytes) -> str | None:
-    """Return the encoding of text with two or four bytes a character, by where its NULs stand."""
+    """Return the encoding of text with two or four bytes per character, by its NULs."""
     sample = data[:4096]
     if len(data) % 2 or not sample:
         return None
@@ -151,7 +151,7 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _decode_damaged(data: bytes) -> Decoded | None:
-    for part in (_sample(data), data):  # most files that are not UTF-8 show it in the sample
+    for part in (_sample(data), data):  # the sample already rules out most other encodings
         text = part.decode("utf-8", "surrogateescape")
         damaged = len(_SURROGATES.findall(text))
         if len(_NON_ASCII.findall(text)) < 10 * damaged:
@@ -168,7 +168,7 @@ def _decode_western(data: bytes) -> Decoded | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the first lines, so that no character is cut, or the first bytes of a long line."""
+    """Return the first lines, so that no character is cut; of a long line, its first bytes."""
     if len(data) <= _SAMPLE_BYTES:
         return data
     sample = data[:_SAMPLE_BYTES]

@@ -1,4 +1,4 @@
-"""Text that only grows: what points into it never has to be moved."""
+"""Writers of text that only grows, so that offsets into it stay valid."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from spanwise.types import Block, Heading
-
-__all__ = ["TextWriter", "table_line"]
+from spanwise.types import Block, Heading, Page
 
 
 def table_line(cells: Sequence[str]) -> str:
-    """Return the cells of a row on one line, joined by " | ", without the empty ones at its end."""
+    """Return the cells of a row on one line, joined by " | ", without trailing empty cells."""
     last = len(cells)
     while last and not cells[last - 1]:
         last -= 1
@@ -20,9 +18,9 @@ def table_line(cells: Sequence[str]) -> str:
 
 
 class TextWriter:
-    """Joins pieces of text with the line ends that are owed between them.
+    """Joins pieces of text with the required line ends between them.
 
-    The text begins and ends with a piece, never with white space of the writer's own.
+    The text begins and ends with a piece, never with white space that the writer added.
     """
 
     def __init__(self) -> None:
@@ -34,21 +32,21 @@ class TextWriter:
 
     @property
     def text(self) -> str:
-        """All that was written so far."""
+        """Text that was written so far."""
         return "".join(self._pieces)
 
     @property
     def next_start(self) -> int:
-        """Where the next piece will start."""
+        """Start offset of the next piece."""
         return self._length + self._owed
 
     def separate(self, line_ends: int) -> None:
-        """Owe at least so many line ends before the next piece: 1 a new line, 2 a paragraph."""
+        """Require at least `line_ends` before the next piece: 1 for a line, 2 for a paragraph."""
         if self._length:
             self._owed = max(self._owed, line_ends)
 
     def write(self, piece: str) -> int:
-        """Append a piece after what is owed and return where it starts."""
+        """Append a piece after the required line ends and return its start offset."""
         if not piece:
             return self._length
         gap = "\n" * self._owed
@@ -59,7 +57,7 @@ class TextWriter:
         return start
 
     def write_heading(self, title: str, *, level: int) -> None:
-        """Append a heading, a paragraph of its own; nothing when it is empty."""
+        """Append a heading as a separate paragraph; nothing if it is empty."""
         title = title.strip()
         if not title:
             return
@@ -69,7 +67,7 @@ class TextWriter:
         self.separate(2)
 
     def write_block(self, piece: str, *, kind: Literal["table", "code"]) -> None:
-        """Append a table or code, a paragraph of its own; nothing when it is empty."""
+        """Append a table or code as a separate paragraph; nothing if it is empty."""
         if not piece:
             return
         self.separate(2)
@@ -84,7 +82,7 @@ class TextWriter:
         self.separate(2)
 
     def append(self, other: TextWriter) -> None:
-        """Append what another writer wrote, as paragraphs of their own."""
+        """Append the text, headings and blocks of another writer as separate paragraphs."""
         if not other._length:
             return
         self.separate(2)
@@ -96,3 +94,24 @@ class TextWriter:
             replace(item, start=start + item.start, end=start + item.end) for item in other.blocks
         ]
         self.separate(2)
+
+
+class PagedWriter(TextWriter):
+    """Writer that records the start of pages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._page_starts: list[int] = []
+
+    def turn_to(self, page: int) -> None:
+        """Set the page of the next piece, from 1; an earlier page is ignored."""
+        start = self.next_start
+        while len(self._page_starts) < page:
+            self._page_starts.append(start if self._page_starts else 0)
+
+    def pages(self) -> tuple[Page, ...]:
+        """Return the pages so far; none if no page was set."""
+        length = len(self.text)
+        starts = [min(start, length) for start in self._page_starts]
+        ends = [*starts[1:], length] if starts else []
+        return tuple(Page(start=start, end=end) for start, end in zip(starts, ends, strict=True))

@@ -1,11 +1,12 @@
-"""Copy a knowledge base while it is in use.
+"""Backup of a knowledge base while it is in use.
 
-The copy is of one moment: SQLite's own means copy `truth.db` out of one read transaction, in
-steps, so that writers go on. Index parts never change and are copied as files (making them anew
-takes forty times as long); one that is merged away meanwhile is left out, and made anew by the
-copy. All is written under another name beside the target and renamed when it is whole and safe on
-the disk. A process that is killed meanwhile leaves `TARGET.<random>.tmp` behind; the next backup to
-the same target removes it, which it can tell from one in progress by its lock.
+The copy is consistent: SQLite's backup API copies `truth.db` from one read transaction, in steps,
+so writers continue. Index parts never change and are copied as files, because rebuilding them takes
+forty times as long. A part that is merged meanwhile is left out and rebuilt by the copy.
+
+Everything is written under a temporary name next to the target, flushed to disk, and renamed. A
+killed process leaves `TARGET.<random>.tmp` behind; the next backup to the same target removes it. A
+lock in that folder shows whether the backup is still in progress.
 """
 
 from __future__ import annotations
@@ -23,18 +24,17 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores.disk import force_to_disk, is_disk_full, make_private, sync_folder
-from spanwise.stores.flush_lock import LOCK_NAME, flush_lock
+from spanwise.stores.flush import LOCK_NAME, flush_lock
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from spanwise.stores.index import Index
 
-__all__ = ["back_up"]
 
-_STEP_PAGES = 2_048  # 8 MB; writers and the progress come in between
+_STEP_PAGES = 2_048  # 8 MB; writers and the progress callback run between steps
 
 Progress = Callable[[int, int], None]
-"""Hears the bytes of the database copied, and all of them."""
+"""Callback with the bytes copied and the total bytes of the database."""
 
 
 def back_up(
@@ -43,21 +43,21 @@ def back_up(
     """Copy a knowledge base to a new folder.
 
     Args:
-        index: Its index, with the connections to the database.
-        database: The database, in the folder of the knowledge base.
-        target: Folder to make; the one that it is to lie in must be there.
-        on_progress: Called after each step.
+        index: Index with the connections to the database.
+        database: Path of the database in the folder of the knowledge base.
+        target: Folder to create; its parent must exist.
+        on_progress: Callback after each step.
 
     Raises:
-        OptionError: If the target is there already, lies inside of the knowledge base, or its
-            parent is missing.
-        StoreFullError: If the disk of the target is full; nothing is left of the copy.
-        StoreError: If it cannot be written for another reason; nothing is left of the copy.
+        OptionError: If the target exists or lies inside of the knowledge base, or its parent is
+            missing.
+        StoreFullError: If the disk of the target is full; the partial copy is removed.
+        StoreError: If the target cannot be written for another reason; the partial copy is removed.
     """
     target = target.absolute()
     _check_target(target, source=database.parent)
     _remove_abandoned(target)
-    # Beside the target, so that the last step is a rename on one disk.
+    # In the parent of the target: the last step is a rename within one file system.
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         temporary.mkdir()
@@ -76,7 +76,7 @@ def back_up(
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left of backups to a target; nobody holds the locks of these."""
+    """Remove temporary folders of killed backups, whose locks are free."""
     name = re.compile(re.escape(target.name) + r"\.[0-9a-f]{8}\.tmp")
     for path in target.parent.iterdir():
         if not name.fullmatch(path.name) or path.is_symlink() or not (path / LOCK_NAME).is_file():
@@ -96,12 +96,12 @@ def _copy(
     target: Path,
     on_progress: Progress | None,
 ) -> None:
-    """Copy database and index to a folder; their files are on the disk when this returns.
+    """Copy database and index to a folder and flush the files to disk.
 
     Raises:
-        OSError, StoreError: If something cannot be written.
+        OSError, StoreError: If a file cannot be written.
     """
-    # Before the transaction begins, as in a search: parts may only be older than the copy.
+    # Read before the transaction begins, as in a search: parts may only be older than the copy.
     manifest = read_manifest(index.folder)
     copied = temporary / database.name
     make_private(copied)
@@ -109,7 +109,7 @@ def _copy(
         try:
             _copy_database(source, copied, on_progress)
         except sqlite3.Error as error:
-            # The error of one of two databases: the one that is written can be full.
+            # The error may concern either database; only the disk of the copy can be full.
             is_full = is_disk_full(error, copied)
             raise _failure(target, error, is_full=is_full) from error
     _sync_file(copied)
@@ -118,9 +118,11 @@ def _copy(
 
 def _check_target(target: Path, *, source: Path) -> None:
     if os.path.lexists(target):
-        raise OptionError(f"{target} is there already; name a folder that is not there yet")
+        raise OptionError(f"{target} already exists; name a new folder")
     if not target.parent.is_dir():
-        raise OptionError(f"the folder {target.parent} is missing; make it, or name another one")
+        raise OptionError(
+            f"the folder {target.parent} does not exist; create it, or name another one"
+        )
     if target.parent.resolve().is_relative_to(source.resolve()):
         raise OptionError(f"{target} is inside of {source} itself; name a folder outside of it")
 
@@ -129,18 +131,18 @@ def _copy_database(source: sqlite3.Connection, path: Path, on_progress: Progress
     """Copy the database as one transaction sees it."""
     (page_bytes,) = source.execute("select page_size from pragma_page_size").fetchone()
 
-    def tell(_: int, remaining: int, total: int) -> None:
+    def report(_: int, remaining: int, total: int) -> None:
         if on_progress is not None:
             on_progress((total - remaining) * page_bytes, total * page_bytes)
 
     source.execute("begin")
-    # The first read begins the transaction; without it every write would start the copy anew.
+    # The first read starts the transaction; without it, each write would restart the copy.
     source.execute("select max(seq) from change").fetchone()
     with closing(sqlite3.connect(path, isolation_level=None)) as copy:
-        # The copy is thrown away where it fails, so it needs no journal of its own.
+        # A failed copy is deleted, so it needs no journal.
         copy.execute("pragma journal_mode = off")
         copy.execute("pragma synchronous = off")
-        source.backup(copy, pages=_STEP_PAGES, progress=tell)
+        source.backup(copy, pages=_STEP_PAGES, progress=report)
 
 
 def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
@@ -152,12 +154,12 @@ def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
             shutil.copyfile(folder / name, target / name)
         except FileNotFoundError:
             (target / name).unlink()
-            continue  # merged away since the manifest was read
+            continue  # merged since the manifest was read
         _sync_file(target / name)
         copied.append(name)
     if copied:
-        kept = Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=tuple(copied))
-        write_manifest(target, kept)
+        copied_manifest = Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=tuple(copied))
+        write_manifest(target, copied_manifest)
 
 
 def _sync_file(path: Path) -> None:
@@ -169,6 +171,8 @@ def _failure(target: Path, error: Exception, *, is_full: bool) -> StoreError:
     if is_full:
         return StoreFullError(
             f"the backup {target} cannot be written ({error}): is the disk full, or a file size "
-            "limited? Nothing is left of it; free some space, or name another disk"
+            "limited? The partial copy is removed; free some space, or name another disk"
         )
-    return StoreError(f"the backup {target} cannot be written: {error}; nothing is left of it")
+    return StoreError(
+        f"the backup {target} cannot be written: {error}; the partial copy is removed"
+    )

@@ -1,4 +1,4 @@
-"""Make an index part of documents: their terms counted, their vectors quantised."""
+"""Construction of an index part: term counts, BM25 impacts and quantised vectors."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.columns import digit_share, section_openings
-from spanwise.core.scores import quantised_impacts
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import quantise_rows
-from spanwise.stores.lists import Lists, count_documents, merge_lists
+from spanwise.core.ranking.bm25 import quantised_impacts
+from spanwise.core.ranking.scan import digit_share, section_openings
+from spanwise.core.ranking.vectors import quantise_rows
+from spanwise.core.text.terms import text_terms
 from spanwise.stores.part import Part, Postings, term_hashes
+from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.truth import StoredDocument
+    from spanwise.stores.database import IndexedDocument
 
-__all__ = ["Vocabulary", "build_part", "in_pieces"]
 
-_MAX_RUNS = 100_000  # some 20 MB
-_MAX_RUN_CHARS = 64  # longer ones do not come again: text of languages without spaces, data
-_BLOCK_ROWS = 2_048  # intermediate results of one block stay small
-_RUN_ROWS = 10_000  # chunks whose postings are made at once
+_MAX_RUNS = 100_000  # about 20 MB
+_MAX_RUN_CHARS = 64  # longer runs rarely repeat: text without spaces, data
+_BLOCK_ROWS = 2_048  # bounds the intermediate results
+_RUN_ROWS = 10_000  # chunks per block of postings
 _ROW_BITS = 32
 _ROW_MASK = (1 << _ROW_BITS) - 1
 
 
 class _Runs(dict[str, tuple[int, ...]]):
-    """Runs of characters without white space in one language, and the ids of their terms."""
+    """Cache of the term ids of character runs without white space, in one language."""
 
     def __init__(self, language: str, ids: dict[str, int]) -> None:
         super().__init__()
@@ -48,37 +47,37 @@ class _Runs(dict[str, tuple[int, ...]]):
 
 
 class Vocabulary:
-    """Runs of characters without white space and the ids of their terms, learnt as they come.
+    """Cache of the term ids of character runs without white space.
 
-    No word crosses white space, so the terms of a text are those of its runs, and most runs have
-    been seen before. For one thread at a time.
+    No word crosses white space, so the terms of a text are the terms of its runs, and most runs
+    occur again. Not thread-safe.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Create an empty vocabulary."""
         self._runs: dict[str, _Runs] = {}
         self._ids: dict[str, int] = {}
         self._hashes = np.empty(0, dtype=np.uint64)
 
     def __len__(self) -> int:
-        """Return how many runs are known."""
+        """Return the number of cached runs."""
         return sum(map(len, self._runs.values()))
 
     def count(self, text: str, *, language: str) -> Iterator[int]:
-        """Return the ids of all terms of a text in order, in the language of its document."""
+        """Return the term ids of a text in order, in the language of its document."""
         runs = self._runs.get(language)
         if runs is None:
             runs = self._runs[language] = _Runs(language, self._ids)
         return chain.from_iterable(map(runs.__getitem__, text.split()))
 
     def rank(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the hashes of some ids in ascending order, each once, and the place of each id.
+        """Return the distinct term hashes of some ids, ascending, and the rank of each id.
 
         Args:
-            ids: With repetitions, (n,).
+            ids: Term ids with repetitions, (n,).
 
         Returns:
-            The hashes, and for each of `ids` the index of its hash, (n,).
+            The hashes, and the index into them for each of `ids`, (n,).
         """
         new = list(islice(self._ids, len(self._hashes), None))
         self._hashes = np.concatenate((self._hashes, term_hashes(new)))
@@ -89,18 +88,18 @@ class Vocabulary:
         return self._hashes[order], ranks[ids]
 
     def forget_many(self) -> None:
-        """Begin anew where so much was learnt that it takes memory; not while ids are in use."""
+        """Clear a cache that takes much memory; not allowed while ids are in use."""
         if len(self) > _MAX_RUNS:
             self._runs.clear()
             self._ids.clear()
             self._hashes = self._hashes[:0]
 
 
-def in_pieces(
-    documents: Iterable[StoredDocument], *, rows: int
-) -> Iterator[tuple[StoredDocument, ...]]:
-    """Yield runs of documents that together have at least that many chunks, the last one fewer."""
-    piece: list[StoredDocument] = []
+def batch_documents(
+    documents: Iterable[IndexedDocument], *, rows: int
+) -> Iterator[tuple[IndexedDocument, ...]]:
+    """Yield batches of documents with at least that many chunks; the last may have fewer."""
+    piece: list[IndexedDocument] = []
     size = 0
     for document in documents:
         piece.append(document)
@@ -113,19 +112,19 @@ def in_pieces(
 
 
 def build_part(
-    documents: Sequence[StoredDocument],
+    documents: Sequence[IndexedDocument],
     *,
     vocabulary: Vocabulary,
     dimension: int,
     reference_terms: float,
 ) -> Part:
-    """Return the part that holds these documents.
+    """Return the part with these documents.
 
     Args:
-        documents: Ascending by number.
-        vocabulary: What was learnt from documents before; it learns from these, too.
-        dimension: Of the vectors; 0 for none.
-        reference_terms: Fixed length of `core.scores.quantised_impacts`.
+        documents: Documents, ascending by number.
+        vocabulary: Cache of terms, which is extended.
+        dimension: Dimension of the vectors; 0 for none.
+        reference_terms: Reference chunk length in terms (see `core.ranking.bm25`).
     """
     texts = [text for document in documents for text in document.texts]
     counts = np.array([len(document.texts) for document in documents], dtype=np.int64)
@@ -160,7 +159,7 @@ def build_part(
 
 
 def _quantised(
-    documents: Sequence[StoredDocument], *, rows: int, dimension: int
+    documents: Sequence[IndexedDocument], *, rows: int, dimension: int
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     vectors = np.zeros((rows, dimension), dtype=np.int8)
     scales = np.zeros(rows, dtype=np.float32)
@@ -179,11 +178,11 @@ def _quantised(
 def _count_terms(
     texts: Sequence[tuple[str, str]], vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the term ids of all texts, one text after the other, and the length of each text.
+    """Return the term ids of all texts in order, and the number of terms of each text.
 
     Args:
         texts: Texts of chunks, each with the language of its document.
-        vocabulary: What was learnt before.
+        vocabulary: Cache of terms, which is extended.
     """
     pieces: list[NDArray[np.int64]] = []
     lengths: list[int] = []
@@ -208,7 +207,7 @@ def _body_postings(
     *,
     reference_terms: float,
 ) -> Postings:
-    """Return the postings of all texts, made of runs of them: a document may be huge."""
+    """Return the postings of all texts, built in blocks because a document may be huge."""
     firsts = range(0, max(1, len(texts)), _RUN_ROWS)
     runs = [texts[first : first + _RUN_ROWS] for first in firsts]
     lists = [_body_lists(run, vocabulary, reference_terms=reference_terms) for run in runs]
@@ -232,7 +231,7 @@ def _body_postings(
 def _body_lists(
     texts: Sequence[tuple[str, str]], vocabulary: Vocabulary, *, reference_terms: float
 ) -> Lists:
-    """Return which texts hold each term, and the impact of each."""
+    """Return the texts with each term, and the BM25 impact of the term in each."""
     vocabulary.forget_many()
     ids, lengths = _count_terms(texts, vocabulary)
     terms, keys = vocabulary.rank(ids)
@@ -252,14 +251,14 @@ def _body_lists(
 
 
 def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each run of equal values starts, (runs,)."""
+    """Return the start of each run of equal values, (runs,)."""
     if not len(values):
         return np.empty(0, dtype=np.int64)
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
 
 
 def _title_postings(
-    documents: Sequence[StoredDocument],
+    documents: Sequence[IndexedDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
     held: dict[str, list[int]] = {}
     for ordinal, document in enumerate(documents):

@@ -1,6 +1,6 @@
-"""Check what stands in `truth.db`: every document whole, and as it was put.
+"""Integrity checks of the documents, conversations and model outputs in `truth.db`.
 
-Every function works on a connection inside a read transaction. Nothing is changed here.
+Every function uses a connection inside a read transaction and changes nothing.
 """
 
 from __future__ import annotations
@@ -13,25 +13,19 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from spanwise.core.versions import text_hash
+from spanwise.core.documents.versions import text_hash
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import (
-    POSITION_BITS,
-    DocumentRow,
-    differing_contents,
-    stored_row,
-)
+from spanwise.stores.conversations import read_thread, thread_ids
 from spanwise.stores.outputs import damaged_outputs
-from spanwise.stores.threads import read_thread, thread_ids
+from spanwise.stores.row_checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ORPHAN_TABLES", "Checked", "check_database", "check_documents", "found"]
 
-_MAX_TOLD = 5
-_UNIT_TOLERANCE = 0.01  # of rows that were rounded to half precision
+_MAX_LISTED = 5
+_UNIT_TOLERANCE = 0.01  # vectors are rounded to half precision
 _HALF_BYTES = 2
 _BLOCK_ROWS = 2_048
 _RESTORE = "restore the knowledge base from a backup"
@@ -40,10 +34,10 @@ ORPHAN_TABLES = {
     "chunk": _OWNER,
     **dict.fromkeys(("section", "page", "heading", "block", "signal", "vector"), "document"),
 }
-"""Tables whose rows belong to documents, and the number of that document in SQL."""
+"""Tables with rows of documents, and the SQL expression of the document number."""
 
 
-def found(
+def make_finding(
     code: CheckCode, message: str, *, document_id: str = "", repaired: bool = False
 ) -> CheckFinding:
     """Return a finding."""
@@ -51,8 +45,8 @@ def found(
 
 
 @dataclass(slots=True)
-class Checked:
-    """Counts of what was looked at."""
+class CheckCounts:
+    """Counts of checked data."""
 
     documents: int = 0
     chunks: int = 0
@@ -62,27 +56,31 @@ class Checked:
 
 
 def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Yield what SQLite finds damaged, what is wrong with changes, owners and conversations."""
+    """Yield damage found by SQLite, and defects of changes, row owners and conversations."""
     try:
-        said = [row[0] for row in connection.execute(f"pragma integrity_check({_MAX_TOLD:d})")]
-        if said != ["ok"]:
-            yield found("database", f"SQLite finds damage: {'; '.join(said)}; {_RESTORE}")
+        messages = [
+            row[0] for row in connection.execute(f"pragma integrity_check({_MAX_LISTED:d})")
+        ]
+        if messages != ["ok"]:
+            yield make_finding(
+                "database", f"SQLite finds damage: {'; '.join(messages)}; {_RESTORE}"
+            )
         yield from _check_changes(connection)
         yield from _check_orphans(connection)
         yield from _check_threads(connection)
         yield from _check_outputs(connection)
     except sqlite3.DatabaseError as error:
-        yield found("database", f"truth.db cannot be read ({error}); {_RESTORE}")
+        yield make_finding("database", f"truth.db cannot be read ({error}); {_RESTORE}")
 
 
 def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Each document came once and is not gone; each change has its stamp."""
+    """Check that each document was added once and not deleted, and that changes have stamps."""
     rows = connection.execute(
         "select id, total(gone = 0), total(gone) from document left join change"
         " on change.document = number group by number having total(gone = 0) != 1 or total(gone)"
     )
     for document_id, came, gone in rows:
-        yield found(
+        yield make_finding(
             "changes",
             f"the changes say that {document_id!r} came {came:.0f} times and went {gone:.0f} "
             "times, so other processes may not see it; remove it and add it again",
@@ -92,19 +90,19 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         "select count(*) from change where length(stamp) != 8 or typeof(stamp) != 'blob'"
     ).fetchone()
     if odd:
-        yield found("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
+        yield make_finding("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
 
 
 def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     for table, owner in ORPHAN_TABLES.items():
-        # Names of tables and columns cannot be parameters; both are constants of this module.
+        # Table and column names cannot be SQL parameters; both are constants of this module.
         rows = connection.execute(
             f"select {owner}, count(*) from {table} where not exists"  # noqa: S608
             f" (select 1 from document where number = {owner}) group by 1"
         ).fetchall()
         if rows:
-            numbers = ", ".join(str(number) for number, _ in rows[:_MAX_TOLD])
-            yield found(
+            numbers = ", ".join(str(number) for number, _ in rows[:_MAX_LISTED])
+            yield make_finding(
                 "orphans",
                 f"{sum(row[1] for row in rows)} rows of `{table}` belong to no document (number "
                 f"{numbers}): the row of a document is lost; {_RESTORE}, or add that document "
@@ -113,44 +111,46 @@ def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 
 def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Every turn of every conversation is there and can be read."""
+    """Check that every turn of every conversation exists and is readable."""
     for thread_id in thread_ids(connection):
         try:
             read_thread(connection, thread_id)
         except FormatError as error:
-            yield found("threads", str(error))
+            yield make_finding("threads", str(error))
     (lost,) = connection.execute(
         "select count(*) from turn where thread not in (select number from thread)"
     ).fetchone()
     if lost:
-        yield found("threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}")
+        yield make_finding(
+            "threads", f"{lost} rows of `turn` belong to no conversation; {_RESTORE}"
+        )
 
 
 def _check_outputs(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Every kept output of a model is the one that was kept."""
+    """Check that every cached model output matches its checksum."""
     damaged = damaged_outputs(connection)
     if damaged:
-        yield found(
+        yield make_finding(
             "outputs",
-            f"{len(damaged)} kept outputs of models differ from their checksums; a repair deletes "
-            "them, and the models are asked again",
+            f"{len(damaged)} cached model outputs differ from their checksums; a repair deletes "
+            "them, and the models are called again",
         )
 
 
 def check_documents(
-    connection: sqlite3.Connection, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, checked: CheckCounts, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
-    """Yield what is wrong with each document, in the order of age.
+    """Yield the defects of each document, oldest document first.
 
     Args:
-        connection: Inside a read transaction.
+        connection: Connection inside a read transaction.
         checked: Counts to add to.
-        dimension: Of the vectors; None where it is not known.
+        dimension: Dimension of the vectors; None if unknown.
     """
     try:
         numbers = [row[0] for row in connection.execute("select number from document order by 1")]
     except sqlite3.DatabaseError as error:
-        yield found("database", f"the documents cannot be listed ({error}); {_RESTORE}")
+        yield make_finding("database", f"the documents cannot be listed ({error}); {_RESTORE}")
         return
     for number in numbers:
         checked.documents += 1
@@ -160,33 +160,33 @@ def check_documents(
 
 
 def _check_document(
-    connection: sqlite3.Connection, number: int, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, number: int, checked: CheckCounts, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
     row = None
     try:
         row = stored_row(connection, number)
         problems = _problems(connection, row, checked, dimension=dimension)
         for code, problem in problems.items():
-            yield found(code, f"{row.id!r}: {problem}; {_again(row)}", document_id=row.id)
+            yield make_finding(code, f"{row.id!r}: {problem}; {_advice(row)}", document_id=row.id)
     except (sqlite3.DatabaseError, ValueError, TypeError) as error:
         if row is None:
             message = f"the record of document number {number} cannot be read ({error}); {_RESTORE}"
-            yield found("record", message)
+            yield make_finding("record", message)
         else:
-            message = f"{row.id!r} cannot be read ({error}); {_again(row)}"
-            yield found("record", message, document_id=row.id)
+            message = f"{row.id!r} cannot be read ({error}); {_advice(row)}"
+            yield make_finding("record", message, document_id=row.id)
 
 
-def _again(row: DocumentRow) -> str:
-    """Return what to do about a damaged document: an unchanged source would not be read again."""
+def _advice(row: DocumentRow) -> str:
+    """Return the advice for a damaged document: `add` would skip an unchanged source."""
     source = f"from {row.source}" if row.source else "with its text"
     return f"remove the document and add it again {source}, or {_RESTORE}"
 
 
 def _problems(
-    connection: sqlite3.Connection, row: DocumentRow, checked: Checked, *, dimension: int | None
+    connection: sqlite3.Connection, row: DocumentRow, checked: CheckCounts, *, dimension: int | None
 ) -> dict[CheckCode, str]:
-    """Return what is wrong with a document, the first problem of each kind."""
+    """Return the defects of a document, the first one of each kind."""
     sections = connection.execute(
         "select position, start, end, path from section where document = ? order by position",
         (row.number,),
@@ -196,7 +196,7 @@ def _problems(
         (row.number,),
     ).fetchall()
     bounds = [(start, end) for _, start, end, _ in sections]
-    told: dict[CheckCode, str] = {
+    by_code: dict[CheckCode, str] = {
         "record": _record_problem(row)
         or _layout_problem(connection, row)
         or _signal_problem(connection, row),
@@ -206,12 +206,12 @@ def _problems(
         "pages": _page_problem(pages, row),
         "vectors": "" if dimension is None else _vector_problem(connection, row, dimension),
     }
-    texts, told["chunks"] = _read_chunks(connection, row, bounds)
+    texts, by_code["chunks"] = _read_chunks(connection, row, bounds)
     checked.chunks += len(texts)
     checked.chars += sum(map(len, texts))
-    if not told["chunks"] and text_hash(texts) != row.text_hash:
-        told["text"] = "its text is not the one that was stored (its hash is another one)"
-    problems = {code: problem for code, problem in told.items() if problem}
+    if not by_code["chunks"] and text_hash(texts) != row.text_hash:
+        by_code["text"] = "its text is not the one that was stored (its hash differs)"
+    problems = {code: problem for code, problem in by_code.items() if problem}
     differing = differing_contents(connection, row)
     if differing and not problems:
         problems["checksum"] = (
@@ -225,10 +225,10 @@ def _record_problem(row: DocumentRow) -> str:
     if not isinstance(fields, dict) or not all(
         isinstance(value, str | int | float) for value in fields.values()
     ):
-        return f"its metadata {row.metadata!r} are no fields"
+        return f"its metadata {row.metadata!r} are not an object of scalar values"
     warnings = json.loads(row.warnings)
     if not isinstance(warnings, list) or not all(isinstance(text, str) for text in warnings):
-        return f"its warnings {row.warnings!r} are no texts"
+        return f"its warnings {row.warnings!r} are not a list of texts"
     if row.status not in get_args(DocumentStatus):
         return f"its status {row.status!r} is none of {', '.join(get_args(DocumentStatus))}"
     return ""
@@ -236,7 +236,7 @@ def _record_problem(row: DocumentRow) -> str:
 
 def _layout_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
     for table in ("heading", "block"):
-        # Names of tables cannot be parameters; both are named above.
+        # Table names cannot be SQL parameters; both are constants.
         (outside,) = connection.execute(
             f"select count(*) from {table} where document = ?"  # noqa: S608
             " and not (0 <= start and start < end and end <= ?)",
@@ -248,7 +248,7 @@ def _layout_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
 
 
 def _signal_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
-    """Return what is wrong with its signals: one number a chunk, of two bytes."""
+    """Return the defect of its signals, which have one two-byte number per chunk."""
     odd = connection.execute(
         "select landmark, length(data) from signal where document = ? and length(data) != ?"
         " order by landmark",
@@ -263,10 +263,10 @@ def _section_problem(sections: Sequence[tuple[int, int, int, str]], chars: int) 
     place = 0
     for index, (position, start, end, path) in enumerate(sections):
         if position != index or start != place or end <= start:
-            return f"section {index} is missing, empty, or starts not at character {place}"
+            return f"section {index} is missing, empty, or does not start at character {place}"
         titles = json.loads(path)
         if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
-            return f"the path {path!r} of section {index} is no list of titles"
+            return f"the path {path!r} of section {index} is not a list of titles"
         place = end
     return "" if place == chars else f"its sections end at {place}, and its text at {chars}"
 
@@ -283,7 +283,7 @@ def _page_problem(pages: Sequence[tuple[int, int, int]], row: DocumentRow) -> st
 def _read_chunks(
     connection: sqlite3.Connection, row: DocumentRow, bounds: Sequence[tuple[int, int]]
 ) -> tuple[list[str], str]:
-    """Return the texts of the chunks of a document, and what is wrong with them."""
+    """Return the texts of the chunks of a document, and their first defect."""
     base = row.number << POSITION_BITS
     rows = connection.execute(
         "select key, section, start, tokens, text from chunk where key >= ? and key < ?"
@@ -305,9 +305,9 @@ def _read_chunks(
             problem = problem or f"chunk {len(texts)} has {size} tokens"
         place, tokens = end, tokens + size
         texts.append(text)
-    there, wanted = (len(texts), place, tokens), (row.chunks, row.chars, row.tokens)
-    if not problem and there != wanted:
-        problem = f"its chunks, characters and tokens are {there}, and were {wanted}"
+    actual, expected = (len(texts), place, tokens), (row.chunks, row.chars, row.tokens)
+    if not problem and actual != expected:
+        problem = f"its chunks, characters and tokens are {actual}, expected {expected}"
     return texts, problem
 
 
@@ -319,14 +319,14 @@ def _vector_problem(connection: sqlite3.Connection, row: DocumentRow, dimension:
         return "it has vectors, and the knowledge base has none" if stored else ""
     if stored is None:
         return "its vectors are missing"
-    wanted = row.chunks * dimension * _HALF_BYTES
-    if len(stored[0]) != wanted:
-        return f"its vectors have {len(stored[0])} bytes, and not {wanted}"
+    expected = row.chunks * dimension * _HALF_BYTES
+    if len(stored[0]) != expected:
+        return f"its vectors have {len(stored[0])} bytes, expected {expected}"
     halves: NDArray[np.float16] = np.frombuffer(stored[0], dtype="<f2").reshape(-1, dimension)
     for first in range(0, len(halves), _BLOCK_ROWS):
         rows = halves[first : first + _BLOCK_ROWS].astype(np.float32)
         if not np.isfinite(rows).all():
-            return "its vectors hold what is no number"
+            return "its vectors contain values that are not finite"
         lengths = np.sqrt((rows * rows).sum(axis=1))
         if not ((np.abs(lengths - 1) < _UNIT_TOLERANCE) | (lengths == 0)).all():
             return "its vectors are not of unit length"

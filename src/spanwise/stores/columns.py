@@ -1,8 +1,8 @@
-"""Metadata of the living documents by field, so that a filter is evaluated once a distinct value.
+"""Column store of document metadata; evaluates a filter once per distinct value.
 
-Documents are added as they come and never change; each field keeps a code for each document and
-the distinct values that the codes stand for. What a filter means is decided by `spanwise.filters`
-alone: it is asked about each distinct value.
+Documents are appended and never change. Each field has one code per document and the list of
+distinct values of the codes. `spanwise.filters` alone defines the meaning of a filter: it is
+evaluated on each distinct value.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.filters import And, Filter, Kind, Not, Or, check_filter, known_fields, matches
-from spanwise.stores.truth import read_metadata
+from spanwise.stores.database import read_metadata
 from spanwise.types import Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MetadataColumns"]
 
-_MAX_MASKS = 64  # filters whose answer is kept until the documents change
-_MAX_GONE_SHARE = 0.5  # with more documents gone, the columns are made anew
+_MAX_MASKS = 64  # cached filter results, until the documents change
+_MAX_GONE_SHARE = 0.5  # above this share of deleted documents, the columns are rebuilt
 
 
 class _Field:
-    """Codes of one field, one a document, 0 where it has not the field."""
+    """Codes of one field, one per document; 0 if the document lacks the field."""
 
     def __init__(self, documents: int) -> None:
         self.codes = array("i", bytes(documents * array("i").itemsize))
@@ -45,7 +44,7 @@ class _Field:
 
 
 class _Table:
-    """All fields of the documents seen so far, and the numbers of those."""
+    """All fields of the documents read so far, and the numbers of these documents."""
 
     def __init__(self) -> None:
         self.numbers = array("q")
@@ -63,11 +62,11 @@ class _Table:
 
 
 class _Slice:
-    """The fields of the living documents at one moment, D documents."""
+    """Fields of the D live documents of one snapshot."""
 
-    def __init__(self, table: _Table, living: NDArray[np.int64]) -> None:
-        slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), living)
-        self.documents = len(living)
+    def __init__(self, table: _Table, live: NDArray[np.int64]) -> None:
+        slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), live)
+        self.documents = len(live)
         self.codes: dict[str, NDArray[np.int32]] = {}
         self.values: dict[str, list[Scalar | None]] = {}
         for name, column in table.fields.items():
@@ -79,7 +78,7 @@ class _Slice:
 
     @cached_property
     def kinds(self) -> dict[str, frozenset[Kind]]:
-        """Return the kinds of values that each field has in living documents."""
+        """Return the kinds of values of each field in live documents."""
         return known_fields(
             {name: value}
             for name, codes in self.codes.items()
@@ -88,7 +87,7 @@ class _Slice:
         )
 
     def mask(self, where: Filter) -> NDArray[np.bool_]:
-        """Return whether each document meets a filter that was checked, (D,), read-only."""
+        """Return whether each document matches a validated filter, (D,), read-only."""
         known = self._masks.get(where)
         if known is None:
             known = self._evaluate(where)
@@ -115,7 +114,7 @@ class _Slice:
 
 
 class MetadataColumns:
-    """Filters over the documents of one store; safe for several threads."""
+    """Filter evaluation over the documents of one store; safe for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,42 +122,42 @@ class MetadataColumns:
         self._latest: tuple[NDArray[np.int64], _Slice] | None = None
 
     def mask(
-        self, connection: sqlite3.Connection, living: NDArray[np.int64], where: Filter
+        self, connection: sqlite3.Connection, live: NDArray[np.int64], where: Filter
     ) -> NDArray[np.bool_]:
-        """Return whether each living document meets a filter, (D,).
+        """Return whether each live document matches a filter, (D,).
 
         Args:
-            connection: Inside the read transaction in which these documents live.
-            living: Numbers of all living documents, ascending, (D,).
-            where: The filter.
+            connection: Connection inside the read transaction that sees these documents.
+            live: Numbers of all live documents, ascending, (D,).
+            where: Filter.
 
         Raises:
-            FilterError: If it names a field that no document has, or compares it with a value of
-                another type.
+            FilterError: If the filter names a field that no document has, or compares a field with
+                a value of another type.
         """
-        slice_ = self._slice(connection, living)
+        slice_ = self._slice(connection, live)
         check_filter(where, slice_.kinds)
         return slice_.mask(where)
 
-    def _slice(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> _Slice:
+    def _slice(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> _Slice:
         with self._lock:
-            if self._latest is not None and self._latest[0] is living:
+            if self._latest is not None and self._latest[0] is live:
                 return self._latest[1]
-            self._complete(connection, living)
-            made = _Slice(self._table, living)
-            self._latest = living, made
+            self._complete(connection, live)
+            made = _Slice(self._table, live)
+            self._latest = live, made
             return made
 
-    def _complete(self, connection: sqlite3.Connection, living: NDArray[np.int64]) -> None:
-        """Add the living documents that are not in the table yet."""
+    def _complete(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> None:
+        """Append the live documents that are not in the table yet."""
         numbers = np.array(self._table.numbers, dtype=np.int64)
-        known = np.isin(living, numbers)
+        known = np.isin(live, numbers)
         last = int(numbers[-1]) if len(numbers) else 0
-        unseen = living[~known]
+        unseen = live[~known]
         gone = len(numbers) - int(np.count_nonzero(known))
         crossed = len(unseen) > 0 and int(unseen[0]) <= last
         if crossed or gone > _MAX_GONE_SHARE * len(numbers):
-            # An older moment was asked for after a newer one, or most documents are gone.
+            # An older snapshot is read after a newer one, or most documents were deleted.
             self._table, last = _Table(), 0
         for number, metadata in read_metadata(connection, after=last):
             self._table.append(number, metadata)

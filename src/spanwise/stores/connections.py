@@ -1,22 +1,23 @@
-"""Connections to `truth.db`: how they are opened, lent and given back, and what their errors mean.
+"""Connection pool of `truth.db` and the translation of SQLite errors.
 
 Rules:
-    A connection belongs to one thread at a time; idle ones wait in a pool.
-    Every error of SQLite leaves as a StoreError.
-    A process that was forked from the one that opened the store must open it again.
+    A connection belongs to one thread at a time; idle connections wait in a pool.
+    Every SQLite error is translated to a StoreError.
+    A forked process must open the store again.
 
-Rules for a folder that this process may not write, though its owner may at any time:
-    1. While the write-ahead log and its shared memory (`-wal`, `-shm`) exist, SQLite reads them
-       without write access. The connection takes part in SQLite's locks, so it sees every commit,
-       and SQLite keeps both files as long as it is open.
-    2. Without them SQLite refuses. All commits are then in `truth.db` itself, which is read as an
-       immutable file, without locks. Such a read counts only if the state of the file (inode, size,
-       times) is the same after the read as when the pool was opened, and no log holds commits when
-       the read begins. Otherwise the result is discarded with a StoreChangedError.
-    3. The state is taken when its time is older than the resolution of file times, so that every
-       later write changes it.
-    4. A pool has one state for its whole life, so caches made from it never mix two states. A new
-       state needs a new pool (`stores.readers`).
+Rules for a folder that this process may not write, while its owner may write at any time:
+    1. If the write-ahead log and its shared memory (`-wal`, `-shm`) exist, SQLite can read them
+       without write access. The connection takes part in SQLite's locks and sees every commit, and
+       SQLite keeps both files as long as the connection is open.
+    2. Without these files SQLite refuses to open the database. All commits are then in `truth.db`
+       itself, which is read as an immutable file, without locks. Such a read is valid only if the
+       state of the file (inode, size, times) is the same after the read as when the pool was
+       opened, and no log holds commits when the read begins. Otherwise the result is discarded with
+       a StoreChangedError.
+    3. The state is taken when its modification time is older than the resolution of file times, so
+       every later write changes the state.
+    4. A pool has one state during its whole life, so caches built from it never mix two states. A
+       new state needs a new pool (see `stores.readers`).
 """
 
 from __future__ import annotations
@@ -44,18 +45,11 @@ from spanwise.stores.schema import migrate, require_version
 if TYPE_CHECKING:
     from spanwise.types import Durability
 
-__all__ = [
-    "BUSY_TIMEOUT_SECONDS",
-    "ConnectionPool",
-    "open_reader_pool",
-    "open_writer_pool",
-    "translated_errors",
-]
 
 _logger = logging.getLogger("spanwise")
 
 BUSY_TIMEOUT_SECONDS = 60.0
-"""How long a writer waits for the writers of other processes."""
+"""Maximum time that a writer waits for writers of other processes, in seconds."""
 
 _MAX_IDLE = 8
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -65,24 +59,24 @@ _REFUSED = (  # rule 2
     sqlite3.SQLITE_READONLY_CANTINIT,
     sqlite3.SQLITE_READONLY_RECOVERY,
 )
-_PRIMARY_CODE = 0xFF  # extended codes carry the cause in their higher bytes
+_PRIMARY_CODE = 0xFF  # the higher bytes of extended codes hold the cause
 
 _TICK_SECONDS = 0.1  # file times of current file systems advance every 1 to 10 ms
-_COARSE_TICK_SECONDS = 2.0  # on those that store whole seconds
+_COARSE_TICK_SECONDS = 2.0  # file systems with whole seconds
 _SECOND_NS = 10**9
 _PAUSE_SECONDS = 0.02
-_LOG_PAUSE_SECONDS = 0.05  # an owner that opens or closes needs less to make or delete both files
+_LOG_PAUSE_SECONDS = 0.05  # longer than an owner needs to create or delete both files
 
 
 @contextmanager
 def translated_errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours.
+    """Translate SQLite errors to errors of this library.
 
     Raises:
-        StoreFullError: If the disk, a quota or a limit of file size is full.
-        StoreBusyError: If another process kept the write lock for too long.
-        FormatError: If the file is damaged or no database.
-        StoreError: If SQLite cannot go on for another reason.
+        StoreFullError: If the disk or a quota is full, or a file size limit is reached.
+        StoreBusyError: If another process holds the write lock for too long.
+        FormatError: If the file is damaged or not a database.
+        StoreError: If SQLite fails for another reason.
     """
     try:
         yield
@@ -91,7 +85,7 @@ def translated_errors(path: Path) -> Iterator[None]:
         if is_disk_full(error, path):
             raise StoreFullError(
                 f"the disk of {path} is full, or a file size limited ({error}); nothing of the "
-                "document in flight was kept: free some space or raise the limit, and try again"
+                "current document was stored: free some space or raise the limit, and try again"
             ) from error
         if code in _BUSY:
             raise StoreBusyError(
@@ -100,7 +94,7 @@ def translated_errors(path: Path) -> Iterator[None]:
             ) from error
         if code in _DAMAGED:
             raise FormatError(
-                f"{path} is damaged or no knowledge base ({error}); restore it from a backup"
+                f"{path} is damaged or not a knowledge base ({error}); restore it from a backup"
             ) from error
         if code == sqlite3.SQLITE_IOERR:
             raise StoreError(
@@ -111,16 +105,16 @@ def translated_errors(path: Path) -> Iterator[None]:
 
 
 def _set_journal(connection: sqlite3.Connection, path: Path) -> bool:
-    """Switch to the write-ahead log, and return whether there is one.
+    """Switch the database to write-ahead logging; return whether that succeeded.
 
-    Several processes may try to at once.
+    Several processes may try this at the same time.
     """
     until = time.monotonic() + BUSY_TIMEOUT_SECONDS
     while True:
         try:
             mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
         except sqlite3.OperationalError as error:
-            # The switch needs the file for itself and does not wait for it.
+            # The switch needs exclusive access and does not wait for it.
             if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY or time.monotonic() > until:
                 raise
             time.sleep(0.01)
@@ -128,15 +122,14 @@ def _set_journal(connection: sqlite3.Connection, path: Path) -> bool:
         break
     if mode != "wal":
         _logger.warning(
-            "%s is on a file system without shared memory: searches and writers wait for each "
-            "other there",
+            "%s is on a file system without shared memory: searches and writers block each other",
             path,
         )
     return bool(mode == "wal")
 
 
 class FileState(NamedTuple):
-    """What tells one content of a file from another, without reading it."""
+    """State of a file; it differs if the content differs."""
 
     device: int
     inode: int
@@ -146,18 +139,20 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> FileState | None:
-        """Return the state of a file, None if it does not exist."""
+        """Return the state of a file, or None if the file does not exist."""
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:
             return None
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return cls(
+            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
 
     @classmethod
     def settled(cls, path: Path) -> FileState | None:
-        """Return the state of a file once any later write is certain to change it."""
+        """Return the state of a file, once any later write is certain to change it."""
         while True:
-            now_ns = time.time_ns()  # before the state: the file may be written in between
+            now_ns = time.time_ns()  # read first: the file may be written in between
             state = cls.of(path)
             if state is None:
                 return None
@@ -169,13 +164,13 @@ class FileState(NamedTuple):
 
 
 def _log_holds_commits(path: Path) -> bool:
-    """Return whether commits, or pages that a crash left half-written, are beside the database."""
+    """Return whether a log or rollback journal next to the database is not empty."""
     logs = (FileState.of(path.with_name(path.name + ending)) for ending in ("-wal", "-journal"))
     return any(log is not None and log.size for log in logs)
 
 
 class ConnectionPool:
-    """Connections to one database."""
+    """Pool of connections to one database."""
 
     def __init__(
         self,
@@ -185,13 +180,13 @@ class ConnectionPool:
         durability: Durability = "full",
         unlocked: FileState | None = None,
     ) -> None:
-        """Remember what to open; nothing is opened yet.
+        """Create the pool; no connection is opened yet.
 
         Args:
-            path: The database.
-            writable: False where the folder cannot be written.
-            durability: What a commit promises if the power fails.
-            unlocked: The state of the database if it is read without locks (rule 2).
+            path: Path of the database.
+            writable: False if the folder cannot be written.
+            durability: Guarantee of a commit after a power failure.
+            unlocked: State of the database if it is read without locks (rule 2).
         """
         self._path = path
         self.writable = writable
@@ -204,20 +199,20 @@ class ConnectionPool:
         self._closed = False
         self._superseded = False
         self.has_log = True
-        """Whether commits go to a write-ahead log; known once the pool is prepared."""
+        """Whether commits go to a write-ahead log; set by `prepare`."""
 
     def _open(self) -> sqlite3.Connection:
         address = self._path.absolute().as_uri()
         if not self.writable:
-            how = "mode=ro" if self._unlocked is None else "mode=ro&immutable=1"
-            return _connect(f"{address}?{how}")
+            mode = "mode=ro" if self._unlocked is None else "mode=ro&immutable=1"
+            return _connect(f"{address}?{mode}")
         connection = _connect(f"{address}?mode=rw")
         self._set_synchronous(connection)
         return connection
 
     def _set_synchronous(self, connection: sqlite3.Connection) -> None:
-        """Let SQLite force to the disk what `durability.LogSync` does not."""
-        if self._durability == "full":  # on macOS alone, for what SQLite itself forces to the disk
+        """Set what SQLite flushes to disk itself; `durability.LogSync` flushes the rest."""
+        if self._durability == "full":  # only macOS, for what SQLite itself flushes
             connection.execute("pragma fullfsync = on")
             connection.execute("pragma checkpoint_fullfsync = on")
         forced = self._durability == "full" and not self.has_log
@@ -225,26 +220,26 @@ class ConnectionPool:
 
     @property
     def is_current(self) -> bool:
-        """Whether a read that begins now would see all that was committed before."""
+        """Whether a read that starts now would see every earlier commit."""
         if self._superseded:
             return False
         now = FileState.of(self._path)
         if self._unlocked is not None:
             return now == self._unlocked and not _log_holds_commits(self._path)
-        # SQLite sees all changes but one: another file in place of the one that is open.
+        # SQLite sees every change except one: the file was replaced by another file.
         return now is not None and self._file is not None and now[:2] == self._file[:2]
 
     def supersede(self) -> None:
-        """Close the pool because another one takes its place; reads in it are to be repeated."""
+        """Close the pool because another one replaces it; reads in progress must be retried."""
         self._superseded = True
         self.close()
 
     def prepare(self) -> None:
-        """Open a first connection, make or migrate the tables.
+        """Open a first connection and create or migrate the tables.
 
         Raises:
-            FormatError: If the file is not ours or of a newer version, or of an older one and
-                cannot be written.
+            FormatError: If the file is not a knowledge base, is of a newer version, or is of an
+                older version and cannot be written.
         """
         with self.lend() as connection:
             if self.writable:
@@ -256,14 +251,15 @@ class ConnectionPool:
 
     @property
     def closed(self) -> bool:
-        """Whether the pool was closed."""
+        """Whether the pool is closed."""
         return self._closed
 
     def check_open(self) -> None:
-        """Refuse to work when closed, or in a forked process.
+        """Raise an error if the pool is closed, or if this is a forked process.
 
         Raises:
-            StoreError: In both cases.
+            StoreChangedError: If the pool was superseded.
+            StoreError: If the pool is closed or belongs to another process.
         """
         if self._superseded:
             raise StoreChangedError(_changed(self._path))
@@ -277,10 +273,10 @@ class ConnectionPool:
 
     @contextmanager
     def lend(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection to the calling thread, outside of any transaction.
+        """Lend a connection, outside of any transaction, to the calling thread.
 
         Raises:
-            StoreChangedError: If what was read does not count, whatever came of it (rule 2).
+            StoreChangedError: If the read is invalid because the file has changed (rule 2).
             StoreError: If the pool is closed, or as `translated_errors`.
         """
         self.check_open()
@@ -292,11 +288,11 @@ class ConnectionPool:
             try:
                 yield connection
             finally:
-                self._take_back(connection)
+                self._give_back(connection)
 
     @contextmanager
     def _reading_one_state(self) -> Iterator[None]:
-        """Discard what was read of several states, and errors that came of it."""
+        """Discard results and errors of a read that spans several states of the file."""
         try:
             yield
         except Exception as error:
@@ -310,13 +306,13 @@ class ConnectionPool:
         return self._unlocked is not None and FileState.of(self._path) != self._unlocked
 
     def _is_refused(self, error: Exception) -> bool:
-        """Return whether SQLite cannot read with locks."""
+        """Return whether SQLite cannot read the database with locks."""
         if self.writable or self._unlocked is not None:
             return False
         code = getattr(error.__cause__, "sqlite_errorcode", 0)
         return code in _REFUSED or code & _PRIMARY_CODE == sqlite3.SQLITE_CANTOPEN
 
-    def _take_back(self, connection: sqlite3.Connection) -> None:
+    def _give_back(self, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             with suppress(sqlite3.Error):  # SQLite rolls back by itself after some errors
                 connection.execute("rollback")
@@ -327,7 +323,7 @@ class ConnectionPool:
         connection.close()
 
     def close(self) -> None:
-        """Close all idle connections; lent ones are closed when they come back."""
+        """Close all idle connections; lent connections are closed when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -355,30 +351,31 @@ def open_writer_pool(path: Path, *, durability: Durability) -> ConnectionPool:
     Raises:
         StoreError: As `ConnectionPool.prepare`.
     """
-    return _prepared(ConnectionPool(path, writable=True, durability=durability), path)
+    return _prepare(ConnectionPool(path, writable=True, durability=durability), path)
 
 
 def open_reader_pool(path: Path) -> ConnectionPool:
     """Return a prepared pool for a database that this process may not write.
 
     Raises:
-        StoreChangedError: If the owner is opening or closing it, or its log cannot be read.
+        StoreChangedError: If the owner is opening or closing the database, or its log is not
+            readable.
         StoreError: As `ConnectionPool.prepare`.
     """
     with suppress(StoreChangedError):
-        return _prepared(ConnectionPool(path, writable=False), path)
+        return _prepare(ConnectionPool(path, writable=False), path)
     state = FileState.settled(path)
     if _log_holds_commits(path):
         time.sleep(_LOG_PAUSE_SECONDS)
         raise StoreChangedError(
             f"{path} has a write-ahead log that this user cannot read: {path.name}-shm is missing, "
             f"or {path.name}-wal and {path.name}-shm are not readable; let its owner open it once, "
-            "or grant the right to read them"
+            "or grant read access to them"
         )
-    return _prepared(ConnectionPool(path, writable=False, unlocked=state), path)
+    return _prepare(ConnectionPool(path, writable=False, unlocked=state), path)
 
 
-def _prepared(pool: ConnectionPool, path: Path) -> ConnectionPool:
+def _prepare(pool: ConnectionPool, path: Path) -> ConnectionPool:
     try:
         pool.prepare()
     except UnicodeDecodeError as error:  # SQLite quotes the damaged bytes in its message

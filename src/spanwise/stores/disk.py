@@ -1,4 +1,4 @@
-"""Files on a disk: forced to it, readable by whom, and what their errors mean."""
+"""Disk helpers: flush to disk, file permissions, and detection of a full disk."""
 
 from __future__ import annotations
 
@@ -11,19 +11,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = [
-    "force_to_disk",
-    "is_disk_full",
-    "make_private",
-    "private_opener",
-    "share_as",
-    "sync_folder",
-]
-
 _PRIVATE_MODE = 0o600
 _FULL_ERRORS = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
-_PRIMARY_CODE = 0xFF  # extended codes carry the cause in their higher bytes
-_FAILED_WRITES = (  # SQLite has these for a full disk, a quota, a limit and a failing disk alike
+_PRIMARY_CODE = 0xFF  # the higher bytes of extended codes hold the cause
+_FAILED_WRITES = (  # SQLite codes of a full disk, a quota, a limit or a failing disk
     sqlite3.SQLITE_IOERR_WRITE,
     sqlite3.SQLITE_IOERR_FSYNC,
     sqlite3.SQLITE_IOERR_DIR_FSYNC,
@@ -38,14 +29,14 @@ if sys.platform == "darwin":
     import fcntl
 
     def force_to_disk(descriptor: int) -> None:
-        """Force a file to the disk, through the cache of the drive.
+        """Flush a file to disk, through the cache of the drive.
 
         Raises:
-            OSError: If that fails.
+            OSError: If the flush fails.
         """
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        except OSError:  # not every file system offers it
+        except OSError:  # not supported by every file system
             os.fsync(descriptor)
 
 else:
@@ -60,10 +51,10 @@ else:
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk, where the platform can."""
+    """Flush the directory entries of a folder to disk, if the platform supports it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows cannot open folders
         return
     try:
         os.fsync(descriptor)
@@ -74,11 +65,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_disk_full(error: Exception, path: Path) -> bool:
-    """Return whether a write failed because the disk, a quota or a limit of file size is full.
+    """Return whether a write failed because of a full disk, a quota or a file size limit.
 
     Args:
-        error: An OSError or an error of SQLite.
-        path: The file that was written; where SQLite does not tell the cause, its disk is asked.
+        error: OSError or SQLite error.
+        path: File that was written; its disk is examined if SQLite does not report the cause.
     """
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRORS
@@ -89,7 +80,7 @@ def is_disk_full(error: Exception, path: Path) -> bool:
 
 
 def _at_size_limit(path: Path) -> bool:
-    """Return whether a file of the database is as large as this process may make one."""
+    """Return whether a file of the database has reached the file size limit of the process."""
     if sys.platform == "win32":
         return False
     import resource
@@ -103,7 +94,7 @@ def _at_size_limit(path: Path) -> bool:
 
 
 def _has_no_room(folder: Path) -> bool:
-    """Return whether a small file cannot be written to a folder for lack of room."""
+    """Return whether a small file cannot be written to a folder because the disk is full."""
     try:
         if shutil.disk_usage(folder).free < _PROBE_BYTES:
             return True
@@ -121,26 +112,26 @@ def _has_no_room(folder: Path) -> bool:
 
 
 def private_opener(name: str, flags: int) -> int:
-    """Open a file; if that makes it, its owner alone may read it. For `opener=` of `open`."""
+    """Open a file, created readable for its owner only. For the `opener` argument of `open`."""
     return os.open(name, flags, _PRIVATE_MODE)
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file that its owner alone may read; one that is there stays as it is."""
+    """Create an empty file readable for its owner only; an existing file stays unchanged."""
     with open(path, "ab", opener=private_opener):
         pass
 
 
 def share_as(path: Path, like: Path) -> None:
-    """Let those use a new file or folder who may use another one.
+    """Give a new file or folder the access rights of another one.
 
-    SQLite gives its log the mode of the database in the same way, and its owner if root makes it.
-    Where the other one is missing, or the file system has no modes, nothing is changed.
+    SQLite gives its log the mode of the database in the same way, and its owner if root creates it.
+    Nothing changes if the other file is missing or the file system has no modes.
     """
     if os.name != "posix":
         return
     with suppress(OSError):
         found = like.stat()
-        with suppress(PermissionError):  # of a group that this user is not in
+        with suppress(PermissionError):  # the user is not in that group
             os.chown(path, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
         path.chmod(stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))

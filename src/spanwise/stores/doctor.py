@@ -1,64 +1,189 @@
-"""Check a knowledge base as a whole, and repair what is derived.
+"""Integrity check of a whole knowledge base, and repair of its derived data.
 
-`truth.db` is read first, in one transaction. The index is checked under the lock of whoever writes
-it, so that no part goes away meanwhile; what differs is thrown away and made anew from `truth.db`.
-A damaged document is never touched: what to do about it is said.
+`truth.db` is read first, in one transaction. The index is checked under its write lock, so no part
+is removed meanwhile. Every part is compared with its checksums, with the live documents, and with a
+rebuild of these documents: all documents of a small part, evenly spread ones of a larger part.
+
+A repair discards damaged index data and rebuilds it from `truth.db`. A damaged document is never
+changed: the finding says what to do.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from spanwise.errors import FormatError, StoreError
 from spanwise.stores.check import (
     ORPHAN_TABLES,
-    Checked,
+    CheckCounts,
     check_database,
     check_documents,
-    found,
+    make_finding,
 )
-from spanwise.stores.check_index import CheckedIndex, check_index
 from spanwise.stores.flush import flush_pending
-from spanwise.stores.manifest import drop_parts, read_manifest
+from spanwise.stores.manifest import MANIFEST_NAME, Manifest, drop_parts, is_outdated, read_manifest
+from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.outputs import delete_damaged_outputs
+from spanwise.stores.part import Part, open_part
 from spanwise.types import CheckReport
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from spanwise.stores.index import Index
     from spanwise.types import CheckFinding
 
-__all__ = ["check_store"]
+_SAMPLE_ROWS = 3_000  # rebuilt chunks per part, for comparison
+_PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair rebuilds it"
+
+
+@dataclass(slots=True)
+class IndexCheck:
+    """State of an index check: counts and damaged parts."""
+
+    parts: int = 0
+    chunks: int = 0
+    pending_chunks: int = 0
+    unreadable: frozenset[int] = frozenset()
+    """Numbers of damaged documents, which are not compared with parts."""
+    damaged: list[str] = field(default_factory=list)
+    """File names of parts to rebuild."""
+
+
+def check_index(
+    index: Index, connection: sqlite3.Connection, manifest: Manifest, checked: IndexCheck
+) -> Iterator[CheckFinding]:
+    """Yield the defects of the index; a rebuild makes searches right again.
+
+    Args:
+        index: Index of the knowledge base.
+        connection: Connection inside a read transaction that began after the manifest was read.
+        manifest: Current manifest.
+        checked: Counts and names of damaged parts, to add to.
+    """
+    problem = _manifest_problem(index, connection, manifest)
+    if problem:
+        checked.damaged += manifest.parts
+        checked.pending_chunks = int(index.live_documents(connection).chunks.sum())
+        yield make_finding("manifest", f"{problem}; a repair rebuilds the index")
+        return
+    live = index.live_documents(connection)
+    held = np.zeros(len(live.numbers), dtype=bool)
+    for name in manifest.parts:
+        checked.parts += 1
+        try:
+            part = open_part(index.folder / name)
+            part.check_all()
+            problem, positions = _part_problem(index, connection, part, checked)
+        except FileNotFoundError:
+            problem = "it is missing"
+        except (OSError, FormatError, ValueError, IndexError, KeyError) as error:
+            problem = f"it is damaged ({error})"
+        if problem:
+            checked.damaged.append(name)
+            yield make_finding("part", f"index part {name}: {problem}; {_PART_ADVICE}")
+        else:
+            held[positions] = True
+    checked.pending_chunks = int(live.chunks[~held].sum())
+
+
+def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
+    path = index.folder / MANIFEST_NAME
+    if manifest == Manifest():
+        if is_outdated(index.folder):  # after an update of Spanwise or its stemmers
+            return ""
+        if path.exists():
+            return f"{path} is damaged"
+        if any(index.folder.glob("*.part")):
+            return f"{path} is missing, and only it can name the existing index parts"
+        return ""
+    row = connection.execute(
+        "select hex(stamp) from change where seq = ?", (manifest.seq,)
+    ).fetchone()
+    if row is None or row[0] != manifest.stamp:
+        return f"{path} belongs to another history of truth.db"
+    return ""
+
+
+def _part_problem(
+    index: Index, connection: sqlite3.Connection, part: Part, checked: IndexCheck
+) -> tuple[str, NDArray[np.int64]]:
+    """Return the defect of a part, and the positions of its live documents."""
+    live = index.live_documents(connection)
+    nothing = np.empty(0, dtype=np.int64)
+    if (np.diff(part.numbers) <= 0).any() or len(part.starts) != len(part.numbers) + 1:
+        return "its documents are not in order", nothing
+    lives = np.isin(part.numbers, live.numbers)
+    positions = np.searchsorted(live.numbers, part.numbers[lives])
+    comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
+    counts = np.diff(part.starts)[comparable]
+    if (counts != live.chunks[positions[comparable[lives]]]).any():
+        return "it holds documents with other numbers of chunks than they have", nothing
+    sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
+    if len(sample):
+        kept = np.zeros(part.documents, dtype=bool)
+        kept[sample] = True
+        expected = merge_parts(
+            [MergeSource(p, np.ones(p.documents, dtype=bool))
+             for p in index.build(connection, part.numbers[sample], rows=_SAMPLE_ROWS)]
+        )  # fmt: skip
+        differing = _differing(merge_parts([MergeSource(part, kept)]), expected)
+        if differing:
+            return f"{', '.join(differing)} do not match its documents", nothing
+        checked.chunks += expected.rows
+    return "", positions
+
+
+def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return documents evenly spread over a part, about `_SAMPLE_ROWS` chunks in total."""
+    rows = int(chunks[ordinals].sum())
+    step = max(1, -(-rows // _SAMPLE_ROWS))
+    return ordinals[::step]
+
+
+def _differing(part: Part, expected: Part) -> list[str]:
+    """Return the names of the arrays that differ."""
+    pairs: list[tuple[str, Any, Any]] = []
+    for one, other in ((part, expected), (part.body, expected.body)):
+        pairs += [(f.name, getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
+    return [
+        name
+        for name, one, other in pairs
+        if isinstance(one, np.ndarray) and not np.array_equal(one, other)
+    ]
 
 
 def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
-    """Return what is wrong with a knowledge base.
+    """Return the defects of a knowledge base.
 
     Args:
-        index: Its index, with the connections to `truth.db`.
-        path: Its folder.
-        repair: Whether to delete rows that belong to no document and damaged outputs of models, and
-            to make damaged parts of the index anew.
+        index: Index with the connections to `truth.db`.
+        path: Folder of the knowledge base.
+        repair: Whether to delete orphaned rows and damaged model outputs, and to rebuild damaged
+            parts of the index.
 
     Raises:
         StoreBusyError: If another process writes the index for too long.
         StoreError: If the index cannot be written.
     """
     started = time.perf_counter()
-    checked = Checked()
-    findings = _check_truth(index, checked)
+    checked = CheckCounts()
+    findings = _check_documents(index, checked)
     if repair and any(f.code == "orphans" for f in findings) and not _is_broken(findings):
         _delete_orphans(index)
         findings = [replace(f, repaired=True) if f.code == "orphans" else f for f in findings]
     if repair and any(f.code == "outputs" for f in findings) and not _is_broken(findings):
         _delete_outputs(index)
         findings = [replace(f, repaired=True) if f.code == "outputs" else f for f in findings]
-    parts = CheckedIndex(unreadable=frozenset(checked.damaged))
+    parts = IndexCheck(unreadable=frozenset(checked.damaged))
     if not _is_broken(findings) and index.folder.exists():
         findings += _check_index(index, parts, repair=repair)
     return CheckReport(
@@ -75,11 +200,11 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
 
 
 def _is_broken(findings: Sequence[CheckFinding]) -> bool:
-    """Return whether so much is damaged that nothing can be derived from it."""
+    """Return whether the damage is so severe that the index cannot be rebuilt."""
     return any(finding.code in ("database", "settings") for finding in findings)
 
 
-def _check_truth(index: Index, checked: Checked) -> list[CheckFinding]:
+def _check_documents(index: Index, checked: CheckCounts) -> list[CheckFinding]:
     with index.pool.lend() as connection:
         connection.execute("begin")
         findings = list(check_database(connection))
@@ -87,9 +212,9 @@ def _check_truth(index: Index, checked: Checked) -> list[CheckFinding]:
         try:
             dimension = index.settings(connection).dimension
         except StoreError as error:
-            # A knowledge base that was never filled has none, and needs none.
+            # An empty knowledge base has no settings and needs none.
             if connection.execute("select count(*) from document").fetchone()[0]:
-                findings.append(found("settings", str(error)))
+                findings.append(make_finding("settings", str(error)))
         findings += check_documents(connection, checked, dimension=dimension)
     return findings
 
@@ -98,7 +223,7 @@ def _delete_orphans(index: Index) -> None:
     with index.pool.lend() as connection:
         connection.execute("begin immediate")
         for table, owner in ORPHAN_TABLES.items():
-            # Names of tables and columns cannot be parameters; both are constants of a module.
+            # Table and column names cannot be SQL parameters; both are constants.
             connection.execute(
                 f"delete from {table} where not exists"  # noqa: S608
                 f" (select 1 from document where number = {owner})"
@@ -113,7 +238,7 @@ def _delete_outputs(index: Index) -> None:
         connection.execute("commit")
 
 
-def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[CheckFinding]:
+def _check_index(index: Index, checked: IndexCheck, *, repair: bool) -> list[CheckFinding]:
     with ExitStack() as stack:
         if index.pool.writable:
             stack.enter_context(index.locked())
@@ -127,9 +252,9 @@ def _check_index(index: Index, checked: CheckedIndex, *, repair: bool) -> list[C
 
 
 def _repaired(
-    index: Index, findings: Sequence[CheckFinding], checked: CheckedIndex
+    index: Index, findings: Sequence[CheckFinding], checked: IndexCheck
 ) -> list[CheckFinding]:
-    """Make the damaged parts anew; return the findings as they are then."""
+    """Rebuild the damaged parts; return the findings afterwards."""
     drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)

@@ -1,13 +1,13 @@
-"""Force commits to the disk, several with one call.
+"""Group commit: one flush to disk makes the commits of several threads durable.
 
 Rules:
-    A commit appends to the write-ahead log, and SQLite forces the log to the disk at checkpoints
-    alone (`synchronous = normal`). One forced log makes all commits before it durable.
-    A commit is acknowledged after its log was forced. Threads that wait share a call: a call that
-    began after their commits counts for all of them.
-    SQLite never deletes or restarts the log before its commits are in the database, on the disk.
-    Where the database has no write-ahead log, SQLite forces each commit itself
-    (`synchronous = full`).
+    A commit appends to the write-ahead log. SQLite itself flushes the log only at checkpoints
+    (`synchronous = normal`). One flush of the log makes all commits before it durable.
+    A commit is acknowledged after its log was flushed. Waiting threads share a flush: a flush that
+        began after their commits covers all of them.
+    SQLite never deletes or restarts the log before its commits are in the database, on disk.
+    If the database has no write-ahead log, SQLite flushes each commit itself (`synchronous =
+    full`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ from pathlib import Path
 from spanwise.errors import StoreError, StoreFullError
 from spanwise.stores.disk import force_to_disk, is_disk_full, sync_folder
 
-__all__ = ["LogSync"]
-
 
 class LogSync:
-    """Forces the write-ahead log of one database to the disk; safe for several threads."""
+    """Flushes the write-ahead log of one database to disk; safe for several threads."""
 
     def __init__(self, database: Path) -> None:
-        """Bind the database.
+        """Create the log sync of a database.
 
         Args:
-            database: Its connections stay open while the log is forced.
+            database: Path of the database; its connections must stay open during a flush.
         """
         self._database = database
         self._log = database.with_name(database.name + "-wal")
@@ -41,11 +39,11 @@ class LogSync:
         self._inode = 0
 
     def sync(self) -> None:
-        """Return once all commits of before are on the disk.
+        """Return when all earlier commits are on disk.
 
         Raises:
             StoreFullError: If the disk is full.
-            StoreError: If the disk fails: it is not known which commits are on it.
+            StoreError: If the disk fails; it is unknown which commits are durable.
         """
         with self._counting:
             self._requests += 1
@@ -65,7 +63,7 @@ class LogSync:
         with suppress(FileNotFoundError), self._log.open("rb+") as file:
             force_to_disk(file.fileno())
             inode = os.fstat(file.fileno()).st_ino
-            if inode != self._inode:  # a new log: its name is to be on the disk, too
+            if inode != self._inode:  # a new log: flush its directory entry too
                 sync_folder(self._log.parent)
                 self._inode = inode
 

@@ -1,12 +1,12 @@
-"""The store that comes with Spanwise: a folder `NAME.kb/` with `truth.db` and a derived index.
+"""Default store: a folder `NAME.kb/` with a SQLite database and a derived index.
 
 Rules:
-    `truth.db` (SQLite) holds all that matters; `index/` can be deleted at any time.
-    A document is written in one transaction; the index follows by itself.
-    A write is on the disk when it returns, unless its thread groups commits (`durability`).
-    Any number of threads and processes may read and write; the writers of a process take turns
-    here, those of different processes in SQLite. After a fork, open the store again.
-    In a folder that cannot be written, everything but writing works.
+    `truth.db` (SQLite) is the source of truth; `index/` can be deleted at any time and is rebuilt.
+    A document is written in one transaction; the index is updated afterwards.
+    A write is durable when it returns, unless its thread groups commits (see `durability`).
+    Any number of threads and processes may read and write. Writers of one process take turns on a
+    lock here, writers of different processes on SQLite's lock. After a fork, open the store again.
+    In a read-only folder everything except writing works.
 """
 
 from __future__ import annotations
@@ -21,23 +21,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.errors import (
-    ConflictError,
-    OptionError,
-    StoreError,
-)
+from spanwise.errors import ConflictError, OptionError, StoreError
 from spanwise.filters import Filter
-from spanwise.stores import truth
+from spanwise.stores import database
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
+from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
 from spanwise.stores.disk import make_private
 from spanwise.stores.doctor import check_store
 from spanwise.stores.durability import LogSync
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
 from spanwise.stores.folder import (
+    DATABASE_NAME,
     INDEX_NAME,
-    TRUTH_NAME,
     check_database_file,
     make_folder,
     may_write,
@@ -46,7 +43,6 @@ from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
-from spanwise.stores.threads import append_turn, delete_thread, read_thread, read_threads
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -63,14 +59,13 @@ from spanwise.types import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.ports import DocumentEntry
+    from spanwise.stores.port import DocumentEntry
 
-__all__ = ["EmbeddedStore", "open_embedded"]
 
 _logger = logging.getLogger("spanwise")
 
 _FLUSH_ROWS = 5_000
-_FOLLOW_ROWS = 500  # so that no search has to build more than this
+_FOLLOW_ROWS = 500  # bounds what a search must build
 
 
 def open_embedded(
@@ -78,60 +73,60 @@ def open_embedded(
 ) -> EmbeddedStore:
     """Open the knowledge base in a folder.
 
-    In a folder that cannot be written, the store reads one state of it, and raises
-    StoreChangedError once there is another; `readers.open_folder` returns one that follows.
+    In a read-only folder the store reads one state of the folder and raises StoreChangedError when
+    the folder changes. `readers.open_folder` returns a store that follows changes.
 
     Args:
-        path: The folder, usually `NAME.kb`.
-        create: Whether to make it where there is none; its folder must be missing or empty.
-        durability: What is on the disk when a write returns; "fast" leaves it to the operating
-            system when.
+        path: Folder, usually `NAME.kb`.
+        create: Whether to create a missing knowledge base; the folder must be missing or empty.
+        durability: "full" makes a write durable when it returns; "fast" leaves that to the
+            operating system.
 
     Raises:
-        FormatError: If there is something else, nothing (and `create` is False), a knowledge
-            base of a newer version, or an index whose database was emptied.
-        StoreError: If it cannot be made or opened.
+        FormatError: If the folder holds something else, nothing (and `create` is False), a
+            knowledge base of a newer version, or an index whose database was emptied.
+        StoreError: If the knowledge base cannot be created or opened.
     """
-    database = path / TRUTH_NAME
+    database_path = path / DATABASE_NAME
     try:
-        if database.exists():
+        if database_path.exists():
             check_database_file(path)
         else:
             make_folder(path, create=create)
-        writable = may_write(path) and (not database.exists() or may_write(database))
-        if writable and not database.exists():
-            make_private(database)
+        writable = may_write(path) and (not database_path.exists() or may_write(database_path))
+        if writable and not database_path.exists():
+            make_private(database_path)
     except OSError as error:
         raise StoreError(f"the knowledge base {path} cannot be made or opened: {error}") from error
     if not writable:
-        return EmbeddedStore(path, open_reader_pool(database))
-    pool = open_writer_pool(database, durability=durability)
+        return EmbeddedStore(path, open_reader_pool(database_path))
+    pool = open_writer_pool(database_path, durability=durability)
     forced = durability == "full" and pool.has_log
-    return EmbeddedStore(path, pool, log_sync=LogSync(database) if forced else None)
+    return EmbeddedStore(path, pool, log_sync=LogSync(database_path) if forced else None)
 
 
 class _Grouping(threading.local):
-    """Whether a thread groups its commits."""
+    """Thread-local flag: whether the thread groups its commits."""
 
     is_open = False
 
 
 class EmbeddedStore:
-    """Documents in a folder; implements `ports.Store`. Safe for several threads and processes.
+    """Documents in a folder; implements `Store`. Safe for several threads and processes.
 
-    Needs the settings "dimension" (of the vectors, "0" for none) and "reference_terms" (length of
-    a usual chunk in terms, as `core.scores` wants it) before the first document.
+    The settings "dimension" (of the vectors, "0" for none) and "reference_terms" (typical length of
+    a chunk in terms, see `core.ranking.bm25`) must be recorded before the first document.
     """
 
     def __init__(
         self, path: Path, pool: ConnectionPool, *, log_sync: LogSync | None = None
     ) -> None:
-        """Bind the folder; use `open_embedded`.
+        """Create the store of a folder; use `open_embedded` instead.
 
         Args:
-            path: The folder.
-            pool: Connections to its database, prepared.
-            log_sync: Forces commits to the disk; None where nothing or SQLite itself does.
+            path: Folder of the knowledge base.
+            pool: Prepared connection pool of its database.
+            log_sync: Flushes commits to disk; None if nothing or SQLite itself does.
         """
         self._path = path
         self._pool = pool
@@ -153,52 +148,53 @@ class EmbeddedStore:
 
     @property
     def is_current(self) -> bool:
-        """Whether a read that begins now would see all that was committed before."""
+        """Whether a read that starts now would see every earlier commit."""
         return self._pool.is_current
 
     def supersede(self) -> None:
-        """Close the store because another one takes its place; its reads are to be repeated."""
+        """Close the store because another one replaces it; reads in progress must be retried."""
         self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Record the settings that are not recorded yet, and return all that are recorded."""
+        """Record settings that are not recorded yet, and return all recorded settings."""
         with self._pool.lend() as connection:
-            recorded = truth.read_settings(connection)
+            recorded = database.read_settings(connection)
         if settings.keys() <= recorded.keys():
             return recorded
         with self._writing() as connection:
-            truth.add_settings(connection, settings)
-            return truth.read_settings(connection)
+            database.add_settings(connection, settings)
+            return database.read_settings(connection)
 
     def record_settings(self, settings: Mapping[str, str]) -> None:
-        """Record settings in place of what was recorded under their names.
+        """Record settings and overwrite existing values.
 
         Raises:
-            OptionError: If one of them is recorded once.
+            OptionError: If a setting is fixed once recorded.
         """
         check_changeable(settings)
         with self._writing() as connection:
-            truth.change_settings(connection, settings)
+            database.change_settings(connection, settings)
 
     def record_packs(
         self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
     ) -> None:
-        """Record packs in place of those before, in one transaction with the signals of all."""
+        """Replace the recorded packs and the signals of all documents in one transaction."""
         with self._writing() as connection:
-            truth.change_settings(connection, {"packs": packs})
+            database.change_settings(connection, {"packs": packs})
             renew_signals(connection, make)
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the landmarks that documents have, sorted, by id; those that have any."""
+        """Return the sorted landmark names by document id, for documents with landmarks."""
         with self._reading() as connection:
             return list_signals(connection)
 
     @contextmanager
     def _writing(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Open a write transaction; it is committed at the end, or nothing of it is kept.
+        """Open a write transaction; it is committed on exit and rolled back on error.
 
         Args:
-            durable: Whether it is on the disk then, unless this thread groups its commits.
+            durable: Whether to flush the commit to disk at once. It has no effect inside
+                `group_commits`.
         """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:
@@ -214,9 +210,9 @@ class EmbeddedStore:
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Leave it to the caller when the commits of this thread are forced to the disk.
+        """Let the caller decide when commits of this thread are flushed to disk.
 
-        Gives a function that does so; at the end it is done in any case.
+        Yields a function that flushes them; the end of the context does so as well.
         """
         self._grouping.is_open = True
         try:
@@ -235,30 +231,30 @@ class EmbeddedStore:
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
-        """Store a document in one transaction, in place of one with the same id.
+        """Store a document in one transaction and replace a document with the same id.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False, or its
-                signals were made with other packs than are recorded now.
-            OptionError: If the entry does not fit together.
-            StoreFullError: If the disk is full; nothing of the document was kept.
-            StoreBusyError: If another process keeps writing for too long.
+            ConflictError: If the id belongs to another source root and `replace` is False, or if
+                the signals were computed with packs other than the recorded ones.
+            OptionError: If the entry is inconsistent.
+            StoreFullError: If the disk is full; nothing of the document is stored.
+            StoreBusyError: If another process holds the write lock for too long.
         """
         with self._pool.lend() as connection:
             settings = self._index.settings(connection)
         check_entry(entry, dimension=settings.dimension)
         with self._writing() as connection:
-            check_packs(entry, recorded=truth.read_packs(connection))
-            replaced = _make_room(connection, entry.document, replace=replace)
+            check_packs(entry, recorded=database.read_packs(connection))
+            replaced = _delete_earlier(connection, entry.document, replace=replace)
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks)
             self._unfollowed_rows += len(entry.chunks)
-        if len(entry.chunks) < _FLUSH_ROWS:  # a huge one is indexed when the caller let go of it
+        if len(entry.chunks) < _FLUSH_ROWS:  # a huge one is indexed after the caller frees it
             self._follow()
         return "replaced" if replaced else "added"
 
     def _follow(self) -> None:
-        """Let the index follow after many new chunks; what cannot be done is tried again later."""
+        """Update the index after many new chunks; failures are retried later."""
         with self._write_lock:
             rows = self._unflushed_rows
             flush_due = rows >= self._next_flush_rows
@@ -275,14 +271,14 @@ class EmbeddedStore:
                 self._next_flush_rows = _FLUSH_ROWS
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document whole, if it is still as `record` says; return whether it was."""
+        """Delete a document if its record equals `record`; return whether it was deleted."""
         with self._writing() as connection:
-            found = truth.find_document(connection, document_id)
+            found = database.find_document(connection, document_id)
             if found is None:
                 return False
-            if record is not None and record != truth.read_record(connection, found[0]):
+            if record is not None and record != database.read_record(connection, found[0]):
                 return False
-            truth.delete_rows(connection, found[0])
+            database.delete_rows(connection, found[0])
         return True
 
     @contextmanager
@@ -293,77 +289,77 @@ class EmbeddedStore:
             yield connection
 
     def _number(self, connection: sqlite3.Connection, document_id: str) -> int | None:
-        found = truth.find_document(connection, document_id)
+        found = database.find_document(connection, document_id)
         return None if found is None else found[0]
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
-        """Return what is known of a document, or None."""
+        """Return the record of a document, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
-            return None if number is None else truth.read_record(connection, number)
+            return None if number is None else database.read_record(connection, number)
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
-        """Return the records of all documents that a filter leaves, ordered by id.
+        """Return the records of all documents that match a filter, ordered by id.
 
         Raises:
-            FilterError: If the filter names a field that no document has, or compares it with a
-                value of another type.
+            FilterError: If the filter names a field that no document has, or compares a field with
+                a value of another type.
         """
         with self._reading() as connection:
-            records = truth.read_records(connection)
+            records = database.read_records(connection)
             if where is None:
                 return [record for _, record in records]
-            numbers = self._index.living(connection).numbers
+            numbers = self._index.live_documents(connection).numbers
             chosen = set(numbers[self._columns.mask(connection, numbers, where)].tolist())
         return [record for number, record in records if number in chosen]
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document as it was put, or None."""
+        """Return a document as it was stored, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
-            return None if number is None else truth.read_document(connection, number)
+            return None if number is None else database.read_document(connection, number)
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
-        """Return a document with its record and sections, of one moment, or None."""
+        """Return a document with its record and sections, read consistently, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
             if number is None:
                 return None
             return WholeDocument(
-                record=truth.read_record(connection, number),
-                document=truth.read_document(connection, number),
-                sections=truth.read_sections(connection, number),
+                record=database.read_record(connection, number),
+                document=database.read_document(connection, number),
+                sections=database.read_sections(connection, number),
             )
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return all chunks of a document, none when there is no such document."""
+        """Return all chunks of a document; empty if there is no such document."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
-            return () if number is None else truth.read_chunks(connection, number)
+            return () if number is None else database.read_chunks(connection, number)
 
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
-        """Return all sections of a document, none when there is no such document."""
+        """Return all sections of a document; empty if there is no such document."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
-            return () if number is None else truth.read_sections(connection, number)
+            return () if number is None else database.read_sections(connection, number)
 
     def get_embedded(
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
-        """Return its chunks and their vectors as stored, of one moment, or None."""
+        """Return the chunks and stored vectors of a document, read consistently, or None."""
         with self._reading() as connection:
             number = self._number(connection, document_id)
             if number is None:
                 return None
             dimension = self._index.settings(connection).dimension
-            vectors = truth.read_vectors(connection, number, dimension=dimension)
-            chunks = truth.read_chunks(connection, number)
+            vectors = database.read_vectors(connection, number, dimension=dimension)
+            chunks = database.read_chunks(connection, number)
         return None if vectors is None else (chunks, vectors.astype(np.float32))
 
     @contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """Open a snapshot; close it soon, it holds a read transaction."""
-        with self._index.moment() as (connection, view):
+        """Open a snapshot; close it soon, because it holds a read transaction."""
+        with self._index.open_view() as (connection, view):
             yield EmbeddedSnapshot(
                 connection,
                 view,
@@ -374,44 +370,44 @@ class EmbeddedStore:
             )
 
     def get_output(self, key: str) -> str | None:
-        """Return the output of a model that was kept under a key, or None."""
+        """Return the cached model output of a key, or None."""
         with self._pool.lend() as connection:
             return read_output(connection, key)
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Keep an output; the first one under a key stays. A folder for reading alone keeps none.
+        """Cache a model output unless the key exists; a read-only folder caches nothing.
 
         Raises:
-            StoreError: If it cannot be written.
+            StoreError: If the output cannot be written.
         """
         if not self._pool.writable:
-            self._warn_unkept()
+            self._warn_not_cached()
             return
         with self._writing(durable=False) as connection:  # a cache
             insert_output(connection, key, output, task=task, model=model)
 
-    def _warn_unkept(self) -> None:
+    def _warn_not_cached(self) -> None:
         self._pool.check_open()
         if not self._has_warned:
-            _logger.warning("%s cannot be written: outputs of models are not kept", self._path)
+            _logger.warning("%s is read-only: model outputs are not cached", self._path)
         self._has_warned = True
 
     def count_outputs(self) -> tuple[int, int]:
-        """Return how many outputs of models are kept, and their bytes."""
+        """Return the number of cached model outputs and their size in bytes."""
         with self._pool.lend() as connection:
             return count_outputs(connection)
 
     def forget_outputs(self) -> int:
-        """Delete all outputs of models, and return how many there were."""
+        """Delete all cached model outputs, and return their number."""
         with self._writing() as connection:
             return delete_outputs(connection)
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
-        """Append a turn to a conversation, in one transaction; the first one makes it.
+        """Append a turn to a conversation in one transaction; the first turn creates it.
 
         Raises:
-            OptionError: If the id or the question has half a surrogate pair.
-            StoreError: If it cannot be written.
+            OptionError: If the id or the question contains a lone surrogate.
+            StoreError: If the turn cannot be written.
         """
         check_turn(thread_id, turn)
         with self._writing() as connection:
@@ -427,20 +423,20 @@ class EmbeddedStore:
             return read_thread(connection, thread_id)
 
     def list_threads(self) -> list[ThreadInfo]:
-        """Return all conversations, the one with the latest turn first; ties by id."""
+        """Return all conversations, latest turn first; ties by id."""
         with self._reading() as connection:
             return read_threads(connection)
 
     def delete_thread(self, thread_id: str) -> bool:
-        """Delete a conversation, and return whether there was one."""
+        """Delete a conversation, and return whether it existed."""
         with self._writing() as connection:
             return delete_thread(connection, thread_id)
 
     def optimise(self) -> None:
-        """Write the index, check and compact its files, and move the log into the database.
+        """Write, verify and compact the index files, and checkpoint the write-ahead log.
 
         Raises:
-            StoreError: If the folder or the disk does not let it, or another process is at it.
+            StoreError: If the folder or disk cannot be written, or another process is optimising.
         """
         self._check_writable()
         self._index.optimise()
@@ -448,7 +444,7 @@ class EmbeddedStore:
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
 
     def check(self, *, repair: bool = False) -> CheckReport:
-        """Return what is wrong with the knowledge base; make anew what is derived, if asked.
+        """Return the defects of the knowledge base; rebuild derived data if `repair` is True.
 
         Raises:
             StoreError: If the index, or the folder for a repair, cannot be written.
@@ -458,19 +454,20 @@ class EmbeddedStore:
         return check_store(self._index, path=self._path, repair=repair)
 
     def backup(self, target: Path, *, on_progress: Progress | None = None) -> None:
-        """Copy the knowledge base of one moment to a new folder, while it is in use.
+        """Copy a consistent state of the knowledge base to a new folder, while it is in use.
 
         Raises:
-            OptionError: If the target is there already, is inside of the knowledge base, or its
-                parent is missing.
-            StoreFullError: If the disk of the target is full; nothing is left of the copy.
-            StoreError: If it cannot be written for another reason; nothing is left of the copy.
+            OptionError: If the target exists or is inside of the knowledge base, or its parent is
+                missing.
+            StoreFullError: If the disk of the target is full; the partial copy is removed.
+            StoreError: If the target cannot be written for another reason; the partial copy is
+                removed.
         """
-        database = self._path / TRUTH_NAME
-        back_up(self._index, database, target, on_progress=on_progress)
+        database_path = self._path / DATABASE_NAME
+        back_up(self._index, database_path, target, on_progress=on_progress)
 
     def close(self) -> None:
-        """Write what is pending and release everything; a closed store raises StoreError."""
+        """Write pending index data and release all resources; later calls raise StoreError."""
         if self._pool.closed:
             return
         if self._unflushed_rows or self._index.pending_rows:
@@ -478,13 +475,13 @@ class EmbeddedStore:
         self._pool.close()
 
 
-def _make_room(connection: sqlite3.Connection, document: Document, *, replace: bool) -> bool:
-    """Delete the document with the same id; return whether there was one.
+def _delete_earlier(connection: sqlite3.Connection, document: Document, *, replace: bool) -> bool:
+    """Delete the stored document with the same id; return whether it existed.
 
     Raises:
         ConflictError: If it belongs to another source root and `replace` is False.
     """
-    before = truth.find_document(connection, document.id)
+    before = database.find_document(connection, document.id)
     if before is None:
         return False
     number, source_root = before
@@ -495,21 +492,21 @@ def _make_room(connection: sqlite3.Connection, document: Document, *, replace: b
             source=document.id,
             code="conflict",
         )
-    truth.delete_rows(connection, number)
+    database.delete_rows(connection, number)
     return True
 
 
 def _insert(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
-    """Insert a document whose id is free.
+    """Insert a document with an unused id.
 
     Raises:
-        OptionError: If one of its texts cannot be encoded.
+        OptionError: If a text cannot be encoded.
     """
     try:
-        truth.insert_rows(connection, entry)
+        database.insert_rows(connection, entry)
     except UnicodeEncodeError as error:
         around = error.object[max(0, error.start - 20) : error.end + 20]
         raise OptionError(
-            f"the document {entry.document.id!r} cannot be stored: {around!r} holds half a "
-            "surrogate pair; replace it"
+            f"the document {entry.document.id!r} cannot be stored: {around!r} contains a lone "
+            "surrogate; replace it"
         ) from error

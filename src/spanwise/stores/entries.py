@@ -1,4 +1,4 @@
-"""What a store refuses before it writes: entries that do not fit together, settings that stay."""
+"""Validation of documents, settings and conversation turns before a store writes them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from spanwise.errors import ConflictError, FilterError, OptionError
 from spanwise.filters import field
 
 if TYPE_CHECKING:
-    from spanwise.ports import DocumentEntry
+    from spanwise.stores.port import DocumentEntry
     from spanwise.types import Block, Document, Heading, Turn
 
-__all__ = ["check_changeable", "check_entry", "check_packs", "check_turn"]
 
 _FIXED_SETTINGS = ("dimension", "reference_terms")
 
 
 def check_changeable(settings: Mapping[str, str]) -> None:
-    """Refuse settings that are recorded once.
+    """Raise an error if a setting is fixed once recorded.
 
     Raises:
-        OptionError: If vectors and scores that may be stored already depend on one of them.
+        OptionError: If stored vectors or scores may depend on one of the settings, or if packs are
+            among them.
     """
     for name in _FIXED_SETTINGS:
         if name in settings:
@@ -38,10 +38,10 @@ def check_changeable(settings: Mapping[str, str]) -> None:
 
 
 def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
-    """Refuse an entry whose signals were made with other packs than are recorded.
+    """Raise an error if the signals of an entry were computed with other packs.
 
     Raises:
-        ConflictError: If the packs were changed while the document was read.
+        ConflictError: If the packs were changed while the document was prepared.
     """
     if entry.packs != recorded:
         raise ConflictError(
@@ -53,32 +53,32 @@ def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
 
 
 def check_turn(thread_id: str, turn: Turn) -> None:
-    """Refuse a turn of a conversation that cannot be written.
+    """Raise an error if a turn of a conversation cannot be written.
 
     Raises:
-        OptionError: If id, question or time have half a surrogate pair.
+        OptionError: If the id, question or time contains a lone surrogate.
     """
     for text in (thread_id, turn.question, turn.asked_at):
         try:
             text.encode()
         except UnicodeEncodeError as error:
             raise OptionError(
-                f"the turn cannot be kept: {text!r} has half a surrogate pair at character "
+                f"the turn cannot be stored: {text!r} has a lone surrogate at character "
                 f"{error.start}; replace it"
             ) from error
 
 
 def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
-    """Refuse an entry whose parts do not fit together; nothing of it may be stored.
+    """Raise an error if the parts of an entry are inconsistent.
 
     Args:
-        entry: The document with its sections, chunks and vectors.
-        dimension: Of the vectors of the knowledge base, 0 for none.
+        entry: Document with its sections, chunks and vectors.
+        dimension: Dimension of the vectors of the knowledge base, 0 for none.
 
     Raises:
-        OptionError: If the chunks joined are not the text, the sections do not partition it, a
-            chunk is not inside its section, pages, headings, metadata or characters are not
-            usable, or the vectors are not finite or of another shape.
+        OptionError: If the chunks do not add up to the text, the sections do not partition it, a
+            chunk is not inside its section, pages, headings, metadata or characters are invalid, or
+            the vectors are not finite or have another shape.
     """
     problem = (
         _document_problem(entry.document)
@@ -97,7 +97,7 @@ def _document_problem(document: Document) -> str:
     try:
         document.text.encode()
     except UnicodeEncodeError as error:
-        return f"its text holds half a surrogate pair at character {error.start}; replace it"
+        return f"its text has a lone surrogate at character {error.start}; replace it"
     for page in document.pages:
         if not 0 <= page.start <= page.end <= len(document.text):
             return f"{page!r} is outside of its {len(document.text)} characters"
@@ -117,7 +117,7 @@ def _section_problem(entry: DocumentEntry) -> str:
     place = 0
     for section in entry.sections:
         if section.start != place or section.end <= place:
-            return f"{section!r} starts not at {place} or is empty; sections partition the text"
+            return f"{section!r} does not start at {place} or is empty; sections partition the text"
         place = section.end
     if place != len(entry.document.text):
         return f"its sections end at {place}, its text at {len(entry.document.text)}"
@@ -131,7 +131,7 @@ def _chunk_problem(entry: DocumentEntry) -> str:
         if chunk.index != index or chunk.start != place or chunk.end <= place:
             return f"{chunk!r} is not chunk {index} from {place} on; chunks joined are the text"
         if chunk.text != text[chunk.start : chunk.end]:
-            return f"{chunk!r} has another text than the document has there"
+            return f"{chunk!r} does not match the text of the document there"
         if not 0 <= chunk.section < len(entry.sections) or chunk.tokens < 1:
             return f"{chunk!r} names no section or has no tokens"
         section = entry.sections[chunk.section]
@@ -147,10 +147,12 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
             return ""
         given = "no vectors" if entry.vectors is None else "vectors"
         return f"it comes with {given}, and the knowledge base has dimension {dimension}"
-    wanted = (len(entry.chunks), dimension)
-    if entry.vectors.shape != wanted:
-        return f"its vectors have shape {entry.vectors.shape}; give {wanted}"
-    return "" if np.isfinite(entry.vectors).all() else "its vectors hold numbers not finite"
+    expected = (len(entry.chunks), dimension)
+    if entry.vectors.shape != expected:
+        return f"its vectors have shape {entry.vectors.shape}; give {expected}"
+    return (
+        "" if np.isfinite(entry.vectors).all() else "its vectors contain values that are not finite"
+    )
 
 
 def _signal_problem(entry: DocumentEntry) -> str:

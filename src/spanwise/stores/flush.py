@@ -1,26 +1,33 @@
-"""Write what is pending to index parts, merge small ones, forget what is gone.
+"""Writing of pending documents to index parts, merging of small parts, and the flush lock.
 
-Only the holder of the lock runs this. Parts are new files; the manifest is replaced last, so that
-a crash at any moment leaves either the old index or the new one, and files nobody names.
+Only the holder of the lock flushes. Parts are new files, and the manifest is replaced last. A crash
+at any moment leaves either the old index or the new one, and possibly unreferenced files.
+
+The lock is an exclusive transaction on a small database of its own. This works on every platform
+without a dependency, and the operating system releases the lock when its holder dies.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import secrets
 import sqlite3
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.errors import FormatError
-from spanwise.stores.blocks import DamagedPartError
+from spanwise.stores.disk import is_disk_full, make_private, share_as
+from spanwise.stores.folder import share_index_file
 from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
-from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part_file import check_part_file, write_part
+from spanwise.stores.merge import MergeSource, merge_parts
+from spanwise.stores.part import check_part_file, write_part
+from spanwise.stores.part_checksums import DamagedPartError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,37 +35,93 @@ if TYPE_CHECKING:
     from spanwise.stores.index import Index
     from spanwise.stores.view import View
 
-__all__ = ["flush_pending"]
+LOCK_NAME = "lock.db"
+_PAUSE_SECONDS = 0.02
+_PRIMARY_CODE = 0xFF
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+@contextmanager
+def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
+    """Hold the lock of an index folder; yield whether it was free.
+
+    Args:
+        folder: Index folder.
+        wait_seconds: Maximum time to retry; 0 for one attempt.
+
+    Raises:
+        OSError: If the folder cannot be written.
+    """
+    connection = _acquire(folder, until=time.monotonic() + wait_seconds)
+    try:
+        yield connection is not None
+    finally:
+        if connection is not None:
+            connection.close()  # rolls back, which releases the lock
+
+
+def _make(folder: Path) -> None:
+    """Create the folder and the lock file with the access rights of the knowledge base."""
+    if not folder.exists():
+        folder.mkdir(exist_ok=True)
+        share_as(folder, folder.parent)
+    path = folder / LOCK_NAME
+    if not path.exists():
+        make_private(path)
+        share_index_file(path)
+
+
+def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
+    _make(folder)
+    while True:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                folder / LOCK_NAME, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            if connection is not None:
+                connection.close()
+            if error.sqlite_errorcode & _PRIMARY_CODE not in _BUSY:
+                number = errno.ENOSPC if is_disk_full(error, folder / LOCK_NAME) else errno.EIO
+                raise OSError(number, f"it cannot be locked: {error}", str(folder)) from error
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return connection
+
 
 _logger = logging.getLogger("spanwise")
 
-_BATCH_ROWS = 50_000  # written to one part at once
+_BATCH_ROWS = 50_000  # chunks written to one part
 _MAX_PART_ROWS = 150_000
 _MAX_GONE_SHARE = 0.3
-_MERGE_RATIO = 3  # neighbours are merged while the left one is less than this times the right one
+_MERGE_RATIO = 3  # merge neighbours while left < ratio * right
 
 
 class _Group(NamedTuple):
-    """Neighbours that become one part; a single one with a name may stay the file it is."""
+    """Adjacent sources that become one part; a single existing file can be reused."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[MergeSource, ...]
     name: str
     rows: int
-    """Of the documents that go on."""
+    """Number of chunk rows of kept documents."""
     gone_share: float
-    """Rows of documents that do not go on, as a share of all."""
+    """Share of rows that belong to deleted documents."""
 
 
 def flush_pending(index: Index, *, compact: bool) -> None:
-    """Write all documents that are in no file yet, and merge; the caller holds the lock.
+    """Write all documents that are in no file yet, and merge parts; the caller holds the lock.
 
     Args:
-        index: The index.
-        compact: Whether to check all files, to rewrite those with any documents gone, and to
-            merge as much as may be merged.
+        index: Index to write.
+        compact: Whether to verify all files, rewrite files with any deleted document, and merge as
+            much as possible.
 
     Raises:
-        OSError: If something cannot be written; the old index is still there.
+        OSError: If a file cannot be written; the old index stays.
         StoreError: If `truth.db` cannot be read.
     """
     if compact:
@@ -70,19 +133,19 @@ def flush_pending(index: Index, *, compact: bool) -> None:
             index.damaged.clear()
         try:
             more = _write_batch(index, compact=compact)
-        except DamagedPartError as error:  # of a part that is merged: nothing was written
+        except DamagedPartError as error:  # raised by a merged part; nothing was written
             _logger.warning("an index part is built again: %s", error)
             index.drop(error.name)
 
 
 def _forget_damaged(folder: Path) -> None:
-    """Take damaged files out of the manifest: their documents are then written again."""
+    """Remove damaged files from the manifest, so that their documents are written again."""
     damaged = []
     for name in read_manifest(folder).parts:
         try:
             check_part_file(folder / name)
         except (OSError, FormatError) as error:
-            _logger.warning("an index part is made anew: %s", error)
+            _logger.warning("a damaged index part is rebuilt: %s", error)
             damaged.append(name)
     if damaged:
         drop_parts(folder, damaged)
@@ -96,8 +159,8 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
         on_disk = index.locate_on_disk(connection, manifest)
         batch = _first_run(on_disk)
         more = len(batch) < len(on_disk.missing)
-        sources = index.sources(connection, manifest, on_disk.living.numbers[batch])
-        seq, stamp = on_disk.living.seq, _stamp(connection, on_disk.living.seq)
+        sources = index.sources(connection, manifest, on_disk.live.numbers[batch])
+        seq, stamp = on_disk.live.seq, _stamp(connection, on_disk.live.seq)
     groups = _plan(_groups(on_disk, sources), compact=compact and not more)
     parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
     if parts != manifest.parts:
@@ -107,11 +170,11 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
 
 
 def _first_run(on_disk: View) -> NDArray[np.int64]:
-    """Return the positions of the next documents to write: neighbours, up to the batch size."""
+    """Return the positions of the next adjacent documents to write, up to the batch size."""
     missing = on_disk.missing
     gaps = np.flatnonzero(np.diff(missing) != 1)
     run = missing[: gaps[0] + 1] if len(gaps) else missing
-    rows = np.cumsum(on_disk.living.chunks[run])
+    rows = np.cumsum(on_disk.live.chunks[run])
     return run[: max(1, int(np.searchsorted(rows, _BATCH_ROWS, side="right")))]
 
 
@@ -120,16 +183,16 @@ def _stamp(connection: sqlite3.Connection, seq: int) -> str:
     return "" if row is None else str(row[0])
 
 
-def _group(sources: tuple[Source, ...], name: str) -> _Group:
+def _group(sources: tuple[MergeSource, ...], name: str) -> _Group:
     rows = sum(int(np.diff(s.part.starts)[s.kept].sum()) for s in sources)
     all_rows = sum(s.part.rows for s in sources)
     return _Group(sources, name, rows, 1 - rows / max(1, all_rows))
 
 
-def _groups(on_disk: View, sources: Sequence[Source]) -> list[_Group]:
-    """Return the files with documents that go on, and what is to be written, in order."""
+def _groups(on_disk: View, sources: Sequence[MergeSource]) -> list[_Group]:
+    """Return the files with kept documents and the pending documents, in order."""
     groups = [
-        _group((Source(entry.part, entry.used),), name)
+        _group((MergeSource(entry.part, entry.used),), name)
         for name, entry in zip(on_disk.manifest_parts, on_disk.parts, strict=True)
         if entry.used.any()
     ]
@@ -149,7 +212,7 @@ def _last_number(group: _Group) -> int:
 
 
 def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
-    """Join neighbours from the end on, so that a row is moved few times in its life."""
+    """Join neighbours from the end, so that each row is moved only a few times in its life."""
     planned = list(groups)
     place = len(planned) - 2
     while place >= 0:
@@ -165,20 +228,20 @@ def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
 
 
 def _write(folder: Path, group: _Group, *, compact: bool) -> str:
-    """Write a group to a new file, unless it is a file that may stay; return the file's name."""
+    """Write a group to a new file, unless an existing file can be reused; return the file name."""
     if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
         return group.name
-    for source in group.sources:  # a copy would have sound checksums of damaged contents
+    for source in group.sources:  # a copy would give damaged data valid checksums
         source.part.check_all()
     part = merge_parts(group.sources)
-    # The name is random: other processes may have a file of the same documents mapped.
+    # Random name: other processes may map a file with the same documents.
     name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"
     write_part(part, folder / name)
     return name
 
 
 def _remove_unused(folder: Path, names: Sequence[str]) -> None:
-    """Remove files that no manifest names; one that is still in use goes with the next flush."""
+    """Remove files that no manifest names; a file in use is removed by a later flush."""
     used = set(names)
     for path in folder.iterdir():
         if path.suffix in (".part", ".tmp") and path.name not in used:

@@ -1,13 +1,14 @@
-"""The derived index of one knowledge base: follows `truth.db`, in files and in memory.
+"""Derived search index of one knowledge base, in part files and in memory.
 
-A search opens a moment in four steps: read the manifest; begin a read transaction; look up which
-documents live and where each stands; build what no part has in memory (the delta). The manifest
-is read before the transaction begins: a later one may have dropped documents that the
-transaction still sees. Should that happen all the same, they are built again. So are the
-documents of a part that turns out to be damaged while it is searched; the search then goes on.
+A search opens a view in four steps: read the manifest; begin a read transaction; find the live
+documents and the part of each; build the documents that no part contains in memory (the delta).
 
-`flush` writes the delta to a part and merges small parts. It holds a lock that is never waited
-for in a search or a put: whoever has it does the work for all.
+The manifest is read before the transaction begins, because a later manifest may omit documents that
+the transaction still sees. If that happens anyway, these documents are rebuilt. The documents of a
+part that turns out to be damaged during a search are rebuilt too, and the search continues.
+
+`flush` writes the delta to a part and merges small parts. A search or a put never waits for its
+lock: the holder of the lock does the work for all.
 """
 
 from __future__ import annotations
@@ -23,46 +24,43 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
-from spanwise.stores.blocks import DamagedPartError
-from spanwise.stores.build import Vocabulary, build_part, in_pieces
+from spanwise.stores.build import Vocabulary, batch_documents, build_part
 from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.database import read_indexed, read_settings
 from spanwise.stores.disk import is_disk_full
-from spanwise.stores.flush import flush_pending
-from spanwise.stores.flush_lock import flush_lock
+from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
-from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part
-from spanwise.stores.part_file import open_part
-from spanwise.stores.truth import read_indexed, read_settings
-from spanwise.stores.view import Living, View, locate, read_living
+from spanwise.stores.merge import MergeSource, merge_parts
+from spanwise.stores.part import Part, open_part
+from spanwise.stores.part_checksums import DamagedPartError
+from spanwise.stores.view import LiveDocuments, View, locate, read_live_documents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Index", "IndexSettings"]
 
 _logger = logging.getLogger("spanwise")
 
-_PIECE_ROWS = 5_000  # built at once for a search
-_BUILD_ROWS = 10_000  # built at once for a file
-_MAX_DELTA_ROWS = 20_000  # with more chunks missing, files are written before a search goes on
+_SEARCH_BATCH_ROWS = 5_000  # chunks per part built for a search
+_FLUSH_BATCH_ROWS = 10_000  # chunks per part built for a file
+_MAX_DELTA_ROWS = 20_000  # with more missing chunks, a search flushes them to files first
 _MAX_ATTEMPTS = 5
 _CATCH_UP_SECONDS = 60.0
 _OPTIMISE_SECONDS = 600.0
 
 
 class IndexSettings(NamedTuple):
-    """What the parts of a knowledge base depend on; recorded before its first document."""
+    """Settings that index parts depend on; recorded before the first document."""
 
     dimension: int
     reference_terms: float
 
     @classmethod
     def parse(cls, settings: dict[str, str]) -> IndexSettings:
-        """Return them from the settings of a knowledge base.
+        """Parse the settings of a knowledge base.
 
         Raises:
-            StoreError: If they are not recorded or make no sense.
+            StoreError: If a setting is not recorded or invalid.
         """
         try:
             parsed = cls(int(settings["dimension"]), float(settings["reference_terms"]))
@@ -77,27 +75,27 @@ class IndexSettings(NamedTuple):
 
 
 class _BehindError(Exception):
-    """More is missing in the index than a search should build; never leaves this module."""
+    """The index lacks more chunks than a search should build; internal to this module."""
 
 
 class _StaleError(Exception):
-    """A file of the manifest is gone, and there is a newer manifest; never leaves this module."""
+    """A file of the manifest is gone because a newer manifest exists; internal to this module."""
 
 
-class _Disk(NamedTuple):
+class _DiskParts(NamedTuple):
     manifest: Manifest
     names: tuple[str, ...]
     parts: tuple[Part, ...]
 
 
 class Index:
-    """The index of one store in this process; safe for several threads."""
+    """Index of one store in this process; safe for several threads."""
 
     def __init__(self, folder: Path, pool: ConnectionPool) -> None:
-        """Remember where things are; nothing is read yet.
+        """Create the index; nothing is read yet.
 
         Args:
-            folder: The index folder; made by the first flush.
+            folder: Index folder, created by the first flush.
             pool: Connections to `truth.db`.
         """
         self.folder = folder
@@ -106,17 +104,17 @@ class Index:
         self._building = threading.Lock()
         self._vocabulary = Vocabulary()
         self._settings: IndexSettings | None = None
-        self._living: Living | None = None
-        self._disk = _Disk(Manifest(), (), ())
+        self._live: LiveDocuments | None = None
+        self._disk = _DiskParts(Manifest(), (), ())
         self._delta: tuple[Part, ...] = ()
         self._latest: View | None = None
         self._searched = False
         self.damaged: set[str] = set()
-        """File names of damaged parts, until a flush takes them out of the manifest."""
+        """File names of damaged parts that the next flush removes from the manifest."""
 
     @property
     def pending_rows(self) -> int:
-        """Chunks that are in memory and in no file."""
+        """Number of chunks that are in memory but in no file."""
         return sum(part.rows for part in self._delta)
 
     def settings(self, connection: sqlite3.Connection) -> IndexSettings:
@@ -129,20 +127,20 @@ class Index:
             self._settings = IndexSettings.parse(read_settings(connection))
         return self._settings
 
-    def living(self, connection: sqlite3.Connection) -> Living:
+    def live_documents(self, connection: sqlite3.Connection) -> LiveDocuments:
         """Return the documents that a read transaction sees."""
-        known = self._living
-        living = read_living(connection, known=known)
-        if known is None or living.seq > known.seq:
-            self._living = living
-        return living
+        known = self._live
+        live = read_live_documents(connection, known=known)
+        if known is None or live.seq > known.seq:
+            self._live = live
+        return live
 
     @contextmanager
-    def moment(self) -> Iterator[tuple[sqlite3.Connection, View]]:
-        """Open a moment: a connection inside a read transaction, and the view that fits it.
+    def open_view(self) -> Iterator[tuple[sqlite3.Connection, View]]:
+        """Open a connection inside a read transaction and the matching index view.
 
-        Where much is missing, it is written to parts first. Where a part turned out to be damaged,
-        its documents are written again afterwards.
+        If many chunks are missing, they are flushed to parts first. If a part turns out to be
+        damaged, its documents are written again on exit.
         """
         self._searched = True
         for attempt in range(_MAX_ATTEMPTS):
@@ -169,26 +167,26 @@ class Index:
             self.flush()
 
     def follow(self) -> None:
-        """Build what is new in memory now, where searches would have to do it otherwise."""
+        """Build new documents in memory now, so that the next search need not do it."""
         if not self._searched:
             return
         try:
-            with self.moment():
+            with self.open_view():
                 pass
-        except StoreError as error:  # the documents are safe, and the next search tries again
-            _logger.warning("the index does not follow for now: %s", error)
+        except StoreError as error:  # documents are safe, and the next search retries
+            _logger.warning("the index could not be updated, the next search retries: %s", error)
 
     def flush(self, *, wait_seconds: float = 0.0) -> bool:
-        """Write what is in no file yet, if nobody else is doing it.
+        """Write pending documents to part files, unless another process is doing so.
 
-        The index is derived: where it cannot be written, searches go on in memory, and the log
-        says so.
+        The index is derived: if it cannot be written, a warning is logged and searches continue in
+        memory.
 
         Args:
-            wait_seconds: How long to wait for whoever else writes.
+            wait_seconds: Maximum time to wait for the lock.
 
         Returns:
-            Whether it was done.
+            Whether the flush was done.
         """
         if not self.pool.writable:
             return False
@@ -198,11 +196,11 @@ class Index:
                     flush_pending(self, compact=False)
                 return held
         except (OSError, StoreError) as error:
-            _logger.warning("the index cannot be written, searches go on in memory: %s", error)
+            _logger.warning("the index cannot be written, searches continue in memory: %s", error)
             return False
 
     def optimise(self) -> None:
-        """Write what is in no file yet, check all files and compact them.
+        """Write pending documents, verify all files and compact them.
 
         Raises:
             StoreBusyError: If another process writes the index for too long.
@@ -214,7 +212,7 @@ class Index:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock of whoever writes the index.
+        """Hold the write lock of the index.
 
         Raises:
             StoreBusyError, StoreFullError, StoreError: As `optimise`.
@@ -241,69 +239,69 @@ class Index:
         allow_large: bool,
         allow_stale: bool = False,
     ) -> View:
-        """Return the view of a read transaction; no document of it is missing.
+        """Return the view of a read transaction, without missing documents.
 
         Raises:
-            _BehindError: If much is missing and `allow_large` is False.
-            _StaleError: If a file is gone because there is a newer manifest, and `allow_stale` is
+            _BehindError: If many chunks are missing and `allow_large` is False.
+            _StaleError: If a file is gone because a newer manifest exists, and `allow_stale` is
                 False.
         """
-        living = self.living(connection)
+        live = self.live_documents(connection)
         self._check_sizes()
         latest = self._latest
-        if latest and latest.living is living and self._disk.manifest == manifest:
+        if latest and latest.live is live and self._disk.manifest == manifest:
             return latest
         with self._lock:
             disk = self._read_disk(connection, manifest)
-            view = _located(living, disk, self._delta)
+            view = _located(live, disk, self._delta)
             if len(view.missing):
                 lost = len(disk.names) < len(manifest.parts)
                 if lost and not allow_stale and read_manifest(self.folder) != manifest:
                     raise _StaleError
-                rows = int(living.chunks[view.missing].sum())
+                rows = int(live.chunks[view.missing].sum())
                 if rows > _MAX_DELTA_ROWS:
                     if not allow_large:
                         raise _BehindError
-                    _logger.warning("the index lacks %d chunks: they are read into memory", rows)
-                built = self.build(connection, living.numbers[view.missing], rows=_PIECE_ROWS)
-                view = _located(living, disk, _compacted((*self._delta, *built), living))
+                    _logger.warning("the index lacks %d chunks: they are built in memory", rows)
+                built = self.build(connection, live.numbers[view.missing], rows=_SEARCH_BATCH_ROWS)
+                view = _located(live, disk, _compacted((*self._delta, *built), live))
             self._keep(view, disk)
             return view
 
     def _check_sizes(self) -> None:
-        """Drop open parts whose file was cut short: reading them would end the process."""
+        """Drop open parts whose file was truncated; reading them would crash the process."""
         for part in self._disk.parts:
             try:
                 part.check_size()
             except DamagedPartError as error:
                 with self._lock:
                     self.drop(error.name)
-                _logger.warning("an index part is left out and built again: %s", error)
+                _logger.warning("a damaged index part is rebuilt: %s", error)
 
     def drop(self, name: str) -> None:
-        """Give up an open part that is damaged; the next flush takes it out of the manifest.
+        """Close a damaged part; the next flush removes it from the manifest.
 
         Args:
-            name: Its file name.
+            name: File name of the part.
         """
         kept = [part for part in self._disk.parts if part.name != name]
-        self._disk = _Disk(self._disk.manifest, tuple(part.name for part in kept), tuple(kept))
+        self._disk = _DiskParts(self._disk.manifest, tuple(part.name for part in kept), tuple(kept))
         self._latest = None
         self.damaged.add(name)
 
     def recover(self, connection: sqlite3.Connection, view: View, name: str) -> View:
-        """Return a view without a damaged part; its documents are built again in memory.
+        """Return a view without a damaged part; its documents are rebuilt in memory.
 
         Args:
-            connection: Inside the read transaction of the view.
-            view: The view in which the part was read.
+            connection: Connection inside the read transaction of the view.
+            view: View in which the part was read.
             name: File name of the part.
 
         Raises:
             StoreError: If the documents cannot be read.
         """
         _logger.warning(
-            "the index part %s is damaged: its documents are read again from truth.db",
+            "the index part %s is damaged: its documents are rebuilt from truth.db",
             self.folder / name,
         )
         with self._lock:
@@ -311,24 +309,24 @@ class Index:
             kept = [entry.part for entry in view.parts if entry.part.name != name]
             files = tuple(part.name for part in kept if part.name)
             parts = tuple(dict.fromkeys((*kept, *self._delta)))
-            missing = locate(view.living, parts, manifest_parts=files).missing
-            built = self.build(connection, view.living.numbers[missing], rows=_PIECE_ROWS)
+            missing = locate(view.live, parts, manifest_parts=files).missing
+            built = self.build(connection, view.live.numbers[missing], rows=_SEARCH_BATCH_ROWS)
             self._delta = (*self._delta, *built)
-            return locate(view.living, (*parts, *built), manifest_parts=files)
+            return locate(view.live, (*parts, *built), manifest_parts=files)
 
     def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
-        """Return which living documents stand in files."""
-        return _located(self.living(connection), self._read_disk(connection, manifest), ())
+        """Return a view of the live documents in part files only."""
+        return _located(self.live_documents(connection), self._read_disk(connection, manifest), ())
 
     def sources(
         self, connection: sqlite3.Connection, manifest: Manifest, numbers: NDArray[np.int64]
-    ) -> list[Source]:
-        """Return parts in memory that hold some living documents, for a flush.
+    ) -> list[MergeSource]:
+        """Return parts in memory with some live documents, for a flush.
 
         Args:
-            connection: Inside a read transaction.
-            manifest: That of the flush.
-            numbers: Of the documents, ascending; none of them stands in a file.
+            connection: Connection inside a read transaction.
+            manifest: Manifest of the flush.
+            numbers: Numbers of the documents, ascending; none of them is in a file.
         """
         if not len(numbers):
             return []
@@ -338,34 +336,36 @@ class Index:
             view = None
         if view is not None:
             entries = view.parts[len(view.manifest_parts) :]
-            found = [Source(entry.part, np.isin(entry.part.numbers, numbers)) for entry in entries]
-            found = [source for source in found if source.kept.any()]
-            kept = np.concatenate([s.part.numbers[s.kept] for s in found] or [numbers[:0]])
+            sources = [
+                MergeSource(entry.part, np.isin(entry.part.numbers, numbers)) for entry in entries
+            ]
+            sources = [source for source in sources if source.kept.any()]
+            kept = np.concatenate([s.part.numbers[s.kept] for s in sources] or [numbers[:0]])
             if np.array_equal(kept, numbers):
-                return found
-        built = self.build(connection, numbers, rows=_BUILD_ROWS)
-        return [Source(part, np.ones(part.documents, dtype=bool)) for part in built]
+                return sources
+        built = self.build(connection, numbers, rows=_FLUSH_BATCH_ROWS)
+        return [MergeSource(part, np.ones(part.documents, dtype=bool)) for part in built]
 
     def build(
         self, connection: sqlite3.Connection, numbers: NDArray[np.int64], *, rows: int
     ) -> list[Part]:
-        """Return parts in memory that hold some living documents, ascending by number."""
+        """Return parts in memory with some live documents, ascending by number."""
         settings = self.settings(connection)
         documents = read_indexed(connection, numbers.tolist(), dimension=settings.dimension)
         with self._building:
             return [
                 build_part(
-                    piece,
+                    batch,
                     vocabulary=self._vocabulary,
                     dimension=settings.dimension,
                     reference_terms=settings.reference_terms,
                 )
-                for piece in in_pieces(documents, rows=rows)
+                for batch in batch_documents(documents, rows=rows)
             ]
 
-    def _keep(self, view: View, disk: _Disk) -> None:
-        """Remember a view for the next search, unless a newer one is known."""
-        if self._latest is not None and self._latest.living.seq > view.living.seq:
+    def _keep(self, view: View, disk: _DiskParts) -> None:
+        """Cache a view for the next search, unless a newer one is cached."""
+        if self._latest is not None and self._latest.live.seq > view.live.seq:
             return
         self._disk = disk
         self._latest = view
@@ -373,17 +373,17 @@ class Index:
             entry.part for entry in view.parts[len(disk.parts) :] if entry.used.any()
         )
 
-    def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _Disk:
-        """Return the parts of a manifest that can be used.
+    def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _DiskParts:
+        """Return the usable parts of a manifest.
 
-        A part that is gone, damaged or of another knowledge base is left out: its documents are
-        then missing, and built again from `truth.db`.
+        A part that is missing, damaged or of another knowledge base is left out; its documents
+        count as missing and are rebuilt from `truth.db`.
         """
         known = self._disk
         if known.manifest == manifest:
             return known
         if not _fits(connection, manifest):
-            return _Disk(manifest, (), ())
+            return _DiskParts(manifest, (), ())
         opened = dict(zip(known.names, known.parts, strict=True))
         for name in manifest.parts:
             if name in opened:
@@ -391,11 +391,11 @@ class Index:
             try:
                 opened[name] = open_part(self.folder / name)
             except FileNotFoundError:
-                continue  # merged away since the manifest was read, or deleted by someone
+                continue  # merged since the manifest was read, or deleted
             except (OSError, FormatError) as error:
-                _logger.warning("an index part is left out and made anew: %s", error)
+                _logger.warning("a damaged index part is rebuilt: %s", error)
         names = tuple(name for name in manifest.parts if name in opened)
-        return _Disk(manifest, names, tuple(opened[name] for name in names))
+        return _DiskParts(manifest, names, tuple(opened[name] for name in names))
 
 
 def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
@@ -406,26 +406,26 @@ def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
     if row is not None and row[0] == manifest.stamp:
         return True
     if manifest.parts:
-        _logger.warning("the index belongs to another history of truth.db and is made anew")
+        _logger.warning("the index belongs to another history of truth.db and is rebuilt")
     return False
 
 
-def _located(living: Living, disk: _Disk, delta: Sequence[Part]) -> View:
-    return locate(living, (*disk.parts, *delta), manifest_parts=disk.names)
+def _located(live: LiveDocuments, disk: _DiskParts, delta: Sequence[Part]) -> View:
+    return locate(live, (*disk.parts, *delta), manifest_parts=disk.names)
 
 
-def _compacted(delta: Sequence[Part], living: Living) -> tuple[Part, ...]:
-    """Return the parts in memory, small neighbours merged, so that their number stays small."""
+def _compacted(delta: Sequence[Part], live: LiveDocuments) -> tuple[Part, ...]:
+    """Merge small adjacent parts in memory, to bound their number."""
     merged: list[Part] = []
     for part in delta:
         merged.append(part)
         while len(merged) > 1 and merged[-2].rows < 2 * merged[-1].rows:
-            pair = locate(living, merged[-2:], manifest_parts=()).parts
+            pair = locate(live, merged[-2:], manifest_parts=()).parts
             if not _in_order(
                 pair[0].part.numbers[pair[0].used], pair[1].part.numbers[pair[1].used]
             ):
                 break
-            merged[-2:] = [merge_parts([Source(entry.part, entry.used) for entry in pair])]
+            merged[-2:] = [merge_parts([MergeSource(entry.part, entry.used) for entry in pair])]
     return tuple(merged)
 
 

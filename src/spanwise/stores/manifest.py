@@ -1,9 +1,9 @@
-"""Which index parts count: one small file, replaced whole after every change.
+"""Manifest of an index folder: a small file that lists the parts in use, replaced atomically.
 
-The manifest carries the sequence number of the last change that its parts know, and the random
-stamp of that change: where `truth.db` has another stamp there (a restored backup, another file),
-the parts belong to other documents and are made anew. So they are where it says that their terms
-were made by other rules, or by another version of the stemmers.
+The manifest holds the sequence number of the last change that its parts include, and the random
+stamp of that change. If `truth.db` has another stamp there (a restored backup, another file), the
+parts belong to other documents and are rebuilt. They are also rebuilt if their terms were computed
+by other rules or by another version of the stemmers.
 """
 
 from __future__ import annotations
@@ -15,18 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanwise.core.terms import terms_version
+from spanwise.core.text.terms import terms_version
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
-
-__all__ = [
-    "MANIFEST_NAME",
-    "Manifest",
-    "drop_parts",
-    "is_outdated",
-    "read_manifest",
-    "write_manifest",
-]
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 4
@@ -38,13 +29,13 @@ class Manifest:
 
     seq: int = 0
     stamp: str = ""
-    """Of the change with this number, hex; empty where there is no manifest."""
+    """Stamp of the change with this sequence number, hex; empty without a manifest."""
     parts: tuple[str, ...] = ()
-    """Names of files in the same folder."""
+    """File names of the parts in the same folder."""
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of an index folder, an empty one where it is missing or not readable."""
+    """Return the manifest of an index folder; an empty one if missing or unreadable."""
     try:
         fields = _read_fields(folder)
         body = fields["body"]
@@ -56,9 +47,9 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def is_outdated(folder: Path) -> bool:
-    """Return whether the manifest is whole, and of a program that makes other parts or terms.
+    """Return whether the manifest is intact but written by a program with other parts or terms.
 
-    It counts as empty; nothing is damaged.
+    Such a manifest counts as empty; it is not damaged.
     """
     try:
         return not _is_current(_read_fields(folder))
@@ -67,7 +58,7 @@ def is_outdated(folder: Path) -> bool:
 
 
 def _read_fields(folder: Path) -> dict[str, Any]:
-    """Return what stands in the manifest, if it is whole.
+    """Return the fields of the manifest, if it is intact.
 
     Raises:
         OSError, ValueError, KeyError, TypeError: If it is missing or damaged.
@@ -79,15 +70,15 @@ def _read_fields(folder: Path) -> dict[str, Any]:
 
 
 def _is_current(fields: dict[str, Any]) -> bool:
-    # Terms made by other rules are not those that questions look for.
+    # Query terms would not match terms computed by other rules.
     return bool(fields["format"] == MANIFEST_FORMAT and fields["body"]["terms"] == terms_version())
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest; it is safe on the disk when this returns.
+    """Replace the manifest; it is durable when this returns.
 
     Raises:
-        OSError: If it cannot be written; the old one is still there.
+        OSError: If it cannot be written; the old manifest stays.
     """
     body = {
         "seq": manifest.seq,
@@ -112,7 +103,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def drop_parts(folder: Path, names: Collection[str]) -> None:
-    """Take parts out of the manifest: a flush then writes their documents again.
+    """Remove parts from the manifest; the next flush writes their documents again.
 
     The caller holds the lock of the index.
 

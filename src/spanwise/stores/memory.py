@@ -1,7 +1,7 @@
-"""The reference store: everything in memory, computed in full for every search.
+"""Reference store: documents in memory, every search computed in full.
 
-What it answers is what every store has to answer; how fast does not matter here. It is for tests
-and for a handful of documents.
+Its results define the results of every store; its speed does not matter. It is meant for tests and
+for a few documents.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.errors import ConflictError, StoreError
+from spanwise.core.documents.versions import text_version
+from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
+from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError, StoreError
+from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
+from spanwise.packs.landmarks import range_signals
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
-from spanwise.stores.memory_snapshot import (
-    MemorySnapshot,
-    StoredDocument,
-    read_settings,
-    select_documents,
-    stored_document,
-)
 from spanwise.types import (
     CheckReport,
     Chunk,
     Document,
     DocumentRecord,
+    Page,
     Section,
     Thread,
     ThreadInfo,
@@ -40,83 +40,309 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.filters import Filter
-    from spanwise.ports import DocumentEntry
+    from spanwise.stores.port import DocumentEntry
 
-__all__ = ["MemoryStore"]
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredDocument:
+    """Document as the store holds it."""
+
+    handle: int
+    """Sequence number; a replaced document gets a new one."""
+    document: Document
+    record: DocumentRecord
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    vectors: NDArray[np.float16]
+    """Unit vectors of the chunks, (chunks, dimension); dimension 0 without an embedder."""
+    counted: CountedDocument
+    signals: Mapping[str, NDArray[np.float16]]
+
+    def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of each chunk and a vector, (n,)."""
+        rows, scales = quantise_rows(self.vectors)
+        query, query_scale = quantise_rows(vector[None, :])
+        dots = rows.astype(np.int64) @ query[0].astype(np.int64)
+        return cosines(dots, scales, query_scale=query_scale[0])
+
+
+def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
+    """Return the stored form of an entry."""
+    document = entry.document
+    vectors = entry.vectors
+    return StoredDocument(
+        handle=handle,
+        document=replace(document, metadata=dict(document.metadata)),
+        record=DocumentRecord(
+            id=document.id,
+            title=entry.title,
+            summary=entry.summary,
+            metadata=dict(document.metadata),
+            media_type=document.media_type,
+            source=document.source,
+            source_root=document.source_root,
+            content_hash=document.content_hash,
+            chars=len(document.text),
+            chunks=len(entry.chunks),
+            tokens=sum(chunk.tokens for chunk in entry.chunks),
+            pages=len(document.pages),
+            given_fields=document.given_fields,
+            language=entry.language,
+            status=document.status,
+            version=text_version(document.text),
+            recipe=entry.recipe,
+        ),
+        sections=entry.sections,
+        chunks=entry.chunks,
+        vectors=unit_rows(np.empty((len(entry.chunks), 0)) if vectors is None else vectors),
+        counted=count_document(
+            entry.chunks,
+            title_words=entry.title_words,
+            handle=handle,
+            language=entry.language,
+        ),
+        signals=dict(entry.signals),
+    )
+
+
+def filter_documents(
+    documents: Sequence[StoredDocument], where: Filter | None
+) -> tuple[StoredDocument, ...]:
+    """Return the documents that match a filter, in the given order.
+
+    Raises:
+        FilterError: If the filter names a field that no document has, or compares a field with a
+            value of another type.
+    """
+    if where is None:
+        return tuple(documents)
+    records = [stored.record for stored in documents]
+    fields = [
+        filter_fields(r.metadata, title=r.title, language=r.language, status=r.status)
+        for r in records
+    ]
+    check_filter(where, known_fields(fields))
+    return tuple(s for s, own in zip(documents, fields, strict=True) if matches(where, own))
+
+
+class MemorySnapshot:
+    """Snapshot of a memory store; implements `Snapshot`."""
+
+    def __init__(self, documents: Sequence[StoredDocument], settings: Mapping[str, str]) -> None:
+        self._documents = tuple(sorted(documents, key=lambda stored: stored.handle))
+        self._by_handle = {stored.handle: stored for stored in self._documents}
+        self._dimension, reference_terms = read_settings(settings)
+        self._packs = settings.get("packs", "")
+        self._collection = Collection(
+            documents=tuple(stored.counted for stored in self._documents),
+            reference_terms=reference_terms,
+        )
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of all documents, ascending; "" if unknown."""
+        return tuple(sorted({stored.record.language for stored in self._documents}))
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
+        return self._collection.term_counts(terms)
+
+    def scan(
+        self,
+        query: ScanQuery,
+        *,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Scan:
+        """Score all chunks in scope, see `Searchable.scan`."""
+        scope = self._scope(where, documents)
+        return self._collection.scan(
+            query.terms,
+            words=query.words,
+            cosine=self._cosines(scope, query.vector),
+            hits=query.hits,
+            keyword_share=query.keyword_share,
+            scope=[stored.counted for stored in scope],
+        )
+
+    def _scope(
+        self, where: Filter | None, documents: Sequence[str] | None
+    ) -> tuple[StoredDocument, ...]:
+        scope = filter_documents(self._documents, where)
+        if documents is None:
+            return scope
+        known = {stored.record.id for stored in self._documents}
+        for document_id in documents:
+            if document_id not in known:
+                raise DocumentNotFoundError(
+                    f"no document {document_id!r}; name documents that are in the knowledge base"
+                )
+        return tuple(stored for stored in scope if stored.record.id in set(documents))
+
+    def _cosines(
+        self, documents: Sequence[StoredDocument], vector: NDArray[np.float32] | None
+    ) -> NDArray[np.float64] | None:
+        """Return the cosine of every chunk of some documents; None without a vector."""
+        if vector is None:
+            return None
+        _check_vectors(vector[None, :], dimension=self._dimension)
+        return np.concatenate([np.empty(0), *(stored.cosines(vector) for stored in documents)])
+
+    def passages(
+        self,
+        ranges: Sequence[PassageRange],
+        *,
+        terms: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Passages:
+        """Return the raw features of chunk ranges, see `Searchable.passages`."""
+        if len(vectors):
+            _check_vectors(vectors, dimension=self._dimension)
+        similarities = [np.empty((0, len(vectors)), dtype=np.float32)]
+        spans = []
+        for span in ranges:
+            stored = self._find(span.handle)
+            columns = np.empty((len(stored.chunks), len(vectors)), dtype=np.float32)
+            for column, vector in enumerate(vectors):
+                columns[:, column] = stored.cosines(vector)
+            similarities.append(columns[span.start : span.end])
+            spans.append((stored.counted, span.start, span.end))
+        return self._collection.passages(
+            spans, terms=terms, similarities=np.concatenate(similarities).T
+        )
+
+    def packs(self) -> str:
+        """Return the recorded packs, "" for none."""
+        return self._packs
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks for the chunks of some ranges, (landmarks, n)."""
+        handles = {span.handle for span in ranges}
+        return range_signals(
+            ranges, landmarks, {handle: self._find(handle).signals for handle in handles}
+        )
+
+    def _find(self, handle: int) -> StoredDocument:
+        try:
+            return self._by_handle[handle]
+        except KeyError:
+            raise DocumentNotFoundError(
+                f"no document with the handle {handle!r}; take handles of a scan of this snapshot"
+            ) from None
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return the record of a document."""
+        return self._find(handle).record
+
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return the sections `[start, end)` of a document, clipped to the existing ones."""
+        return self._find(handle).sections[start:end]
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return the pages of a document in order; empty if its format has no pages."""
+        return self._find(handle).document.pages
+
+    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
+        """Return the chunks `[start, end)` of a document."""
+        return self._find(handle).chunks[start:end]
+
+
+def read_settings(settings: Mapping[str, str]) -> tuple[int, float]:
+    """Return the vector dimension and the reference length in terms.
+
+    Raises:
+        StoreError: If they are not recorded.
+    """
+    try:
+        return int(settings["dimension"]), float(settings["reference_terms"])
+    except KeyError as error:
+        raise StoreError(
+            f"the setting {error.args[0]!r} is not recorded; call ensure_settings with "
+            "'dimension' and 'reference_terms' first"
+        ) from None
+
+
+def _check_vectors(vectors: NDArray[np.float32], *, dimension: int) -> None:
+    if vectors.ndim != 2 or vectors.shape[1] != dimension or not dimension:
+        raise OptionError(
+            f"vectors of shape {vectors.shape} do not match: the knowledge base has "
+            f"dimension {dimension}; embed the question as the documents were"
+        )
 
 
 class MemoryStore:
-    """Documents in memory; implements `ports.Store`. Safe for use by several threads.
+    """Documents in memory; implements `Store`. Safe for use by several threads.
 
-    Needs the settings "dimension" (of the vectors, "0" for none) and "reference_terms" (length of
-    a usual chunk in terms, as `core.scores` wants it) before the first document.
+    The settings "dimension" (of the vectors, "0" for none) and "reference_terms" (typical length of
+    a chunk in terms, see `core.ranking.bm25`) must be recorded before the first document.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._settings: Mapping[str, str] = {}
-        self._documents: Mapping[str, StoredDocument] = {}  # replaced whole, never changed
+        self._documents: Mapping[str, StoredDocument] = {}  # replaced as a whole, never modified
         self._outputs: dict[str, str] = {}
         self._threads: dict[str, Thread] = {}
         self._next_handle = 1
         self._closed = False
 
-    def _living(self) -> Mapping[str, StoredDocument]:
-        """Return the documents of this moment by id."""
+    def _live(self) -> Mapping[str, StoredDocument]:
+        """Return the current documents by id."""
         if self._closed:
             raise StoreError("the store is closed; open it again")
         return self._documents
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
-        """Record the settings that are not recorded yet, and return all that are recorded."""
+        """Record settings that are not recorded yet, and return all recorded settings."""
         with self._lock:
-            self._living()
+            self._live()
             self._settings = {**settings, **self._settings}
             return dict(sorted(self._settings.items()))
 
     def record_settings(self, settings: Mapping[str, str]) -> None:
-        """Record settings in place of what was recorded under their names.
+        """Record settings and overwrite existing values.
 
         Raises:
-            OptionError: If one of them is recorded once.
+            OptionError: If a setting is fixed once recorded.
         """
         check_changeable(settings)
         with self._lock:
-            self._living()
+            self._live()
             self._settings = {**self._settings, **settings}
 
     def record_packs(
         self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
     ) -> None:
-        """Record packs in place of those before, with the signals of all documents."""
+        """Replace the recorded packs and the signals of all documents."""
         with self._lock:
             renewed = {
                 name: replace(stored, signals=make([chunk.text for chunk in stored.chunks]))
-                for name, stored in self._living().items()
+                for name, stored in self._live().items()
             }
             self._settings = {**self._settings, "packs": packs}
             self._documents = renewed
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the landmarks that documents have, sorted, by id; those that have any."""
-        living = sorted(self._living().items())
-        return {name: tuple(sorted(stored.signals)) for name, stored in living if stored.signals}
+        """Return the sorted landmark names by document id, for documents with landmarks."""
+        live = sorted(self._live().items())
+        return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
-        """Store a document, in place of one with the same id.
+        """Store a document and replace a document with the same id.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False.
-            OptionError: If the entry does not fit together.
+            ConflictError: If the id belongs to another source root and `replace` is False, or if
+                the signals were computed with packs other than the recorded ones.
+            OptionError: If the entry is inconsistent.
         """
         dimension, _ = read_settings(self._settings)
         check_entry(entry, dimension=dimension)
         stored = stored_document(entry, handle=0)
         with self._lock:
-            before = self._living().get(entry.document.id)
+            before = self._live().get(entry.document.id)
             check_packs(entry, recorded=self._settings.get("packs", ""))
             if before is not None and not replace:
                 _check_root(before.record, entry.document.source_root)
@@ -124,50 +350,50 @@ class MemoryStore:
         return "added" if before is None else "replaced"
 
     def _keep(self, stored: StoredDocument) -> None:
-        """Put a document in place, under the lock."""
+        """Store a document; the caller holds the lock."""
         handle = self._next_handle
         numbered = replace(stored, handle=handle, counted=replace(stored.counted, handle=handle))
         self._next_handle += 1
         self._documents = {**self._documents, stored.record.id: numbered}
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document whole, if it is still as `record` says; return whether it was."""
+        """Delete a document if its record equals `record`; return whether it was deleted."""
         with self._lock:
-            living = self._living()
-            if document_id not in living or record not in (None, living[document_id].record):
+            live = self._live()
+            if document_id not in live or record not in (None, live[document_id].record):
                 return False
-            self._documents = {name: living[name] for name in living if name != document_id}
+            self._documents = {name: live[name] for name in live if name != document_id}
             return True
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Give a function that does nothing: nothing is on a disk."""
+        """Yield a function that does nothing, because nothing is on disk."""
         yield lambda: None
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
-        """Return what is known of a document, or None."""
-        stored = self._living().get(document_id)
+        """Return the record of a document, or None."""
+        stored = self._live().get(document_id)
         return None if stored is None else stored.record
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
-        """Return the records of all documents that a filter leaves, ordered by id.
+        """Return the records of all documents that match a filter, ordered by id.
 
         Raises:
-            FilterError: If the filter cannot mean what it says on these documents.
+            FilterError: As `filter_documents`.
         """
         records = [
-            stored.record for stored in select_documents(tuple(self._living().values()), where)
+            stored.record for stored in filter_documents(tuple(self._live().values()), where)
         ]
         return sorted(records, key=lambda record: record.id)
 
     def get_document(self, document_id: str) -> Document | None:
-        """Return a document as it was put, or None."""
-        stored = self._living().get(document_id)
+        """Return a document as it was stored, or None."""
+        stored = self._live().get(document_id)
         return None if stored is None else stored.document
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
         """Return a document with its record and sections, or None."""
-        stored = self._living().get(document_id)
+        stored = self._live().get(document_id)
         if stored is None:
             return None
         return WholeDocument(
@@ -175,20 +401,20 @@ class MemoryStore:
         )
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return all chunks of a document, none when there is no such document."""
-        stored = self._living().get(document_id)
+        """Return all chunks of a document; empty if there is no such document."""
+        stored = self._live().get(document_id)
         return () if stored is None else stored.chunks
 
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
-        """Return all sections of a document, none when there is no such document."""
-        stored = self._living().get(document_id)
+        """Return all sections of a document; empty if there is no such document."""
+        stored = self._live().get(document_id)
         return () if stored is None else stored.sections
 
     def get_embedded(
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
-        """Return its chunks and their vectors as stored, of one moment, or None."""
-        stored = self._living().get(document_id)
+        """Return the chunks and stored vectors of a document, read consistently, or None."""
+        stored = self._live().get(document_id)
         if stored is None or not stored.vectors.shape[1]:
             return None
         return stored.chunks, stored.vectors.astype(np.float32)
@@ -196,43 +422,43 @@ class MemoryStore:
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open a snapshot."""
-        yield MemorySnapshot(tuple(self._living().values()), self._settings)
+        yield MemorySnapshot(tuple(self._live().values()), self._settings)
 
     def get_output(self, key: str) -> str | None:
-        """Return what was kept under a key, or None."""
-        self._living()
+        """Return the cached model output of a key, or None."""
+        self._live()
         return self._outputs.get(key)
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Keep an output; the first one under a key stays."""
+        """Cache a model output, unless the key exists."""
         _ = task, model
         with self._lock:
-            self._living()
+            self._live()
             self._outputs.setdefault(key, output)
 
     def count_outputs(self) -> tuple[int, int]:
-        """Return how many outputs of models are kept, and their bytes."""
+        """Return the number of cached model outputs and their size in bytes."""
         with self._lock:
-            self._living()
-            sizes = [len(one.encode(errors="surrogatepass")) for one in self._outputs.values()]
+            self._live()
+            sizes = [len(text.encode(errors="surrogatepass")) for text in self._outputs.values()]
         return len(sizes), sum(sizes)
 
     def forget_outputs(self) -> int:
-        """Delete all outputs of models, and return how many there were."""
+        """Delete all cached model outputs, and return their number."""
         with self._lock:
-            self._living()
+            self._live()
             forgotten, self._outputs = self._outputs, {}
         return len(forgotten)
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
-        """Append a turn to a conversation; the first one makes it.
+        """Append a turn to a conversation; the first turn creates it.
 
         Raises:
-            OptionError: If the id or the question has half a surrogate pair.
+            OptionError: If the id or the question contains a lone surrogate.
         """
         check_turn(thread_id, turn)
         with self._lock:
-            self._living()
+            self._live()
             before = self._threads.get(thread_id)
             turns = (turn,) if before is None else (*before.turns, turn)
             info = ThreadInfo(
@@ -246,30 +472,30 @@ class MemoryStore:
 
     def get_thread(self, thread_id: str) -> Thread | None:
         """Return a conversation with its turns in order, or None."""
-        self._living()
+        self._live()
         return self._threads.get(thread_id)
 
     def list_threads(self) -> list[ThreadInfo]:
-        """Return all conversations, the one with the latest turn first; ties by id."""
+        """Return all conversations, latest turn first; ties by id."""
         with self._lock:
-            self._living()
+            self._live()
             infos = [self._threads[name].info for name in sorted(self._threads)]
         return sorted(infos, key=lambda info: info.changed_at, reverse=True)
 
     def delete_thread(self, thread_id: str) -> bool:
-        """Delete a conversation, and return whether there was one."""
+        """Delete a conversation, and return whether it existed."""
         with self._lock:
-            self._living()
+            self._live()
             return self._threads.pop(thread_id, None) is not None
 
     def optimise(self) -> None:
-        """Do nothing: nothing here is derived."""
-        self._living()
+        """Do nothing, because there is no derived data."""
+        self._live()
 
     def check(self, *, repair: bool = False) -> CheckReport:
-        """Return what there is; nothing is read from a disk, so nothing can be damaged."""
+        """Return the counts; data in memory cannot be damaged."""
         _ = repair
-        documents = self._living().values()
+        documents = self._live().values()
         return CheckReport(
             path=":memory:",
             documents=len(documents),
@@ -285,19 +511,19 @@ class MemoryStore:
     def backup(
         self, target: Path, *, on_progress: Callable[[int, int], None] | None = None
     ) -> None:
-        """Refuse: nothing here is on a disk.
+        """Raise an error, because nothing is on disk.
 
         Raises:
             StoreError: Always.
         """
         _ = on_progress
-        self._living()
+        self._live()
         raise StoreError(
             f"a store in memory cannot be copied to {target}; add the documents to one on disk"
         )
 
     def close(self) -> None:
-        """Release everything; a closed store raises StoreError."""
+        """Release all documents; later calls raise StoreError."""
         with self._lock:
             self._closed = True
             self._documents = {}

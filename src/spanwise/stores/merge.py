@@ -1,4 +1,4 @@
-"""Make one index part of several, without documents that are gone."""
+"""Merging of index parts, without deleted documents."""
 
 from __future__ import annotations
 
@@ -7,41 +7,40 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.stores.lists import Lists, count_documents, merge_lists
 from spanwise.stores.part import Part, Postings
+from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Source", "merge_parts"]
 
 _Item = TypeVar("_Item", bound=np.generic)
 
 
-class Source(NamedTuple):
-    """Part to merge, and which of its documents go on."""
+class MergeSource(NamedTuple):
+    """Part to merge, and its documents to keep."""
 
     part: Part
     kept: NDArray[np.bool_]
-    """One for each document of the part."""
+    """Whether each document of the part is kept."""
 
 
 class _Move(NamedTuple):
-    """Where the rows and documents of a source go; -1 for those that do not go on."""
+    """New places of the rows and documents of a source; -1 for dropped ones."""
 
     rows: NDArray[np.int64]
     documents: NDArray[np.int64]
 
 
-def merge_parts(sources: Sequence[Source]) -> Part:
-    """Return the part of the kept documents of all sources.
+def merge_parts(sources: Sequence[MergeSource]) -> Part:
+    """Return one part with the kept documents of all sources.
 
     Args:
-        sources: At least one; the kept documents of each have higher numbers than those of the
-            one before.
+        sources: At least one source; the kept documents of each have higher numbers than those of
+            the one before.
 
     Raises:
-        ValueError: If they have not.
+        ValueError: If the documents are not in order.
     """
     kept_rows = [np.repeat(s.kept, np.diff(s.part.starts)) for s in sources]
     moves = _moves(sources, kept_rows)
@@ -96,7 +95,7 @@ def _gather(arrays: Sequence[NDArray[_Item]], kept: Sequence[NDArray[np.bool_]])
     )
 
 
-def _moves(sources: Sequence[Source], kept_rows: Sequence[NDArray[np.bool_]]) -> list[_Move]:
+def _moves(sources: Sequence[MergeSource], kept_rows: Sequence[NDArray[np.bool_]]) -> list[_Move]:
     moves = []
     row = document = 0
     for source, rows in zip(sources, kept_rows, strict=True):
@@ -107,5 +106,5 @@ def _moves(sources: Sequence[Source], kept_rows: Sequence[NDArray[np.bool_]]) ->
 
 
 def _targets(kept: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
-    """Return the new place of each item, counted from `first`, -1 where it is not kept."""
+    """Return the new place of each item, counted from `first`; -1 for dropped items."""
     return np.where(kept, first + np.cumsum(kept) - 1, -1)

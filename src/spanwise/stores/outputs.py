@@ -1,8 +1,8 @@
-"""Outputs of models in `truth.db`, by a hash of all that was asked.
+"""Cache of model outputs in `truth.db`, keyed by a hash of the complete request.
 
-An output that differs from its checksum counts as none: it is asked for again and replaced.
+An output that does not match its checksum is a cache miss and is replaced.
 
-Every function works on a connection that is lent to the calling thread, as those of `truth` do.
+Every function uses a connection lent to the calling thread, as in `database`.
 """
 
 from __future__ import annotations
@@ -10,32 +10,25 @@ from __future__ import annotations
 import logging
 import sqlite3
 
-from spanwise.stores.checksums import is_sound, sealed
-
-__all__ = [
-    "count_outputs",
-    "damaged_outputs",
-    "delete_damaged_outputs",
-    "delete_outputs",
-    "insert_output",
-    "read_output",
-]
+from spanwise.stores.row_checksums import is_sound, sealed
 
 _logger = logging.getLogger("spanwise")
 
-_ERRORS = "surrogatepass"  # a model may write half a pair; what it wrote comes back as it was
+_ERRORS = "surrogatepass"  # models may write lone surrogates; outputs are returned unchanged
 
 
 def read_output(connection: sqlite3.Connection, key: str) -> str | None:
-    """Return what was kept under a key, or None."""
+    """Return the cached output of a key, or None."""
     try:
         row = connection.execute("select * from output where key = ?", (key,)).fetchone()
-    except UnicodeEncodeError:  # half a surrogate pair: nothing is kept under such a key
+    except UnicodeEncodeError:  # lone surrogate: no such key is cached
         return None
     if row is None:
         return None
     if not is_sound(row):
-        _logger.warning("a kept output of the model %r is damaged; it is asked for again", row[2])
+        _logger.warning(
+            "a cached output of the model %r is damaged; the model is called again", row[2]
+        )
         return None
     return bytes(row[3]).decode(errors=_ERRORS)
 
@@ -43,7 +36,7 @@ def read_output(connection: sqlite3.Connection, key: str) -> str | None:
 def insert_output(
     connection: sqlite3.Connection, key: str, output: str, *, task: str, model: str
 ) -> None:
-    """Keep an output with the time of the clock, unless there is one under its key."""
+    """Cache an output with the current time, unless the key exists."""
     before = connection.execute("select * from output where key = ?", (key,)).fetchone()
     if before is not None and is_sound(before):
         return
@@ -56,7 +49,7 @@ def insert_output(
 
 
 def count_outputs(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return how many outputs there are, and their bytes."""
+    """Return the number of cached outputs and their size in bytes."""
     count, size = connection.execute(
         "select count(*), coalesce(sum(length(output)), 0) from output"
     ).fetchone()
@@ -64,16 +57,16 @@ def count_outputs(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def delete_outputs(connection: sqlite3.Connection) -> int:
-    """Delete all outputs, and return how many there were."""
+    """Delete all cached outputs, and return their number."""
     return connection.execute("delete from output").rowcount
 
 
 def damaged_outputs(connection: sqlite3.Connection) -> list[str]:
-    """Return the keys of the outputs that differ from their checksums."""
+    """Return the keys of the outputs that do not match their checksums."""
     return [row[0] for row in connection.execute("select * from output") if not is_sound(row)]
 
 
 def delete_damaged_outputs(connection: sqlite3.Connection) -> None:
-    """Delete the outputs that differ from their checksums."""
+    """Delete the outputs that do not match their checksums."""
     keys = damaged_outputs(connection)
     connection.executemany("delete from output where key = ?", [(key,) for key in keys])

@@ -1,37 +1,52 @@
-"""An index part: postings and vectors of some whole documents, in arrays that never change.
+"""Index part: postings and vectors of whole documents in immutable arrays, in memory or in a file.
 
 Rules:
-    A part holds whole documents, ascending by number; the rows of a document lie together, in
+    A part holds whole documents, ascending by number; the rows of a document are contiguous and in
     the order of its chunks.
-    A part in memory and one in a file are the same arrays, but that ordinals and counts may stand
-    in two bytes in a file: widen them before you calculate.
-    Terms are known by a 64-bit hash; arrays over terms are sorted by it.
-    Vectors and postings of a file are verified before they are read: `check_vectors`,
-    `check_terms`. The other arrays were verified when the file was opened.
+    A part in memory and one in a file have the same arrays, except that ordinals and counts may
+        have two bytes in a file: widen them before arithmetic.
+    Terms are identified by a 64-bit hash; arrays over terms are sorted by it.
+    Vectors and postings of a file are verified before they are read (`check_vectors`,
+    `check_terms`). The other arrays are verified when the file is opened.
+
+File layout: 8 bytes `SPANPART`, length of the header (4 bytes, little endian), CRC-32 of the header
+(4 bytes), the header as JSON, then the arrays from the next multiple of 4,096 bytes on, each at a
+multiple of 64 bytes, then the CRC-32 of each 4,096 bytes of them. The header holds the format, the
+size of the file, type, shape and offset of each array, and offset and CRC-32 of the checksums.
+`docs/format.md` lists the arrays.
+
+A file is written under a temporary name, flushed to disk and renamed. It is never changed or
+truncated, because other processes map it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+import mmap
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from spanwise.errors import FormatError
+from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
+from spanwise.stores.folder import share_index_file
+from spanwise.stores.part_checksums import BLOCK_BYTES, ArrayPlace, Blocks, block_checksums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.blocks import Blocks
-
-__all__ = ["LAZY_ARRAYS", "Part", "Postings", "find_terms", "run_indexes", "term_hashes"]
-
 LAZY_ARRAYS = ("vectors", "body_rows", "body_impacts", "body_documents", "body_chunks")
-"""Names, in a file, of the large arrays that are verified when they are first read."""
+"""File names of the large arrays, which are verified on first read."""
 
 
 def term_hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the 64-bit hashes of terms, in the order given, the same in every process."""
+    """Return the 64-bit hashes of terms in the given order; equal in every process."""
     return np.fromiter(map(_hash_term, terms), dtype=np.uint64, count=len(terms))
 
 
@@ -41,7 +56,7 @@ def _hash_term(term: str) -> int:
 
 
 def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the integers of the runs `[start, start + length)`, one run after the other."""
+    """Return the integers of the runs `[start, start + length)`, concatenated."""
     ends: NDArray[np.int64] = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     indexes = np.arange(total, dtype=np.int64)
@@ -50,7 +65,7 @@ def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
 
 
 def find_terms(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the place of each wanted hash among the known ones, -1 where it is not known."""
+    """Return the index of each hash among the known ones; -1 if unknown."""
     if not len(known):
         return np.full(len(wanted), -1, dtype=np.int64)
     places: NDArray[np.int64] = np.searchsorted(known, wanted)
@@ -61,22 +76,22 @@ def find_terms(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Postings:
-    """Which rows and which documents of a part hold each of H terms."""
+    """Rows and documents with each of H terms."""
 
     terms: NDArray[np.uint64]
-    """Hashes, ascending, (H,)."""
+    """Term hashes, ascending, (H,)."""
     ends: NDArray[np.int64]
-    """The rows of term h are `rows[ends[h] : ends[h + 1]]`, (H + 1,)."""
+    """End offsets: the rows of term h are `rows[ends[h] : ends[h + 1]]`, (H + 1,)."""
     rows: NDArray[np.uint32]
-    """Ascending for each term, (P,)."""
+    """Rows with each term, ascending per term, (P,)."""
     impacts: NDArray[np.uint8]
-    """BM25 saturation in steps (`core.scores`), (P,)."""
+    """Quantised BM25 term saturation of each row (`core.ranking.bm25`), (P,)."""
     document_ends: NDArray[np.int64]
-    """Those of term h are `documents[document_ends[h] : document_ends[h + 1]]`, (H + 1,)."""
+    """End offsets of term h: `documents[document_ends[h] : document_ends[h + 1]]`, (H + 1,)."""
     documents: NDArray[np.uint32]
-    """Ordinals of documents, ascending for each term, (Q,)."""
+    """Ordinals of documents with each term, ascending per term, (Q,)."""
     chunks: NDArray[np.uint32]
-    """How many chunks of each hold the term, (Q,)."""
+    """Number of chunks with the term in each of these documents, (Q,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,34 +99,34 @@ class Part:
     """Arrays of d documents with n chunks; a row is a chunk, an ordinal a document of the part."""
 
     numbers: NDArray[np.int64]
-    """Number of each document, ascending, (d,)."""
+    """Document numbers, ascending, (d,)."""
     starts: NDArray[np.int64]
-    """The rows of document i are `[starts[i], starts[i + 1])`, (d + 1,)."""
+    """Start offsets: the rows of document i are `[starts[i], starts[i + 1])`, (d + 1,)."""
     vectors: NDArray[np.int8]
     """Quantised vectors, (n, dimension); dimension 0 without vectors."""
     scales: NDArray[np.float32]
     """Scale of each vector, (n,)."""
     digits: NDArray[np.uint8]
-    """Share of digits in steps of 1/255, (n,)."""
+    """Share of digits in each chunk, in steps of 1/255, (n,)."""
     chars: NDArray[np.uint32]
-    """Length, (n,)."""
+    """Length of each chunk in characters, (n,)."""
     tokens: NDArray[np.uint32]
-    """Length under the tokenizer of the knowledge base, (n,)."""
+    """Length of each chunk in tokens of the knowledge base's tokenizer, (n,)."""
     openings: NDArray[np.uint8]
-    """1 for a chunk that begins a section of its document, 0 for others, (n,)."""
+    """1 for a chunk that starts a section of its document, otherwise 0, (n,)."""
     body: Postings
     title_terms: NDArray[np.uint64]
     """Hashes of the terms of title words, ascending, (G,)."""
     title_ends: NDArray[np.int64]
-    """Those of term g are `title_documents[title_ends[g] : title_ends[g + 1]]`, (G + 1,)."""
+    """End offsets of term g: `title_documents[title_ends[g] : title_ends[g + 1]]`, (G + 1,)."""
     title_documents: NDArray[np.uint32]
-    """Ordinals of documents, ascending for each term."""
+    """Ordinals of documents, ascending per term."""
     blocks: Blocks | None = None
-    """Checksums of the file; None for a part in memory, which the methods below pass over."""
+    """Checksums of the file; None for a part in memory, where checks do nothing."""
 
     @property
     def name(self) -> str:
-        """File name, empty for a part in memory."""
+        """File name; empty for a part in memory."""
         return "" if self.blocks is None else self.blocks.name
 
     @property
@@ -125,7 +140,7 @@ class Part:
         return len(self.scales)
 
     def check_size(self) -> None:
-        """Compare the size of the file with that of the map.
+        """Compare the size of the file with the size of the map.
 
         Raises:
             DamagedPartError: If it differs.
@@ -137,7 +152,7 @@ class Part:
         """Verify the vectors, once.
 
         Raises:
-            DamagedPartError: If they differ from their checksums.
+            DamagedPartError: If they do not match their checksums.
         """
         if self.blocks is not None:
             self.blocks.check_array("vectors")
@@ -146,10 +161,10 @@ class Part:
         """Verify the postings of some terms, each once.
 
         Args:
-            places: Indexes into `body.terms`; negative ones stand for terms not in the part.
+            places: Indexes into `body.terms`; negative values are terms that the part lacks.
 
         Raises:
-            DamagedPartError: If they differ from their checksums.
+            DamagedPartError: If they do not match their checksums.
         """
         blocks = self.blocks
         if blocks is None:
@@ -167,10 +182,205 @@ class Part:
             blocks.terms.add(place)
 
     def check_all(self) -> None:
-        """Verify the size and everything else, whatever was verified before.
+        """Verify the size and all arrays, including arrays verified before.
 
         Raises:
-            DamagedPartError: If something differs.
+            DamagedPartError: If the size or an array differs.
         """
         if self.blocks is not None:
             self.blocks.check_all()
+
+
+PART_FORMAT = 3
+_MAGIC = b"SPANPART"
+_ALIGNMENT = 64
+_LEAD_BYTES = 16
+_POSTINGS = ("terms", "ends", "rows", "impacts", "document_ends", "documents", "chunks")
+_ARRAYS = (
+    "numbers",
+    "starts",
+    "vectors",
+    "scales",
+    "digits",
+    "chars",
+    "tokens",
+    "openings",
+    "title_terms",
+    "title_ends",
+    "title_documents",
+)
+_NARROW = ("title_documents", "body_documents", "body_chunks")
+
+
+def _arrays(part: Part) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of a part by name, in the order of the file."""
+    for name in _ARRAYS:
+        yield name, getattr(part, name)
+    for name in _POSTINGS:
+        yield f"body_{name}", getattr(part.body, name)
+
+
+def _narrow(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in file byte order, with ordinals and counts in two bytes if they fit."""
+    if name in _NARROW:
+        array = array.astype(np.uint32 if array.max(initial=0) >= 1 << 16 else np.uint16)
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+
+def _aligned(offset: int, step: int = _ALIGNMENT) -> int:
+    return -(-offset // step) * step
+
+
+def write_part(part: Part, path: Path) -> int:
+    """Write a part to a new file; it is durable when this returns.
+
+    Returns:
+        Size of the file in bytes.
+
+    Raises:
+        OSError: If it cannot be written; the partial file is removed.
+    """
+    arrays = [(name, _narrow(name, array)) for name, array in _arrays(part)]
+    pieces = [piece for _, array in arrays for piece in _pieces(array)]
+    checksums = block_checksums(pieces)
+    header, size = _lay_out(arrays, checksums)
+    temporary = path.with_suffix(".tmp")
+    try:
+        with open(temporary, "wb", opener=private_opener) as file:
+            file.write(_MAGIC + len(header).to_bytes(4, "little"))
+            file.write(zlib.crc32(header).to_bytes(4, "little") + header)
+            file.write(bytes(_aligned(file.tell(), BLOCK_BYTES) - file.tell()))
+            for piece in pieces:
+                file.write(piece)
+            file.write(checksums.data)
+            file.flush()
+            force_to_disk(file.fileno())
+        share_index_file(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+    return size
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Yield the bytes of an array, and zero padding up to the next array."""
+    if array.nbytes:
+        yield array.reshape(-1).view(np.uint8).data
+        yield memoryview(bytes(_aligned(array.nbytes) - array.nbytes))
+
+
+def _lay_out(
+    arrays: list[tuple[str, NDArray[Any]]], checksums: NDArray[np.uint32]
+) -> tuple[bytes, int]:
+    """Return the header and the size of the file.
+
+    Offsets in the header are texts of fixed length, so their values do not move the arrays.
+    """
+    described: dict[str, dict[str, object]] = {
+        name: {"type": array.dtype.str, "shape": list(array.shape), "offset": f"{0:016d}"}
+        for name, array in arrays
+    }
+    table = {"offset": f"{0:016d}", "crc": zlib.crc32(checksums.data)}
+    offset = _aligned(_LEAD_BYTES + len(_header(described, table, 0)), BLOCK_BYTES)
+    for name, array in arrays:
+        described[name]["offset"] = f"{offset:016d}"
+        offset += _aligned(array.nbytes)
+    table["offset"] = f"{offset:016d}"
+    size = offset + checksums.nbytes
+    return _header(described, table, size), size
+
+
+def _header(described: Mapping[str, object], checksums: Mapping[str, object], size: int) -> bytes:
+    fields = {
+        "format": PART_FORMAT,
+        "bytes": f"{size:016d}",
+        "arrays": described,
+        "checksums": checksums,
+    }
+    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+
+
+def _read_header(data: mmap.mmap, path: Path) -> dict[str, Any]:
+    length = int.from_bytes(data[8:12], "little")
+    header = data[_LEAD_BYTES : _LEAD_BYTES + length]
+    if data[:8] != _MAGIC or zlib.crc32(header) != int.from_bytes(data[12:16], "little"):
+        raise FormatError(
+            f"{path} is not an index part, or is damaged; delete it, the index is rebuilt"
+        )
+    fields: dict[str, Any] = json.loads(header)
+    if fields["format"] != PART_FORMAT:
+        raise FormatError(f"{path} has format {fields['format']!r}, not {PART_FORMAT}; delete it")
+    if int(fields["bytes"]) != len(data):
+        raise FormatError(f"{path} has {len(data)} bytes, not {fields['bytes']}; delete it")
+    return fields
+
+
+def open_part(path: Path) -> Part:
+    """Map a part; its arrays are read-only and keep the file mapped.
+
+    Small arrays are verified here. Vectors and postings are verified by the methods of the part.
+
+    Raises:
+        FileNotFoundError: If the file does not exist.
+        FormatError: If it is not a part, has another format or size, or is damaged.
+    """
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _LEAD_BYTES:
+            raise FormatError(f"{path} is too short for an index part; it is derived: delete it")
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    fields = _read_header(data, path)
+    try:
+        blocks = _blocks(data, fields, path)
+        arrays = {name: _array(data, array) for name, array in fields["arrays"].items()}
+        postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
+        part = Part(body=Postings(**postings), blocks=blocks, **arrays)
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{path} has an odd header ({error!r}); delete it") from error
+    for name in fields["arrays"]:
+        if name not in LAZY_ARRAYS:
+            blocks.check_array(name)
+    return part
+
+
+def _blocks(data: mmap.mmap, fields: Mapping[str, Any], path: Path) -> Blocks:
+    """Return the blocks of a part; their checksums are copied out of the map.
+
+    Raises:
+        FormatError: If the checksums themselves are damaged.
+    """
+    places = {
+        name: ArrayPlace(
+            int(array["offset"]),
+            int(np.prod(array["shape"], dtype=np.int64)),
+            np.dtype(array["type"]).itemsize,
+        )
+        for name, array in fields["arrays"].items()
+    }
+    first, end = min(place.offset for place in places.values()), int(fields["checksums"]["offset"])
+    checksums = np.frombuffer(data, dtype="<u4", offset=end).copy()
+    whole = len(checksums) == -(-(end - first) // BLOCK_BYTES)
+    if not whole or zlib.crc32(checksums.data) != fields["checksums"]["crc"]:
+        raise FormatError(f"the checksums of {path} are damaged; it is derived: delete it")
+    return Blocks(path, data, places, checksums, first_byte=first, end_byte=end)
+
+
+def _array(data: mmap.mmap, fields: Mapping[str, Any]) -> NDArray[Any]:
+    count = int(np.prod(fields["shape"], dtype=np.int64))
+    if not count:
+        return np.empty(fields["shape"], dtype=fields["type"])
+    array: NDArray[Any] = np.frombuffer(
+        data, dtype=fields["type"], count=count, offset=int(fields["offset"])
+    )
+    return array.reshape(fields["shape"])
+
+
+def check_part_file(path: Path) -> None:
+    """Verify all of a part file.
+
+    Raises:
+        FileNotFoundError: If the file does not exist.
+        FormatError: If an array does not match its checksums, or as `open_part`.
+    """
+    open_part(path).check_all()

@@ -1,41 +1,314 @@
-"""Both searches over all parts of one moment, exact, as `ports.Snapshot.scan` says."""
+"""Exact keyword and vector search over all index parts of one view.
+
+Rules:
+    Term contributions are added in the order of the terms, so a score has the same bits in every
+    part.
+    Scope is decided per document; rows outside of the scope are never counted.
+    Dot products of quantised vectors are exact integers, with or without simsimd.
+    One search uses one thread: thread pools make searches slower on busy machines. `np.vecdot`
+        never enters the thread pool of BLAS.
+
+`Searchable.scan` defines the scores and hits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spanwise.core.forms import word_counts
-from spanwise.core.moments import MomentSums, fused_scores
-from spanwise.core.scan import Moments, Scan, ScanQuery
-from spanwise.core.scores import inverse_frequencies
-from spanwise.core.vectors import quantise_rows
-from spanwise.stores.part import term_hashes
-from spanwise.stores.scoring import (
-    CHUNK_BITS,
-    PartScope,
-    PartScores,
-    PartTerms,
-    QueryVector,
-    best_rows,
-    score_part,
-)
+from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies
+from spanwise.core.ranking.query_terms import group_term_counts
+from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
+from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
+from spanwise.core.ranking.vectors import cosines, quantise_rows
+from spanwise.stores.part import find_terms, run_indexes, term_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.view import View
+    from spanwise.stores.part import Part
+    from spanwise.stores.view import PartView, View
 
-__all__ = ["count_terms", "scan_view"]
+_BLOCK_ROWS = 4_096
+_EXACT_COLUMNS = 1_024  # 127 * 127 * 1,024 is below 2**24: exact in float32
+
+
+@lru_cache(maxsize=1)
+def _simsimd() -> Any:
+    """Return the simsimd module, or None if it is not installed."""
+    try:
+        import simsimd
+    except ImportError:
+        return None
+    return simsimd
+
+
+def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the integer dot product of each row and a query, (n,).
+
+    Integers above 2**24 (possible with more than 1,040 components) are rounded once.
+
+    Args:
+        rows: Quantised vectors, (n, dimension), dimension >= 1.
+        query: Quantised query vector, (dimension,).
+    """
+    fast = _simsimd()
+    if fast is None or not len(rows):
+        return _plain_products(rows, query)
+    table = fast.cdist(query[None, :], np.ascontiguousarray(rows), "dot", out_dtype="float32")
+    return np.asarray(table, dtype=np.float32).reshape(-1)
+
+
+def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Compute the products with numpy: blocks of rows become float32, which is exact."""
+    products = np.zeros(len(rows))
+    for first in range(0, len(query), _EXACT_COLUMNS):
+        part = query[first : first + _EXACT_COLUMNS].astype(np.float32)
+        block = np.empty((min(_BLOCK_ROWS, len(rows)), len(part)), dtype=np.float32)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            here = rows[start : start + _BLOCK_ROWS, first : first + len(part)]
+            wide = block[: len(here)]
+            wide[...] = here
+            products[start : start + len(here)] += np.vecdot(wide, part)
+    return products.astype(np.float32)
+
+
+CHUNK_BITS = 32
+"""A place is `document position << CHUNK_BITS | chunk index`."""
+
+_GATHER_SHARE = 0.2  # below this share, the vectors in scope are copied before they are multiplied
+_GROUPS = 64
+_STEPS = np.arange(256) * IMPACT_STEP
+
+
+class QueryVector(NamedTuple):
+    """Quantised query vector."""
+
+    row: NDArray[np.int8]
+    scale: np.float32
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartTerms:
+    """Postings of T query terms in one part."""
+
+    view: PartView
+    rows: list[slice]
+    """Row postings of each term, (T,); empty if the part lacks the term."""
+    documents: list[slice]
+    """Document postings of each term, (T,)."""
+    titles: list[slice]
+    """Title postings of each term, (T,)."""
+
+    @classmethod
+    def find(cls, view: PartView, hashes: NDArray[np.uint64]) -> PartTerms:
+        """Look up the terms and verify their postings.
+
+        Raises:
+            DamagedPartError: If the postings do not match their checksums.
+        """
+        part = view.part
+        body = find_terms(part.body.terms, hashes).tolist()
+        part.check_terms(body)
+        titles = find_terms(part.title_terms, hashes).tolist()
+        return cls(
+            view=view,
+            rows=[_held(part.body.ends, place) for place in body],
+            documents=[_held(part.body.document_ends, place) for place in body],
+            titles=[_held(part.title_ends, place) for place in titles],
+        )
+
+    def count(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of live chunks and of titles with each term, (T,) each."""
+        part, used = self.view.part, self.view.used
+        if self.view.whole:
+            chunks = [held.stop - held.start for held in self.rows]
+            titles = [held.stop - held.start for held in self.titles]
+        else:
+            documents, counts = part.body.documents, part.body.chunks
+            chunks = [
+                int(counts[held][used[documents[held]]].sum(dtype=np.int64))
+                for held in self.documents
+            ]
+            titles = [
+                int(np.count_nonzero(used[part.title_documents[held]])) for held in self.titles
+            ]
+        return np.array(chunks, dtype=np.int64), np.array(titles, dtype=np.int64)
+
+
+def _held(ends: NDArray[np.int64], place: int) -> slice:
+    return slice(int(ends[place]), int(ends[place + 1])) if place >= 0 else slice(0, 0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartScope:
+    """Searched subset of a part with d documents and n rows."""
+
+    terms: PartTerms
+    positions: NDArray[np.int64]
+    """Position among the live documents of each document in scope, otherwise -1, (d,)."""
+
+    @property
+    def part(self) -> Part:
+        """Index part."""
+        return self.terms.view.part
+
+    @cached_property
+    def documents(self) -> NDArray[np.bool_]:
+        """Whether each document is in scope, (d,)."""
+        return self.positions >= 0
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64] | None:
+        """Rows in scope, ascending; None for all rows of the part."""
+        if self.documents.all():
+            return None
+        if self.positions is self.terms.view.positions:
+            return self.terms.view.rows
+        starts = self.part.starts
+        return run_indexes(starts[:-1][self.documents], np.diff(starts)[self.documents])
+
+    @cached_property
+    def size(self) -> int:
+        """Number of rows in scope."""
+        return self.part.rows if self.rows is None else len(self.rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartScores:
+    """Scores of the rows in scope; index i is the i-th row in scope."""
+
+    scope: PartScope
+    body: NDArray[np.float64]
+    keyword: NDArray[np.float64]
+    """Body and title score; the `body` array itself if no title in scope has a term."""
+    cosine: NDArray[np.float32] | None
+
+    def places(self, indexes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return `document position << 32 | chunk index` of some rows in scope."""
+        rows = indexes if self.scope.rows is None else self.scope.rows[indexes]
+        starts = self.scope.part.starts
+        ordinals = np.searchsorted(starts, rows, side="right") - 1
+        places: NDArray[np.int64] = self.scope.positions[ordinals] << CHUNK_BITS
+        places |= rows - starts[ordinals]
+        return places
+
+
+def score_part(
+    scope: PartScope, *, weights: NDArray[np.float64], vector: QueryVector | None
+) -> PartScores:
+    """Return the scores of all rows in scope.
+
+    Args:
+        scope: Searched subset of the part.
+        weights: Weight of each term, (T,).
+        vector: Query vector, or None.
+
+    Raises:
+        DamagedPartError: If the vectors do not match their checksums.
+    """
+    body = _body_scores(scope, weights)
+    return PartScores(
+        scope=scope,
+        body=body,
+        keyword=_add_titles(scope, body, weights),
+        cosine=None if vector is None else _cosines(scope, vector),
+    )
+
+
+def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    postings = scope.part.body
+    rows = [postings.rows[held] for held in scope.terms.rows]
+    scores = [
+        (_STEPS * weight)[postings.impacts[held]]
+        for held, weight in zip(scope.terms.rows, weights.tolist(), strict=True)
+    ]
+    # `bincount` adds in the order of its arguments, which is the order of the terms.
+    total = np.bincount(
+        np.concatenate([np.empty(0, dtype=np.uint32), *rows], dtype=np.int64),
+        weights=np.concatenate([np.empty(0), *scores]),
+        minlength=scope.part.rows,
+    ).astype(np.float64, copy=False)  # integers if there are no postings
+    return total if scope.rows is None else total[scope.rows]
+
+
+def _add_titles(
+    scope: PartScope, body: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    part = scope.part
+    titles = np.zeros(part.documents)
+    for held, weight in zip(scope.terms.titles, weights.tolist(), strict=True):
+        titles[part.title_documents[held]] += weight
+    titles = titles[scope.documents]
+    holders = np.flatnonzero(titles)
+    if not len(holders):
+        return body
+    lengths = np.diff(part.starts)[scope.documents]
+    if 2 * int(lengths[holders].sum()) > len(body):
+        return body + np.repeat(titles, lengths)
+    starts = np.cumsum(lengths) - lengths
+    keyword = body.copy()
+    indexes = run_indexes(starts[holders], lengths[holders])
+    keyword[indexes] += np.repeat(titles[holders], lengths[holders])
+    return keyword
+
+
+def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
+    part, rows = scope.part, scope.rows
+    part.check_vectors()
+    if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
+        dots = dot_products(part.vectors[rows], vector.row)
+        return cosines(dots, part.scales[rows], query_scale=vector.scale)
+    dots = dot_products(part.vectors, vector.row)
+    similarities = cosines(dots, part.scales, query_scale=vector.scale)
+    return similarities if rows is None else similarities[rows]
+
+
+def best_rows(
+    scores: NDArray[np.floating], hits: int, *, floor: float = -np.inf
+) -> NDArray[np.int64]:
+    """Return the indexes of the best scores, ascending; ties go to the smaller index.
+
+    Args:
+        scores: Scores, (n,).
+        hits: Maximum number of indexes.
+        floor: Minimum score.
+    """
+    if not hits:
+        return np.empty(0, dtype=np.int64)
+    candidates = np.flatnonzero(scores >= max(floor, _lower_bound(scores, hits)))
+    values = scores[candidates]
+    if len(values) <= hits:
+        return candidates
+    limit = np.partition(values, len(values) - hits)[len(values) - hits]
+    selected = values > limit
+    missing = hits - int(np.count_nonzero(selected))
+    selected[np.flatnonzero(values == limit)[:missing]] = True
+    best: NDArray[np.int64] = candidates[selected]
+    return best
+
+
+def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
+    """Return a lower bound of the `hits`-th best score, close to it if n is large.
+
+    The maxima of disjoint groups are scores themselves, and fewer of them have to be partitioned.
+    """
+    columns = len(scores) // _GROUPS
+    if columns <= hits:
+        return -np.inf
+    maxima = scores[: columns * _GROUPS].reshape(_GROUPS, columns).max(axis=0)
+    return float(np.partition(maxima, columns - hits)[columns - hits])
 
 
 class _Rows(NamedTuple):
-    """Chunks of several parts, with their scores; one entry a chunk."""
+    """Chunks of several parts with their scores, one entry per chunk."""
 
     places: NDArray[np.int64]
-    """As `scoring.CHUNK_BITS` says; ascending they are ordered by document, then chunk."""
+    """Places (see `CHUNK_BITS`); ascending places are ordered by document, then chunk."""
     keyword: NDArray[np.float64]
     cosine: NDArray[np.float64]
 
@@ -43,18 +316,18 @@ class _Rows(NamedTuple):
         return _Rows(self.places[indexes], self.keyword[indexes], self.cosine[indexes])
 
     def best(self, scores: NDArray[np.float64], hits: int) -> _Rows:
-        """Return those with the best scores; ties go to the older document, earlier chunk."""
+        """Return the rows with the best scores; ties go to the older document, earlier chunk."""
         if len(scores) <= hits:
             return self
         limit = np.partition(scores, len(scores) - hits)[len(scores) - hits]
-        found = np.flatnonzero(scores >= limit)
-        if len(found) > hits:  # ties
-            found = found[np.lexsort((self.places[found], -scores[found]))[:hits]]
-        return self.take(found)
+        best = np.flatnonzero(scores >= limit)
+        if len(best) > hits:  # ties
+            best = best[np.lexsort((self.places[best], -scores[best]))[:hits]]
+        return self.take(best)
 
 
 class _Statistics(NamedTuple):
-    """Moments over all chunks in scope."""
+    """Mean and deviation of each score over all chunks in scope."""
 
     keyword: Moments
     body: Moments
@@ -62,7 +335,7 @@ class _Statistics(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """What documents hold, for those that hold something."""
+    """Terms of each document that contains a query term or a hit."""
 
     positions: NDArray[np.int64]
     terms: NDArray[np.int64]
@@ -70,17 +343,17 @@ class _Tables(NamedTuple):
 
 
 def count_terms(view: View, terms: Sequence[str]) -> NDArray[np.int64]:
-    """Return how many living chunks hold each term, (T,)."""
+    """Return the number of live chunks with each term, (T,)."""
     hashes = term_hashes(terms)
     counts = _sum_counts([PartTerms.find(part, hashes) for part in view.parts], len(terms))
     return np.asarray(counts[0])
 
 
-def _sum_counts(found: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:
-    """Return how many living chunks and how many title words hold each term, (2, T)."""
+def _sum_counts(part_terms: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:
+    """Return the number of live chunks and of titles with each term, (2, T)."""
     counts = np.zeros((2, terms), dtype=np.int64)
-    for part in found:
-        counts += part.count()
+    for terms_of_part in part_terms:
+        counts += terms_of_part.count()
     return counts
 
 
@@ -88,15 +361,15 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     """Search the documents in scope.
 
     Args:
-        view: The moment; no document of it is missing.
-        query: What is looked for; its vector has the dimension of the parts.
-        scope: Whether each living document is searched, None for all of them.
+        view: Index view without missing documents.
+        query: Query; its vector has the dimension of the parts.
+        scope: Whether each live document is searched; None for all documents.
     """
     hashes = term_hashes(query.terms)
-    found = [PartTerms.find(part, hashes) for part in view.parts]
-    term_chunks, title_documents = _sum_counts(found, len(hashes))
-    in_chunks = word_counts(term_chunks, query.words, most=view.all_chunks)
-    in_titles = word_counts(title_documents, query.words, most=view.all_documents)
+    part_terms = [PartTerms.find(part, hashes) for part in view.parts]
+    term_chunks, title_documents = _sum_counts(part_terms, len(hashes))
+    in_chunks = group_term_counts(term_chunks, query.words, most=view.all_chunks)
+    in_titles = group_term_counts(title_documents, query.words, most=view.all_documents)
     weights = np.where(
         in_chunks > 0,
         inverse_frequencies(in_chunks, view.all_chunks),
@@ -106,13 +379,13 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     if query.vector is not None:
         rows, scales = quantise_rows(query.vector[None, :])
         vector = QueryVector(rows[0], scales[0])
-    scopes = _scopes(found, scope)
-    wanted = max(0, query.hits)
-    search = _Search(wanted)
+    scopes = _scopes(part_terms, scope)
+    limit = max(0, query.hits)
+    search = _Search(limit)
     for part in scopes:
         search.add(score_part(part, weights=weights, vector=vector))
     statistics = search.statistics(with_vector=vector is not None)
-    hits = _find_hits(search, statistics, hits=wanted)
+    hits = _find_hits(search, statistics, hits=limit, keyword_share=query.keyword_share)
     hit_positions = hits.places >> CHUNK_BITS
     tables = _tables(view, scopes, hit_positions, terms=len(hashes))
     return Scan(
@@ -125,8 +398,8 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
         keyword=statistics.keyword,
         body=statistics.body,
         vector=statistics.vector,
-        handles=view.living.numbers[tables.positions],
-        document_chunks=view.living.chunks[tables.positions],
+        handles=view.live.numbers[tables.positions],
+        document_chunks=view.live.chunks[tables.positions],
         document_terms=tables.terms,
         document_titles=tables.titles,
         hit_documents=np.searchsorted(tables.positions, hit_positions),
@@ -136,23 +409,23 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
     )
 
 
-def _scopes(found: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
-    """Return what is searched of each part, parts without a document in scope left out."""
+def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
+    """Return the searched subset of each part; parts without a document in scope are left out."""
     scopes = []
-    for terms in found:
+    for terms in part_terms:
         positions = terms.view.positions
         if not terms.view.used.any():
             continue
         if scope is not None:
             positions = np.where(terms.view.used & scope[positions], positions, -1)
-        made = PartScope(terms=terms, positions=positions)
-        if made.documents.any():
-            scopes.append(made)
+        part_scope = PartScope(terms=terms, positions=positions)
+        if part_scope.documents.any():
+            scopes.append(part_scope)
     return scopes
 
 
 class _Best:
-    """Rows of the best scores of one kind, part after part."""
+    """Running selection of the best rows by one score, part by part."""
 
     def __init__(self, hits: int, *, floor: float) -> None:
         self.rows: list[NDArray[np.int64]] = []
@@ -161,10 +434,10 @@ class _Best:
         self._values = np.empty(0)
 
     def add(self, scores: NDArray[np.floating]) -> None:
-        """Choose among the scores of the next part, (n,)."""
-        found = best_rows(scores, self._hits, floor=self._floor)
-        self.rows.append(found)
-        self._values = np.concatenate((self._values, scores[found]))
+        """Select among the scores of the next part, (n,)."""
+        rows = best_rows(scores, self._hits, floor=self._floor)
+        self.rows.append(rows)
+        self._values = np.concatenate((self._values, scores[rows]))
         if 0 < self._hits <= len(self._values):
             place = len(self._values) - self._hits
             self._floor = float(np.partition(self._values, place)[place])
@@ -172,7 +445,7 @@ class _Best:
 
 
 class _Search:
-    """Scores, sums and best rows of all parts; one part after the other, while it is in cache."""
+    """Scores, statistics and best rows, accumulated part by part while a part is in cache."""
 
     def __init__(self, hits: int) -> None:
         self.scored: list[PartScores] = []
@@ -183,7 +456,7 @@ class _Search:
         self._cosine = MomentSums()
 
     def add(self, part: PartScores) -> None:
-        """Take in the scores of the next part."""
+        """Add the scores of the next part."""
         self.scored.append(part)
         body = MomentSums()
         body.add(part.body)
@@ -198,7 +471,7 @@ class _Search:
             self.by_cosine.add(part.cosine)
 
     def statistics(self, *, with_vector: bool) -> _Statistics:
-        """Return the moments over all parts."""
+        """Return the statistics over all parts."""
         return _Statistics(
             Moments(*self._keyword.result()),
             Moments(*self._body.result()),
@@ -207,7 +480,7 @@ class _Search:
 
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
-    """Return some rows of each part, those of one part after those of another."""
+    """Return the selected rows of each part, part by part."""
     rows = [_Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
     for part, chosen in zip(scored, indexes, strict=True):
         cosine = np.zeros(len(chosen)) if part.cosine is None else part.cosine[chosen]
@@ -224,13 +497,15 @@ def _join(rows: Sequence[_Rows]) -> _Rows:
 
 
 def _union(*rows: _Rows) -> _Rows:
-    """Return all rows, each once, ordered by document, then chunk."""
+    """Return the union of rows without duplicates, ordered by document, then chunk."""
     joined = _join(rows)
     _, indexes = np.unique(joined.places, return_index=True)
     return joined.take(indexes)
 
 
-def _find_hits(search: _Search, statistics: _Statistics, *, hits: int) -> _Rows:
+def _find_hits(
+    search: _Search, statistics: _Statistics, *, hits: int, keyword_share: float
+) -> _Rows:
     """Return the union of the best chunks of each search, ordered by document, then chunk."""
     rows = _gather(search.scored, search.by_keyword.rows)
     rows = rows.best(rows.keyword, hits)
@@ -239,45 +514,51 @@ def _find_hits(search: _Search, statistics: _Statistics, *, hits: int) -> _Rows:
     near = _gather(search.scored, search.by_cosine.rows)
     near = near.best(near.cosine, hits)
     both = _union(rows, near)
-    pool = _union(both, _fused_pool(search.scored, statistics, both, near, hits=hits))
-    return _union(both, pool.best(_fused(pool.keyword, pool.cosine, statistics), hits))
+    fused = partial(_fused, statistics=statistics, keyword_share=keyword_share)
+    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
+    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
 
 
 def _fused(
-    keyword: NDArray[np.float64], cosine: NDArray[np.float64], statistics: _Statistics
+    keyword: NDArray[np.float64],
+    cosine: NDArray[np.float64],
+    *,
+    statistics: _Statistics,
+    keyword_share: float,
 ) -> NDArray[np.float64]:
     return fused_scores(
         keyword,
         cosine,
         keyword_deviation=statistics.keyword.deviation,
         cosine_deviation=statistics.vector.deviation if statistics.vector else 0.0,
+        keyword_share=keyword_share,
     )
 
 
 def _fused_pool(
     scored: Sequence[PartScores],
-    statistics: _Statistics,
+    fused: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
     both: _Rows,
     near: _Rows,
     *,
     hits: int,
 ) -> _Rows:
-    """Return the chunks besides the best of either search that may be among the best of both.
+    """Return the other chunks that may be among the best by fused score.
 
-    A chunk that is not among the best by cosine has at most the last of their cosines. So it
-    needs a keyword score that lifts it over the last of the best found so far; without a keyword
-    score it stays behind all of them.
+    A chunk that is not among the best by cosine has at most the lowest of their cosines. This gives
+    a bound: the chunk needs a keyword score that lifts it over the lowest fused score of the
+    current hits. All chunks below the bound are pruned.
     """
-    if not hits or len(near.places) < hits:  # all chunks in scope are among them
+    if not hits or len(near.places) < hits:  # all chunks in scope are among the best by cosine
         return near.take(np.empty(0, dtype=np.int64))
-    reached = np.sort(_fused(both.keyword, both.cosine, statistics))[-hits]
+    reached = np.sort(fused(both.keyword, both.cosine))[-hits]
     cosine = near.cosine.min()
     floor = np.array([0.0])
-    gain = _fused(floor + 1.0, floor, statistics)[0] - _fused(floor, floor, statistics)[0]
+    gain = fused(floor + 1.0, floor)[0] - fused(floor, floor)[0]
     if gain <= 0:  # all chunks have the same keyword score
         return near.take(np.empty(0, dtype=np.int64))
-    needed = (reached - _fused(floor, floor + cosine, statistics)[0]) / gain
-    needed -= 1e-9 * (1.0 + abs(needed))  # rounding must not lose a chunk
+    needed = (reached - fused(floor, floor + cosine)[0]) / gain
+    needed -= 1e-9 * (1.0 + abs(needed))  # margin for rounding errors
     least = max(needed, np.nextafter(0.0, 1.0))
     return _gather(scored, [np.flatnonzero(part.keyword >= least) for part in scored])
 
@@ -289,24 +570,24 @@ def _tables(
     *,
     terms: int,
 ) -> _Tables:
-    """Return what each document in scope holds, of those that hold a term or a hit."""
+    """Return the terms of each document in scope that contains a query term or a hit."""
     held_terms: list[tuple[int, NDArray[np.int64], NDArray[np.uint32]]] = []
     titles: list[tuple[int, NDArray[np.int64]]] = []
-    told = np.zeros(view.all_documents, dtype=bool)
-    told[hits] = True
+    has_match = np.zeros(view.all_documents, dtype=bool)
+    has_match[hits] = True
     for scope in scopes:
         part = scope.part
         for t, held in enumerate(scope.terms.documents):
             positions = scope.positions[part.body.documents[held]]
             inside = positions >= 0
             held_terms.append((t, positions[inside], part.body.chunks[held][inside]))
-            told[held_terms[-1][1]] = True
+            has_match[held_terms[-1][1]] = True
         for t, held in enumerate(scope.terms.titles):
             positions = scope.positions[part.title_documents[held]]
             titles.append((t, positions[positions >= 0]))
-            told[titles[-1][1]] = True
-    places = np.flatnonzero(told)
-    rank = np.cumsum(told) - 1
+            has_match[titles[-1][1]] = True
+    places = np.flatnonzero(has_match)
+    rank = np.cumsum(has_match) - 1
     counts = np.zeros((len(places), terms), dtype=np.int64)
     for t, positions, chunks in held_terms:
         counts[rank[positions], t] = chunks

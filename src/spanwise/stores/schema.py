@@ -1,7 +1,7 @@
-"""Tables of a knowledge base, made and changed by numbered migrations.
+"""Tables of `truth.db`, created and changed by numbered migrations.
 
-The number of the last migration is the format version, kept in SQLite's `user_version`;
-`application_id` says that a file is ours. `docs/format.md` describes what is written here.
+The number of the last migration is the format version, stored in SQLite's `user_version`.
+`application_id` identifies the file as a knowledge base. `docs/format.md` describes the tables.
 """
 
 from __future__ import annotations
@@ -12,23 +12,14 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from spanwise.core.languages import document_language
+from spanwise.core.text.languages import document_language
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import POSITION_BITS, checksum, seal_document, signal_checksum
-
-__all__ = [
-    "APPLICATION_ID",
-    "FORMAT_VERSION",
-    "POSITION_BITS",
-    "check_version",
-    "migrate",
-    "require_version",
-]
+from spanwise.stores.row_checksums import POSITION_BITS, checksum, seal_document, signal_checksum
 
 APPLICATION_ID = 0x5370616E
-"""The four letters "Span"."""
+"""SQLite application id: the four letters "Span"."""
 
-_LANGUAGE_CHUNKS = 32  # enough to know what language a document is written in
+_LANGUAGE_CHUNKS = 32  # enough for language detection
 
 _VERSION_1 = """
 create table setting (
@@ -98,7 +89,7 @@ create table change (
 
 
 def _run_version_1(connection: sqlite3.Connection) -> None:
-    """Make the tables of the first format."""
+    """Create the tables of the first format."""
     for statement in _VERSION_1.split(";"):
         if statement.strip():
             connection.execute(statement)
@@ -106,7 +97,7 @@ def _run_version_1(connection: sqlite3.Connection) -> None:
 
 
 def _run_version_2(connection: sqlite3.Connection) -> None:
-    """Add what a damaged text is told by."""
+    """Add the text hash that detects damaged texts."""
     connection.execute("alter table document add column text_hash text not null default ''")
     for (number,) in connection.execute("select number from document").fetchall():
         base = number << POSITION_BITS
@@ -122,12 +113,12 @@ def _run_version_2(connection: sqlite3.Connection) -> None:
 
 
 def _run_version_3(connection: sqlite3.Connection) -> None:
-    """Add which metadata the caller gave; of documents stored before, none is known to be."""
+    """Add the names of caller-provided metadata fields; unknown for older documents."""
     connection.execute("alter table document add column given_fields text not null default '[]'")
 
 
 def _run_version_4(connection: sqlite3.Connection) -> None:
-    """Add the language of each document, found in some of its chunks."""
+    """Add the language of each document, detected from some of its chunks."""
     connection.execute("alter table document add column language text not null default ''")
     connection.execute("create index document_language on document (language)")
     documents = connection.execute("select number, chunks, metadata from document").fetchall()
@@ -147,7 +138,7 @@ def _run_version_4(connection: sqlite3.Connection) -> None:
 
 
 def _run_version_5(connection: sqlite3.Connection) -> None:
-    """Add where the landmarks of packs stand; documents stored before have no pack."""
+    """Add the signals of pack landmarks; older documents have no pack."""
     connection.execute(
         "create table signal (document integer not null, landmark text not null,"
         " data blob not null, primary key (document, landmark))"
@@ -155,10 +146,10 @@ def _run_version_5(connection: sqlite3.Connection) -> None:
 
 
 def _run_version_6(connection: sqlite3.Connection) -> None:
-    """Add whether documents are whole, and what of them is heading, table and code.
+    """Add the document status, headings and blocks.
 
-    Documents with warnings were read in part. Where pages have labels, headers may take as many
-    tokens more as the citation has bytes more that stands in them.
+    Documents with warnings were read in part. If pages have labels, headers may take as many more
+    tokens as the citation has more bytes.
     """
     connection.execute("alter table document add column status text not null default 'ok'")
     connection.execute(
@@ -186,12 +177,12 @@ def _run_version_6(connection: sqlite3.Connection) -> None:
 
 
 def _run_version_7(connection: sqlite3.Connection) -> None:
-    """Add what stands above chunks of tables: nothing, for documents stored before."""
+    """Add table heads of chunks; empty for older documents."""
     connection.execute("alter table chunk add column table_head text not null default ''")
 
 
 def _run_version_8(connection: sqlite3.Connection) -> None:
-    """Add what language models make: of documents, of any request, and in conversations."""
+    """Add model results: parts of documents, cached outputs and conversations."""
     connection.execute("alter table document add column recipe text not null default ''")
     connection.execute("alter table section add column summary text not null default ''")
     connection.execute("alter table chunk add column context text not null default ''")
@@ -218,18 +209,18 @@ _SEALED = {
     "thread": ("number",),
     "turn": ("thread", "position"),
 }
-"""Tables whose rows end with a checksum, and their keys."""
+"""Tables whose rows end with a checksum, and their key columns."""
 
 _SEALED_AT_ONCE = 1_000
 
 
 def _run_version_9(connection: sqlite3.Connection) -> None:
-    """Add checksums: of rows, and of each document with all that belongs to it."""
+    """Add checksums of rows and of whole documents."""
     connection.execute("alter table document add column contents text not null default ''")
     for table in ("document", "signal", *_SEALED):
         connection.execute(f"alter table {table} add column checksum integer not null default 0")
     decode = connection.text_factory
-    # A text that is damaged already must not keep the others from being opened; it is found later.
+    # A damaged text must not prevent opening the others; a later check finds it.
     connection.text_factory = lambda data: data.decode(errors="replace")
     try:
         for table, keys in _SEALED.items():
@@ -252,10 +243,10 @@ def _seal_signals(connection: sqlite3.Connection, number: int) -> None:
 
 
 def _seal_rows(connection: sqlite3.Connection, table: str, keys: tuple[str, ...]) -> None:
-    """Write the checksums of all rows of a table, some rows at a time, in the order of the key."""
+    """Write the checksums of all rows of a table in batches, in the order of the key."""
     names = ", ".join(keys)
     marks = ", ".join("?" * len(keys))
-    # Names of tables and columns cannot be parameters; all are constants of this module.
+    # Table and column names cannot be SQL parameters; all are constants of this module.
     first = f"select {names}, * from {table} order by {names} limit {_SEALED_AT_ONCE}"  # noqa: S608
     later = first.replace(" order by", f" where ({names}) > ({marks}) order by")
     update = f"update {table} set checksum = ? where ({names}) = ({marks})"  # noqa: S608
@@ -280,16 +271,16 @@ _MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
 )
 
 FORMAT_VERSION = len(_MIGRATIONS)
-"""Version that this program writes."""
+"""Format version that this program writes."""
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the format version of a database, 0 for one that was never filled.
+    """Return the format version of a database; 0 if it was never filled.
 
     Raises:
-        FormatError: If it is not ours, or newer than this program.
+        FormatError: If it is not a knowledge base, or newer than this program.
     """
-    # One statement sees one state: between two, another process may fill an empty database.
+    # One statement, because another process may fill an empty database between two.
     version: int
     version, application, tables = connection.execute(
         "select (select user_version from pragma_user_version), "
@@ -309,10 +300,10 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def require_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that cannot be migrated because it cannot be written.
+    """Raise an error if a read-only database is not of the version of this program.
 
     Raises:
-        FormatError: If its version is not that of this program, or as `check_version`.
+        FormatError: If its version differs, or as `check_version`.
     """
     version = check_version(connection, path)
     if version != FORMAT_VERSION:
@@ -323,7 +314,7 @@ def require_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a database to the version of this program, in one transaction.
+    """Migrate a database to the version of this program, in one transaction.
 
     Raises:
         FormatError: As `check_version`.
@@ -332,7 +323,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         return
     connection.execute("begin immediate")
     try:
-        version = check_version(connection, path)  # another process may have been faster
+        version = check_version(connection, path)  # another process may have migrated meanwhile
         for number in range(version, FORMAT_VERSION):
             _MIGRATIONS[number](connection)
             connection.execute(f"pragma user_version = {number + 1:d}")

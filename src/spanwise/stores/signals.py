@@ -1,6 +1,7 @@
-"""Signals of landmarks in `truth.db`: one row a document and landmark, one number a chunk.
+"""SQL reads and writes of landmark signals: one row per document and landmark.
 
-Every function works on a connection that is lent to the calling thread, as those of `truth` do.
+A row has one number per chunk. Every function uses a connection lent to the calling thread, as in
+`database`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.packs.landmarks import range_signals
-from spanwise.stores.checksums import (
+from spanwise.packs.landmarks import range_signals
+from spanwise.stores.row_checksums import (
     POSITION_BITS,
     damaged_document,
     read_numbered,
@@ -24,15 +25,8 @@ from spanwise.stores.checksums import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.scan import PassageRange
+    from spanwise.core.ranking.scan import PassageRange
 
-__all__ = [
-    "delete_signals",
-    "insert_signals",
-    "list_signals",
-    "read_signals",
-    "renew_signals",
-]
 
 _STORED = np.dtype("<f2")
 _TEXT = 4  # column of `chunk`
@@ -61,7 +55,7 @@ def renew_signals(
     connection: sqlite3.Connection,
     make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]],
 ) -> None:
-    """Make the signals of all documents anew, each of the texts of its chunks.
+    """Recompute the signals of all documents from the texts of their chunks.
 
     Raises:
         FormatError: If the texts or the record of a document are damaged.
@@ -82,10 +76,10 @@ def renew_signals(
 def read_signals(
     connection: sqlite3.Connection, ranges: Sequence[PassageRange], landmarks: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Return the signals of the chunks of some ranges, 0 where there is none, (landmarks, n).
+    """Return the signals for the chunks of some ranges, 0 if there is none, (landmarks, n).
 
     Raises:
-        FormatError: If one of them is damaged.
+        FormatError: If a signal is damaged.
     """
     rows = connection.execute(
         "select document, landmark, data, checksum from signal where document in"
@@ -101,7 +95,7 @@ def read_signals(
 
 
 def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return the landmarks that documents have, by id, those that have any."""
+    """Return the sorted landmark names by document id, for documents with landmarks."""
     rows = connection.execute(
         "select id, landmark from signal join document on number = document order by id, landmark"
     )

@@ -1,4 +1,4 @@
-"""One moment of an embedded store: searched, weighed and read in one read transaction."""
+"""Snapshot of an embedded store: scan, passages and records in one read transaction."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spanwise.core.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.bm25 import IMPACT_STEP
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
-from spanwise.stores import truth
-from spanwise.stores.blocks import DamagedPartError
-from spanwise.stores.checksums import check_contents
+from spanwise.stores import database
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.passages import find_positions, read_passages
-from spanwise.stores.scan import count_terms, scan_view
+from spanwise.stores.part import find_terms, run_indexes, term_hashes
+from spanwise.stores.part_checksums import DamagedPartError
+from spanwise.stores.row_checksums import check_contents
+from spanwise.stores.scan import count_terms, dot_products, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View
 from spanwise.types import Chunk, DocumentRecord, Page, Section
@@ -25,24 +27,163 @@ from spanwise.types import Chunk, DocumentRecord, Page, Section
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddedSnapshot", "KnownDocuments"]
+    from spanwise.stores.part import Part, Postings
 
-_Found = TypeVar("_Found")
-_MAX_RECORDS = 4_096  # some 6 MB
+_IMPACTS = (np.arange(256) * IMPACT_STEP).astype(np.float32)
+_DIGITS = (np.arange(256) / 255).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Runs:
+    """R runs of consecutive rows in one part, and their places in the result."""
+
+    part: Part
+    starts: NDArray[np.int64]
+    """First row of each run, (R,)."""
+    lengths: NDArray[np.int64]
+    """Number of rows of each run, (R,)."""
+    targets: NDArray[np.int64]
+    """Column in the result of the first row of each run, (R,)."""
+
+    def rows(self) -> NDArray[np.int64]:
+        return run_indexes(self.starts, self.lengths)
+
+    def columns(self) -> NDArray[np.int64]:
+        return run_indexes(self.targets, self.lengths)
+
+
+def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
+    """Return the positions of documents among the live documents, in the given order.
+
+    Raises:
+        DocumentNotFoundError: If the snapshot has no document with one of the handles.
+    """
+    requested = np.asarray(handles, dtype=np.int64)
+    numbers = np.append(view.live.numbers, -1)
+    positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
+    unknown = np.flatnonzero(numbers[positions] != requested)
+    if len(unknown):
+        raise DocumentNotFoundError(
+            f"no document with the handle {handles[int(unknown[0])]!r}; take handles of a scan "
+            "of this snapshot"
+        )
+    return positions
+
+
+def read_passages(
+    view: View,
+    ranges: Sequence[PassageRange],
+    *,
+    terms: Sequence[str],
+    vectors: NDArray[np.float32],
+) -> Passages:
+    """Return the raw features of chunk ranges, clipped to the chunks of their documents.
+
+    Args:
+        view: Index view without missing documents.
+        ranges: Chunk ranges to read.
+        terms: T query terms.
+        vectors: Query vectors, (m, dimension).
+
+    Raises:
+        DocumentNotFoundError: If the snapshot has no document with one of the handles.
+        DamagedPartError: If postings or vectors do not match their checksums.
+    """
+    runs, total = _place_ranges(view, ranges)
+    hashes = term_hashes(terms)
+    queries, query_scales = quantise_rows(vectors)
+    impacts = np.zeros((len(terms), total), dtype=np.float32)
+    similarities = np.zeros((len(vectors), total), dtype=np.float32)
+    digits = np.zeros(total, dtype=np.float32)
+    chars = np.zeros(total, dtype=np.int64)
+    tokens = np.zeros(total, dtype=np.int64)
+    openings = np.zeros(total, dtype=bool)
+    for run in runs:
+        rows, columns = run.rows(), run.columns()
+        _fill_impacts(impacts, run, hashes)
+        digits[columns] = _DIGITS[run.part.digits[rows]]
+        chars[columns] = run.part.chars[rows]
+        tokens[columns] = run.part.tokens[rows]
+        openings[columns] = run.part.openings[rows]
+        if not len(queries):
+            continue
+        run.part.check_vectors()
+        gathered, scales = run.part.vectors[rows], run.part.scales[rows]
+        for m, (query, scale) in enumerate(zip(queries, query_scales, strict=True)):
+            dots = dot_products(gathered, query)
+            similarities[m, columns] = cosines(dots, scales, query_scale=scale)
+    return Passages(
+        impacts=impacts,
+        similarities=similarities,
+        digits=digits,
+        chars=chars,
+        tokens=tokens,
+        openings=openings,
+    )
+
+
+def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Runs], int]:
+    """Return the row runs of each part, and the total number of rows."""
+    positions = find_positions(view, [r.handle for r in ranges])
+    sizes = view.live.chunks[positions]
+    firsts = np.clip([r.start for r in ranges], 0, sizes).astype(np.int64)
+    lengths = np.maximum(np.clip([r.end for r in ranges], 0, sizes) - firsts, 0).astype(np.int64)
+    targets = np.cumsum(lengths) - lengths
+    owners, ordinals = view.part_of[positions], view.ordinals[positions]
+    runs = []
+    for owner in np.unique(owners).tolist():
+        here = np.flatnonzero(owners == owner)
+        part = view.parts[owner].part
+        runs.append(
+            _Runs(
+                part=part,
+                starts=part.starts[ordinals[here]] + firsts[here],
+                lengths=lengths[here],
+                targets=targets[here],
+            )
+        )
+    return runs, int(lengths.sum())
+
+
+def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
+    """Write the impacts of the terms in some rows; all impacts are 0 before."""
+    postings: Postings = runs.part.body
+    # The search keys get the type of the postings; otherwise numpy converts all postings.
+    starts = runs.starts.astype(postings.rows.dtype)
+    ends = (runs.starts + runs.lengths).astype(postings.rows.dtype)
+    places = find_terms(postings.terms, hashes).tolist()
+    runs.part.check_terms(places)
+    for t, place in enumerate(places):
+        if place < 0:
+            continue
+        first = int(postings.ends[place])
+        rows = postings.rows[first : int(postings.ends[place + 1])]
+        low = np.searchsorted(rows, starts)
+        counts = np.searchsorted(rows, ends) - low
+        runs_with_term = np.flatnonzero(counts)
+        if not len(runs_with_term):
+            continue
+        indexes = run_indexes(low[runs_with_term], counts[runs_with_term])
+        shift = np.repeat((runs.targets - runs.starts)[runs_with_term], counts[runs_with_term])
+        impacts[t, rows[indexes] + shift] = _IMPACTS[postings.impacts[first + indexes]]
+
+
+_Result = TypeVar("_Result")
+_MAX_RECORDS = 4_096  # about 6 MB
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """What a process has read and verified of documents, which never change under a number."""
+    """Cache of verified document data; documents never change under a number."""
 
     records: dict[int, DocumentRecord] = field(default_factory=dict)
-    """Records by number, at most 4,096 of them."""
+    """Document records by number, at most 4,096."""
     verified: set[tuple[str, int]] = field(default_factory=set)
-    """Tables, and numbers of the documents whose rows there were verified as a whole."""
+    """Pairs of table and document number whose rows have been verified."""
 
 
 class EmbeddedSnapshot:
-    """One moment of an embedded store; implements `ports.Snapshot`. For one thread at a time."""
+    """Snapshot of an embedded store; implements `Snapshot`. Not thread-safe."""
 
     def __init__(
         self,
@@ -54,15 +195,15 @@ class EmbeddedSnapshot:
         recover: Callable[[sqlite3.Connection, View, str], View],
         known: KnownDocuments,
     ) -> None:
-        """Bind what a moment consists of; the connection is inside its read transaction.
+        """Create a snapshot from an open read transaction.
 
         Args:
-            connection: Inside the read transaction.
-            view: The index as the transaction sees it.
-            columns: Metadata of documents, for filters.
-            dimension: Of the vectors, 0 for none.
-            recover: Returns the view without a damaged part, whose documents are built again.
-            known: What this process has read and verified before; it grows.
+            connection: Connection inside the read transaction.
+            view: Index view of the transaction.
+            columns: Document metadata for filters.
+            dimension: Dimension of the vectors, 0 for none.
+            recover: Function that returns a view without a damaged part and rebuilds its documents.
+            known: Cache of this process, shared by its snapshots.
         """
         self._connection = connection
         self._view = view
@@ -71,8 +212,8 @@ class EmbeddedSnapshot:
         self._recover = recover
         self._known = known
 
-    def _read_index(self, read: Callable[[View], _Found]) -> _Found:
-        """Return what a function reads from the index, from sound parts alone."""
+    def _read_index(self, read: Callable[[View], _Result]) -> _Result:
+        """Return the result of a read of the index; damaged parts are dropped and rebuilt."""
         while True:
             try:
                 return read(self._view)
@@ -80,11 +221,11 @@ class EmbeddedSnapshot:
                 self._view = self._recover(self._connection, self._view, error.name)
 
     def languages(self) -> tuple[str, ...]:
-        """Return the languages of living documents, ascending; "" for what is not known."""
-        return truth.read_languages(self._connection)
+        """Return the languages of live documents, ascending; "" if unknown."""
+        return database.read_languages(self._connection)
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-        """Return how many living chunks hold each term, (T,), and how many there are."""
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
         counts = self._read_index(lambda view: count_terms(view, terms))
         return counts, self._view.all_chunks
 
@@ -95,11 +236,11 @@ class EmbeddedSnapshot:
         where: Filter | None = None,
         documents: Sequence[str] | None = None,
     ) -> Scan:
-        """Search all chunks in scope, as `ports.Snapshot.scan` says."""
+        """Score all chunks in scope, see `Searchable.scan`."""
         if query.vector is not None:
             self._check_vectors(query.vector[None, :])
         scope = None
-        numbers = self._view.living.numbers
+        numbers = self._view.live.numbers
         if where is not None:
             scope = self._columns.mask(self._connection, numbers, where)
         if documents is not None:
@@ -108,7 +249,7 @@ class EmbeddedSnapshot:
         return self._read_index(lambda view: scan_view(view, query, scope=scope))
 
     def _find(self, document_id: str) -> int:
-        found = truth.find_document(self._connection, document_id)
+        found = database.find_document(self._connection, document_id)
         if found is None:
             raise DocumentNotFoundError(
                 f"no document {document_id!r}; name documents that are in the knowledge base"
@@ -118,7 +259,7 @@ class EmbeddedSnapshot:
     def _check_vectors(self, vectors: NDArray[np.float32]) -> None:
         if vectors.ndim != 2 or vectors.shape[1] != self._dimension or not self._dimension:
             raise OptionError(
-                f"vectors of shape {vectors.shape} are looked for, and the knowledge base has "
+                f"vectors of shape {vectors.shape} do not match: the knowledge base has "
                 f"dimension {self._dimension}; embed the question as the documents were"
             )
 
@@ -129,7 +270,7 @@ class EmbeddedSnapshot:
         terms: Sequence[str],
         vectors: NDArray[np.float32],
     ) -> Passages:
-        """Return the raw material of some ranges, as `ports.Snapshot.passages` says."""
+        """Return the raw features of chunk ranges, see `Searchable.passages`."""
         if len(vectors):
             self._check_vectors(vectors)
         return self._read_index(
@@ -137,13 +278,13 @@ class EmbeddedSnapshot:
         )
 
     def packs(self) -> str:
-        """Return the packs that are recorded, "" for none."""
-        return truth.read_packs(self._connection)
+        """Return the recorded packs, "" for none."""
+        return database.read_packs(self._connection)
 
     def signals(
         self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
     ) -> NDArray[np.float32]:
-        """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
+        """Return the signals of landmarks for the chunks of some ranges, (landmarks, n)."""
         handles = [span.handle for span in ranges]
         find_positions(self._view, handles)
         for handle in set(handles):
@@ -151,34 +292,34 @@ class EmbeddedSnapshot:
         return read_signals(self._connection, ranges, landmarks)
 
     def _verify(self, table: str, handle: int) -> None:
-        """Verify the rows of a document in a table as a whole, once per process."""
+        """Verify all rows of a document in a table, once per process."""
         if (table, handle) not in self._known.verified:
             check_contents(self._connection, handle, table)
             self._known.verified.add((table, handle))
 
     def record(self, handle: int) -> DocumentRecord:
-        """Return what is known of a document."""
+        """Return the record of a document."""
         find_positions(self._view, [handle])
         record = self._known.records.get(handle)
         if record is None:
-            record = truth.read_record(self._connection, handle)
+            record = database.read_record(self._connection, handle)
             if len(self._known.records) >= _MAX_RECORDS:
                 self._known.records.clear()
             self._known.records[handle] = record
         return record
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
-        """Return its sections `[start, end)`, those that exist."""
+        """Return the sections `[start, end)` of a document, clipped to the existing ones."""
         find_positions(self._view, [handle])
-        return truth.read_sections(self._connection, handle, start, end)
+        return database.read_sections(self._connection, handle, start, end)
 
     def pages(self, handle: int) -> tuple[Page, ...]:
-        """Return its pages in order, none where the format has no pages."""
+        """Return the pages of a document in order; empty if its format has no pages."""
         find_positions(self._view, [handle])
         self._verify("page", handle)
-        return truth.read_pages(self._connection, handle, verify=False)
+        return database.read_pages(self._connection, handle, verify=False)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
-        """Return its chunks `[start, end)`."""
+        """Return the chunks `[start, end)` of a document."""
         find_positions(self._view, [handle])
-        return truth.read_chunks(self._connection, handle, start, end)
+        return database.read_chunks(self._connection, handle, start, end)

@@ -1,10 +1,11 @@
-"""Which documents live at one moment, and in which index part each of them stands.
+"""Live documents of one snapshot, and the index part of each.
 
 Rules:
-    Liveness comes from `truth.db` alone; nothing in a part changes when a document goes.
-    A document is searched in exactly one part: every living number is looked up, the first part
-    that has it counts, and what no part has is reported as missing. So no gap between parts can
-    hide a document, whatever other processes write meanwhile.
+    `truth.db` alone decides which documents are live; parts do not change when a document is
+    deleted.
+    A document is searched in exactly one part: every live number is looked up, the first part that
+        has it is used, and a number in no part is reported as missing. So no gap between parts can
+        hide a document, whatever other processes write meanwhile.
 """
 
 from __future__ import annotations
@@ -23,29 +24,30 @@ from spanwise.stores.part import Part, run_indexes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Living", "PartView", "View", "locate", "read_living"]
 
-_MAX_STEPS = 20_000  # after more changes the table of documents is read anew
+_MAX_STEPS = 20_000  # after more changes, the whole table is read again
 
 
-class Living(NamedTuple):
-    """The documents after one change of `truth.db`. D documents."""
+class LiveDocuments(NamedTuple):
+    """The D live documents after one change of `truth.db`."""
 
     seq: int
     high: int
-    """Highest number that was ever given, as far as is known."""
+    """Highest document number ever assigned, as far as known."""
     numbers: NDArray[np.int64]
-    """Ascending, (D,)."""
+    """Document numbers, ascending, (D,)."""
     chunks: NDArray[np.int64]
-    """Chunks of each, (D,)."""
+    """Number of chunks of each document, (D,)."""
 
 
-def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Living:
-    """Return the living documents that a transaction sees.
+def read_live_documents(
+    connection: sqlite3.Connection, *, known: LiveDocuments | None
+) -> LiveDocuments:
+    """Return the live documents that a transaction sees.
 
     Args:
-        connection: Inside a read transaction.
-        known: An earlier state, from which less has to be read; a later one is of no use.
+        connection: Connection inside a read transaction.
+        known: Earlier state, from which only changes are read; a later state is ignored.
 
     Raises:
         FormatError: If the table of documents is damaged.
@@ -54,7 +56,7 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
     if known is not None and known.seq == seq:
         return known
     if known is None or not 0 < seq - known.seq <= _MAX_STEPS:
-        known = Living(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        known = LiveDocuments(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     stays = np.ones(len(known.numbers), dtype=bool)
     if len(stays):
         gone = connection.execute(
@@ -71,10 +73,10 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
         damaged = True
     if damaged:
         raise FormatError(
-            "the table of documents is damaged: its rows are out of order, or hold no numbers; "
+            "the table of documents is damaged: its rows are out of order, or contain no numbers; "
             "restore the knowledge base from a backup"
         )
-    return Living(
+    return LiveDocuments(
         seq,
         int(new[-1, 0]) if len(new) else known.high,
         np.concatenate((known.numbers[stays], new[:, 0])),
@@ -84,11 +86,11 @@ def read_living(connection: sqlite3.Connection, *, known: Living | None) -> Livi
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartView:
-    """A part as one moment sees it. d documents in the part."""
+    """Part with d documents as one snapshot sees it."""
 
     part: Part
     positions: NDArray[np.int64]
-    """Position of each document of the part among the living ones, -1 for those not used, (d,)."""
+    """Position of each document among the live ones, -1 if not used, (d,)."""
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
@@ -97,12 +99,12 @@ class PartView:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether all documents are."""
+        """Whether all documents of the part are used."""
         return bool(self.used.all())
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """The rows of used documents, ascending."""
+        """Rows of used documents, ascending."""
         starts = self.part.starts
         return run_indexes(starts[:-1][self.used], np.diff(starts)[self.used])
 
@@ -114,26 +116,26 @@ class PartView:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """One moment of the index: all living documents, each in one part. D documents."""
+    """Index of one snapshot: the D live documents, each in at most one part."""
 
-    living: Living
+    live: LiveDocuments
     manifest_parts: tuple[str, ...]
-    """Files it was made with; the parts in memory come after them."""
+    """File names of the parts from the manifest; parts in memory follow them."""
     parts: tuple[PartView, ...]
     part_of: NDArray[np.int64]
-    """Index into `parts` of each document, -1 where no part has it, (D,)."""
+    """Index into `parts` of each document, -1 if missing, (D,)."""
     ordinals: NDArray[np.int64]
     """Ordinal of each document in its part, (D,)."""
 
     @cached_property
     def all_chunks(self) -> int:
-        """Number of living chunks."""
-        return int(self.living.chunks.sum())
+        """Number of live chunks."""
+        return int(self.live.chunks.sum())
 
     @property
     def all_documents(self) -> int:
-        """Number of living documents."""
-        return len(self.living.numbers)
+        """Number of live documents."""
+        return len(self.live.numbers)
 
     @cached_property
     def missing(self) -> NDArray[np.int64]:
@@ -141,26 +143,26 @@ class View:
         return np.flatnonzero(self.part_of < 0)
 
 
-def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
-    """Return where each living document stands; the first part that has it counts.
+def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
+    """Return the part of each live document; the first part that has it is used.
 
-    A part that holds another number of chunks than a document has is not used for it: the document
-    is missing then, and verified when it is built.
+    A part with another number of chunks than the document has is not used for it; the document
+    counts as missing, and is verified when it is rebuilt.
     """
-    part_of = np.full(len(living.numbers), -1, dtype=np.int64)
-    ordinals = np.zeros(len(living.numbers), dtype=np.int64)
+    part_of = np.full(len(live.numbers), -1, dtype=np.int64)
+    ordinals = np.zeros(len(live.numbers), dtype=np.int64)
     views = []
     for index, part in enumerate(parts):
-        positions = _positions(living.numbers, part.numbers, free=part_of < 0)
-        if len(living.numbers):
-            differs = living.chunks[positions] != np.diff(part.starts)
+        positions = _positions(live.numbers, part.numbers, free=part_of < 0)
+        if len(live.numbers):
+            differs = live.chunks[positions] != np.diff(part.starts)
             positions[differs] = -1
         used = np.flatnonzero(positions >= 0)
         part_of[positions[used]] = index
         ordinals[positions[used]] = used
         views.append(PartView(part=part, positions=positions))
     return View(
-        living=living,
+        live=live,
         manifest_parts=manifest_parts,
         parts=tuple(views),
         part_of=part_of,
@@ -169,11 +171,11 @@ def locate(living: Living, parts: Sequence[Part], *, manifest_parts: tuple[str, 
 
 
 def _positions(
-    living: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
+    live: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the position of each number among the living ones, -1 where it is not or is taken."""
-    if not len(living):
+    """Return the position of each number among the live ones, -1 if absent or taken."""
+    if not len(live):
         return np.full(len(numbers), -1, dtype=np.int64)
-    positions = np.searchsorted(living, numbers)
-    positions[positions == len(living)] = 0
-    return np.where((living[positions] == numbers) & free[positions], positions, -1)
+    positions = np.searchsorted(live, numbers)
+    positions[positions == len(live)] = 0
+    return np.where((live[positions] == numbers) & free[positions], positions, -1)

@@ -1,1 +1,1 @@
-"""Conformance suites and deterministic fakes for those who write a store, embedder or parser."""
+"""Conformance suites and deterministic test doubles for authors of stores, models and parsers."""

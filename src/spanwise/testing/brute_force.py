@@ -1,4 +1,4 @@
-"""What a search of a store has to find, worked out chunk by chunk from the definitions alone."""
+"""Expected results of a search of a store, computed chunk by chunk from the definitions."""
 
 from __future__ import annotations
 
@@ -11,20 +11,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.scores import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.table_heads import searched_text
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import quantise_rows, unit_rows
-from spanwise.ports import DocumentEntry, ScanQuery
-
-__all__ = [
-    "ChunkPlace",
-    "ExpectedScan",
-    "expected_impact",
-    "expected_scan",
-    "expected_similarity",
-    "mean_and_deviation",
-]
+from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.vectors import quantise_rows, unit_rows
+from spanwise.core.text.terms import text_terms
+from spanwise.stores.port import DocumentEntry
 
 ChunkPlace = tuple[str, int]
 """Document id and index of a chunk."""
@@ -32,7 +24,7 @@ ChunkPlace = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpectedScan:
-    """What a scan has to say, by document id instead of handle."""
+    """Expected scan, by document id instead of handle."""
 
     query: ScanQuery
     entries: Sequence[DocumentEntry]
@@ -148,7 +140,10 @@ class ExpectedScan:
 
     def _fused(self) -> dict[ChunkPlace, float]:
         keyword, cosine = _z_scores(self.keyword), _z_scores(self.cosine)
-        return {place: 0.7 * keyword[place] + 0.3 * cosine[place] for place in self.places}
+        share = self.query.keyword_share
+        return {
+            place: share * keyword[place] + (1 - share) * cosine[place] for place in self.places
+        }
 
     def _best(self, scores: dict[ChunkPlace, float]) -> list[ChunkPlace]:
         # Rounded, for equal chunks must tie; sorting is stable, so the older one stays first.
@@ -173,7 +168,7 @@ def _title(entry: DocumentEntry) -> set[str]:
 
 
 def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
-    """Return mean and population deviation of the scores, zeros of none."""
+    """Return mean and population standard deviation of scores; zeros for none."""
     if not scores:
         return 0.0, 0.0
     mean = math.fsum(scores.values()) / len(scores)
@@ -181,7 +176,7 @@ def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
 
 
 def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
-    """Return the scores in deviations from the mean, zeros where nothing deviates."""
+    """Return standardised scores; zeros if the deviation is 0."""
     mean, deviation = mean_and_deviation(scores)
     if deviation < 1e-7:
         return dict.fromkeys(scores, 0.0)
@@ -189,7 +184,7 @@ def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
 
 
 def expected_impact(term: str, text: str, *, reference_terms: float, language: str = "") -> float:
-    """Return the saturation of a term in a chunk of that language, 0 where it is absent."""
+    """Return the saturated frequency of a term in a chunk; 0 for an absent term."""
     counts = Counter(text_terms(text, language=language))
     if not counts[term]:
         return 0.0
@@ -215,13 +210,13 @@ def expected_scan(
     reference_terms: float,
     scope: Container[str] | None = None,
 ) -> ExpectedScan:
-    """Return what a search of a store that holds these documents has to find.
+    """Return the expected result of a search.
 
     Args:
-        entries: Documents, in the order in which they were stored.
-        query: What is looked for.
+        entries: Documents in the order in which they were stored.
+        query: The query.
         reference_terms: Setting of the store.
-        scope: Ids of the documents that the filter and the named documents leave; None for all.
+        scope: Ids of the documents that pass the filter; None for all.
     """
     return ExpectedScan(
         query=query,

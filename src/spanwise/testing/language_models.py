@@ -1,6 +1,6 @@
-"""The conformance suite for language models: what every `LanguageModel` promises.
+"""Conformance suite of language models: the contract of `LanguageModel`.
 
-The model answers to one request with one text, again and again; what it says is not judged.
+The model answers one request repeatedly; the quality of its text does not matter.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel
 
-from spanwise.ports import LanguageModel, ModelReply, ModelRequest
-
-__all__ = ["LanguageModelSuite"]
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 
 _MANY = 8
 
@@ -23,7 +21,7 @@ class _Title(BaseModel):
 
 
 class LanguageModelSuite:
-    """Derive a class whose fixture `model` gives a model that answers JSON: {"title": "Dues"}."""
+    """Base of a test class whose fixture `model` returns a model that answers {"title": "Dues"}."""
 
     REQUEST = ModelRequest(
         task="title",
@@ -39,7 +37,7 @@ class LanguageModelSuite:
         raise NotImplementedError
 
     def test_its_name_has_a_vendor_and_a_model(self, model: LanguageModel) -> None:
-        """Both are there, with a colon between them."""
+        """The name is "vendor:model"."""
         vendor, colon, name = model.name.partition(":")
         assert vendor
         assert colon
@@ -47,7 +45,7 @@ class LanguageModelSuite:
         assert model.concurrency >= 1
 
     def test_an_answer_is_one_call_that_is_counted(self, model: LanguageModel) -> None:
-        """The reply has a text, and its usage says what it took."""
+        """The reply has a text, and a usage of one call."""
         reply = model.generate(self.REQUEST)
         assert reply.text
         assert reply.model
@@ -59,14 +57,14 @@ class LanguageModelSuite:
         assert not reply.is_cut
 
     def test_an_answer_of_a_form_can_be_read(self, model: LanguageModel) -> None:
-        """Where a form is asked for, the text is its JSON."""
+        """The answer to a request with a form is JSON of this form."""
         request = ModelRequest(
             task="title", instructions="You write titles.", prompt="Write one.", answer=_Title
         )
         assert _Title.model_validate_json(model.generate(request).text).title == "Dues"
 
     def test_a_stream_is_the_answer_in_pieces(self, model: LanguageModel) -> None:
-        """The pieces together are the text of the reply, which comes last."""
+        """The joined pieces are the text of the reply, which comes last."""
         *pieces, last = model.stream(self.REQUEST)
         assert isinstance(last, ModelReply)
         assert "".join(str(piece) for piece in pieces) == last.text
@@ -74,14 +72,14 @@ class LanguageModelSuite:
         assert last.usage.output_tokens > 0
 
     def test_a_stream_can_be_left(self, model: LanguageModel) -> None:
-        """Whoever stops reading leaves the model usable."""
+        """A model can be used after a stream was closed early."""
         stream = model.stream(self.REQUEST)
         assert isinstance(next(stream), str)
         del stream
         assert model.generate(self.REQUEST).text
 
     def test_an_estimate_asks_nobody_and_covers_the_output(self, model: LanguageModel) -> None:
-        """It counts what goes in, and takes the output for as long as it may be."""
+        """An estimate makes no call and takes the output to have its maximum length."""
         estimate = model.estimate(self.REQUEST)
         assert estimate.calls == 1
         assert estimate.input_tokens > 0
@@ -95,13 +93,13 @@ class LanguageModelSuite:
         assert model.estimate(longer).input_tokens > estimate.input_tokens
 
     def test_several_threads_may_ask(self, model: LanguageModel) -> None:
-        """All of them get their answers."""
+        """Each thread gets its own answer."""
         with ThreadPoolExecutor(_MANY) as pool:
             replies = list(pool.map(model.generate, [self.REQUEST] * _MANY))
         assert all(reply.text for reply in replies)
 
     def test_it_answers_inside_a_running_loop(self, model: LanguageModel) -> None:
-        """As in a notebook."""
+        """Calls inside a running event loop work, as in a notebook."""
 
         async def ask() -> ModelReply:
             return model.generate(self.REQUEST)

@@ -1,32 +1,30 @@
-"""Language models and rerankers that answer by a function: deterministic, for tests."""
+"""Deterministic language models and rerankers that answer by a function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from spanwise.ports import ModelReply, ModelRequest, RerankReply
+from spanwise.models.ports import ModelReply, ModelRequest, RerankReply
 from spanwise.types import Usage
-
-__all__ = ["ScriptedModel", "ScriptedReranker"]
 
 _CHARS_A_TOKEN = 4
 
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """Answers each request by a function, and remembers what it was asked."""
+    """Answers each request by a function, and records the requests."""
 
     answer: Callable[[ModelRequest], str]
-    """May raise a `ModelError`."""
+    """Function of the answer; it may raise a `ModelError`."""
     name: str = "scripted:model"
     concurrency: int = 4
     dollars_a_token: float | None = 0.0
     requests: list[ModelRequest] = field(default_factory=list)
-    """In the order in which they came."""
+    """Requests in their order."""
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return what a call takes: four characters are a token."""
+        """Return the usage of a call; a token is four characters."""
         return self._usage(request, request.max_output_tokens)
 
     def generate(self, request: ModelRequest) -> ModelReply:
@@ -55,17 +53,24 @@ class ScriptedModel:
 
 @dataclass(slots=True)
 class ScriptedReranker:
-    """Scores each text by a function of query and text, and remembers what it was asked."""
+    """Scores each text by a function of query and text, and records the requests."""
 
     score: Callable[[str, str], float]
     name: str = "scripted:reranker"
     requests: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    dollars_a_call: float | None = 0.0
+    """Price of a call in US dollars; None if unknown."""
+
+    def estimate(self, query: str, texts: Sequence[str]) -> Usage:
+        """Return the usage of a call."""
+        del query, texts
+        return Usage(calls=1, cost=self.dollars_a_call)
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
         """Return the scores of the function."""
         self.requests.append((query, tuple(texts)))
         scores = tuple(self.score(query, text) for text in texts)
-        return RerankReply(scores=scores, usage=Usage(calls=1))
+        return RerankReply(scores=scores, usage=self.estimate(query, texts))
 
 
 def _tokens(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What every parser must hold, for those who write one: call these checks from tests of its own.
+"""Conformance checks of parsers.
 
 from spanwise.testing.parsers import check_damage, check_parser
 
@@ -21,19 +21,17 @@ from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.process.protocol import decode_parsed, encode_parsed
 from spanwise.types import Document, DocumentStatus
 
-__all__ = ["Parse", "check_damage", "check_document", "check_parser", "damaged"]
-
 Parse = Callable[[Source], Parsed]
-"""A parser: what is raised is a `DocumentError`, most often a `ParseError`."""
+"""A parser. It raises a `DocumentError`, mostly a `ParseError`."""
 
 _WORD = re.compile(r"\w+")
 
 
 def check_parser(parse: Parse, source: Source) -> None:
-    """Check what a parser makes of a whole document: as `check_document`, twice the same.
+    """Check the result of a parser for a whole document, as `check_document`, and its determinism.
 
     Raises:
-        AssertionError: If a promise is broken; the message says which one.
+        AssertionError: If a check fails; the message names it.
     """
     parsed = parse(source)
     check_document(parsed)
@@ -46,13 +44,13 @@ def check_parser(parse: Parse, source: Source) -> None:
 
 
 def check_damage(parse: Callable[[Source], Parsed | Document], source: Source) -> None:
-    """Check that damaged copies of a document are read or refused, and none silently empty.
+    """Check that damaged copies of a document are parsed or refused, and none is silently empty.
 
-    A library that can hang or abort on such copies belongs into a process of its own
-    (`spanwise.parsers.process.isolation`) before it is checked so.
+    A library that may hang or abort on such copies must run in a process of its own
+    (`spanwise.parsers.process.isolation`).
 
     Raises:
-        AssertionError: If a promise is broken.
+        AssertionError: If a check fails.
     """
     for name, data in damaged(source.data):
         try:
@@ -63,10 +61,10 @@ def check_damage(parse: Callable[[Source], Parsed | Document], source: Source) -
 
 
 def check_document(parsed: Parsed | Document) -> None:
-    """Check what must be true of any document, damaged or whole.
+    """Check the invariants of any document, damaged or whole.
 
     Raises:
-        AssertionError: If a promise is broken.
+        AssertionError: If a check fails.
     """
     text = parsed.text
     assert text.strip(), "a document without text must be refused"
@@ -85,7 +83,7 @@ def check_document(parsed: Parsed | Document) -> None:
 
 
 def damaged(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield what was done to bytes, and the result; always the same for the same bytes."""
+    """Yield damaged copies of bytes with the kind of the damage; equal for equal bytes."""
     for percent in (1, 25, 50, 75, 95, 99):
         yield f"cut at {percent} %", data[: len(data) * percent // 100]
     chance = random.Random(len(data))  # noqa: S311 - not for secrets

@@ -1,4 +1,4 @@
-"""What every reranker must hold, for those who write one: call these checks from tests of its own.
+"""Conformance check of rerankers.
 
 from spanwise.testing.rerankers import check_reranker
 
@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 
-from spanwise.ports import Reranker
-
-__all__ = ["check_reranker"]
+from spanwise.models.ports import Reranker
 
 _QUERY = "Why did the gross margin fall in 2018?"
 _TEXTS = (
@@ -26,10 +24,10 @@ _TEXTS = (
 
 
 def check_reranker(reranker: Reranker) -> None:
-    """Check that it gives a finite score for each text, in their order, on several threads.
+    """Check that a reranker gives a finite score for each text in order, on several threads.
 
     Raises:
-        AssertionError: If a promise is broken; the message says which one.
+        AssertionError: If a check fails; the message names it.
     """
     vendor, _, model = reranker.name.partition(":")
     assert vendor, f"its name {reranker.name!r} does not begin with a vendor"

@@ -1,4 +1,4 @@
-"""Checks of a store: documents go in, are listed, are replaced and go out whole."""
+"""Checks of a store: adding, listing, replacing and deleting documents."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from spanwise.core.versions import VERSION_CHARS
+from spanwise.core.documents.versions import VERSION_CHARS
 from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
-from spanwise.ports import DocumentEntry, Store
-from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question, question_vector
+from spanwise.stores.port import DocumentEntry, Store
+from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question, question_vector
 from spanwise.testing.store_suite import StoreSuite, check_scan
 from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
-
-__all__ = ["FILTER_TEXTS", "WRONG_FILTERS", "DocumentChecks"]
 
 ODD_PARAGRAPHS = (
     "\ufeffZero\x00byte, CRLF\r\n, line\u2028and\u2029paragraph separators\n",
@@ -52,7 +50,7 @@ FILTER_TEXTS = (
     "not (draft = false) and (kind = 'B' or year in (2011, 2014))",
     "year = 1999",
 )
-"""On the fields of `make_corpus`."""
+"""Filters on the fields of `make_corpus`."""
 WRONG_FILTERS = {
     "yeer = 2012": "unknown field 'yeer'.*year",
     "not yeer exists": "unknown field 'yeer'.*year",
@@ -61,14 +59,14 @@ WRONG_FILTERS = {
     "draft in (true, 1)": "compares it with number",
     "year = true": "compares it with boolean",
 }
-"""And what must be said about them."""
+"""Invalid filters with the expected messages."""
 
 
 class DocumentChecks(StoreSuite):
-    """Documents in, out and back; records and filters."""
+    """Documents, records and filters."""
 
     def test_a_document_comes_back_as_it_went_in(self, store: Store) -> None:
-        """Character for character, with pages, headings, blocks, typed metadata and origin."""
+        """Text, pages, headings, blocks, typed metadata and origin are equal."""
         entry = make_entry(
             "odd/Ünï 文.txt",
             ODD_PARAGRAPHS,
@@ -104,7 +102,7 @@ class DocumentChecks(StoreSuite):
         assert found == document
 
     def test_chunks_and_sections_come_back(self, store: Store) -> None:
-        """In order, and the chunks joined are the text."""
+        """Chunks and sections are in order, and the joined chunks are the text."""
         entry = make_entry("a", [*ODD_PARAGRAPHS, "Fourth.", "Fifth."], title="Ä")
         first, *others = entry.sections
         sections = (replace(first, summary="What it is about:\x00 収益"), *others)
@@ -115,7 +113,7 @@ class DocumentChecks(StoreSuite):
         assert "".join(chunk.text for chunk in store.get_chunks("a")) == entry.document.text
 
     def test_vectors_come_back_at_unit_length(self, store: Store) -> None:
-        """To half precision; zeros stay zeros."""
+        """Vectors are normalised and in half precision; zeros stay zeros."""
         entry = make_entry("a", ["lease goodwill\n", "… —\n", "margin"])
         store.put_document(entry)
         embedded = store.get_embedded("a")
@@ -131,7 +129,7 @@ class DocumentChecks(StoreSuite):
         assert not found[1].any()
 
     def test_a_record_tells_what_is_known(self, store: Store) -> None:
-        """Counts and origin, as the entry says."""
+        """A record has the counts and the origin of the entry."""
         entry = replace(make_corpus()[5], recipe='{"title": "ü\x00"}')
         store.put_document(entry)
         record = store.get_record(entry.document.id)
@@ -155,7 +153,7 @@ class DocumentChecks(StoreSuite):
         )
 
     def test_a_record_says_its_version_and_whether_it_is_whole(self, store: Store) -> None:
-        """The version is of the text alone; filters see the status."""
+        """The version depends on the text only; filters see the status."""
         entries = {
             status: make_entry(status, ["The same text."], title=status)
             for status in get_args(DocumentStatus)
@@ -176,7 +174,7 @@ class DocumentChecks(StoreSuite):
             assert [record.id for record in store.list_records(where)] == expected, text
 
     def test_a_whole_document_is_of_one_moment(self, store: Store) -> None:
-        """Record, document and sections as they are read one by one; None where there is none."""
+        """Record, document and sections are consistent; None for an unknown id."""
         entry = make_corpus()[5]
         store.put_document(entry)
         whole = store.get_whole(entry.document.id)
@@ -187,14 +185,14 @@ class DocumentChecks(StoreSuite):
         assert store.get_whole("another") is None
 
     def test_ids_and_records_are_in_order(self, store: Store) -> None:
-        """By code point, whatever the order in which they came."""
+        """Ids are sorted by code point, whatever the order of insertion."""
         ids = ["b", "a", "B", "ä", "a/b", "\U0001f600", "\uffee", "a!/1", "10", "9"]
         fill(store, [make_entry(document_id, ["text"]) for document_id in ids])
         assert [record.id for record in store.list_records()] == sorted(ids)
         assert [record.id for record in store.list_records()] == sorted(ids)
 
     def test_an_unknown_id_gives_nothing(self, store: Store) -> None:
-        """None, no chunks, no sections, and nothing to delete."""
+        """An unknown id gives None, no chunks, no sections, and nothing to delete."""
         store.put_document(make_entry("a", ["text"]))
         for document_id in ("b", "A", "", "a "):
             assert store.get_record(document_id) is None
@@ -206,7 +204,7 @@ class DocumentChecks(StoreSuite):
             assert store.delete_document(document_id) is False
 
     def test_a_document_is_replaced_whole(self, store: Store) -> None:
-        """By one of the same root; nothing of the old one is left, in no count and no search."""
+        """No count and no search has anything of the replaced version."""
         others = make_corpus()[:4]
         fill(store, others)
         old = make_entry("a", ["zebra one\n", "zebra two\n", "zebra three\n"], title="zebra")
@@ -226,7 +224,7 @@ class DocumentChecks(StoreSuite):
         check_scan(store, [*others, new], question("zebra yak margin"))
 
     def test_a_deleted_document_is_gone(self, store: Store) -> None:
-        """From every read, every count and every search, and its id is free again."""
+        """A deleted document is in no read, count or search, and its id is free."""
         entries = make_corpus()
         fill(store, entries)
         gone = entries.pop(2)
@@ -257,7 +255,7 @@ class DocumentChecks(StoreSuite):
         assert ids == ["first", "second", "third"], "what was grouped stays"
 
     def test_what_was_replaced_meanwhile_is_not_deleted(self, store: Store) -> None:
-        """Where the caller says what it knows of the document."""
+        """A deletion with an expected record does nothing if the record has changed."""
         store.put_document(make_entry("a", ["old text"]))
         known = store.get_record("a")
         assert known is not None
@@ -269,7 +267,7 @@ class DocumentChecks(StoreSuite):
         assert store.delete_document("a", record=now) is False
 
     def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
-        """Naming both roots; `replace` allows it."""
+        """The message names both roots; `replace` allows it."""
         old = make_entry("a", ["old text"], source_root="root one")
         new = make_entry("a", ["new text"], source_root="root two")
         store.put_document(old)
@@ -281,7 +279,7 @@ class DocumentChecks(StoreSuite):
         assert store.get_document("a") == new.document
 
     def test_an_entry_that_does_not_fit_together_leaves_no_trace(self, store: Store) -> None:
-        """Refused whole, new or in place of another one; searches say what they said before."""
+        """An inconsistent entry is refused; searches are unchanged."""
         entries = make_corpus()[:3]
         fill(store, entries)
         kept = make_entry("kept", ["first lease\n", "second lease\n"], metadata={"year": 1})
@@ -300,7 +298,7 @@ class DocumentChecks(StoreSuite):
         check_scan(store, [*entries, kept], query)
 
     def test_settings_are_recorded_once(self, store: Store) -> None:
-        """The first value stays; what is recorded comes back whole."""
+        """The first value stays."""
         found = store.ensure_settings({"dimension": "99", "embedder": "a:b", "odd": "ü\x00'"})
         wanted = {**SETTINGS, "embedder": "a:b", "odd": "ü\x00'"}
         assert dict(found) == wanted, "the first value stays"
@@ -309,7 +307,7 @@ class DocumentChecks(StoreSuite):
         assert dict(store.ensure_settings({})) == dict(found)
 
     def test_a_setting_is_written_again(self, store: Store) -> None:
-        """The last value stays, the others are untouched; what is stored depends on two of them."""
+        """The last value stays, and other settings are unchanged."""
         store.ensure_settings({"embedder": "a:b"})
         store.record_settings({"thresholds": "{1}", "odd": "ü\x00'"})
         store.record_settings({"thresholds": "{2}"})
@@ -321,7 +319,7 @@ class DocumentChecks(StoreSuite):
         assert dict(store.ensure_settings({})) == wanted, "a refused call changes nothing"
 
     def test_a_store_without_settings_says_so(self, tmp_path: Path) -> None:
-        """Before anything is written: the dimension cannot be guessed."""
+        """A store without settings refuses documents: their dimension is unknown."""
         store = self.open_store(tmp_path / "bare")
         with pytest.raises(StoreError, match=r"dimension.*ensure_settings|ensure_settings"):
             store.put_document(make_entry("a", ["text"]))
@@ -329,7 +327,7 @@ class DocumentChecks(StoreSuite):
         store.close()
 
     def test_a_store_for_keywords_alone(self, tmp_path: Path) -> None:
-        """Dimension 0: no vectors in, none out, and none to look for."""
+        """A store with dimension 0 has no vectors."""
         store = self.open_store(tmp_path / "keywords")
         store.ensure_settings({**SETTINGS, "dimension": "0"})
         entries = make_corpus(dimension=0)
@@ -343,7 +341,7 @@ class DocumentChecks(StoreSuite):
         store.close()
 
     def test_filters_select_records(self, store: Store) -> None:
-        """Every operator, on every kind."""
+        """Filters select records with every operator on every type."""
         entries = make_corpus()
         fill(store, entries)
         for text in FILTER_TEXTS:
@@ -354,7 +352,7 @@ class DocumentChecks(StoreSuite):
             assert [record.id for record in store.list_records(where)] == expected, text
 
     def test_a_filter_that_cannot_mean_what_it_says_is_refused(self, store: Store) -> None:
-        """By the name of the field, with the known ones."""
+        """The message names the field and the known ones."""
         fill(store, make_corpus())
         for text, message in WRONG_FILTERS.items():
             where = parse_filter(text)
@@ -364,7 +362,7 @@ class DocumentChecks(StoreSuite):
                 snapshot.scan(question("lease"), where=where)
 
     def test_fields_come_and_go_with_their_documents(self, store: Store) -> None:
-        """A field, or a kind of value, that no living document has is unknown again."""
+        """A field, or type of value, that no document has is unknown."""
         where = parse_filter("year = 'unknown'")
         store.put_document(make_entry("a", ["text"], metadata={"year": 2018}))
         with pytest.raises(FilterError, match="compares it with text"):
@@ -380,7 +378,7 @@ class DocumentChecks(StoreSuite):
 
 
 def broken_entries() -> Iterator[DocumentEntry]:
-    """Yield entries whose parts do not fit together."""
+    """Yield inconsistent entries."""
     entry = make_entry("new", ["first lease\n", "second lease\n", "third lease\n"])
     first, second, third = entry.chunks
     document, section = entry.document, entry.sections[0]

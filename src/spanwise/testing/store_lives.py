@@ -1,4 +1,4 @@
-"""Checks of a store over time: snapshots, threads, other handles, optimising and reopening."""
+"""Checks of a store over time: snapshots, threads, several handles, optimising and reopening."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import StoreError
-from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_scan
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import (
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import (
     check_whole,
     fill,
     fingerprint,
@@ -25,8 +25,6 @@ from spanwise.testing.questions import (
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 from spanwise.testing.store_threads import make_turn
 
-__all__ = ["LifeChecks"]
-
 QUERY = question("lease margin the zanzibar goodwill", hits=12)
 _WRITERS = 3
 _READERS = 2
@@ -35,10 +33,10 @@ _PATIENCE_SECONDS = 10
 
 
 class LifeChecks(StoreSuite):
-    """What time, threads and other handles must not change."""
+    """Consistency over time, threads and handles."""
 
     def test_a_snapshot_sees_one_moment(self, store: Store) -> None:
-        """Puts, replacements, deletions and `optimise` do not show in an open one."""
+        """An open snapshot does not show later writes."""
         entries = make_corpus()
         fill(store, entries)
         old = entries[4]
@@ -61,7 +59,7 @@ class LifeChecks(StoreSuite):
                 assert later.scan(QUERY, documents=["new"]).chunks == 1
 
     def test_a_first_search_sees_the_moment_of_its_snapshot(self, store: Store) -> None:
-        """Also where nothing was read before the change came."""
+        """This holds even if nothing was read before the write."""
         entries = make_corpus()
         fill(store, entries)
         with store.snapshot() as snapshot:
@@ -78,7 +76,7 @@ class LifeChecks(StoreSuite):
             compare(seen, expected, snapshot)
 
     def test_writes_are_read_at_once(self, store: Store) -> None:
-        """A search after each write sees it, and all of it."""
+        """A search after a write sees all of it."""
         entries: list[DocumentEntry] = []
         for entry in make_corpus():
             store.put_document(entry)
@@ -90,7 +88,7 @@ class LifeChecks(StoreSuite):
             check_scan(store, entries, QUERY)
 
     def test_optimising_and_reopening_change_no_bit(self, tmp_path: Path) -> None:
-        """Scores depend on what is stored, not on how it lies there."""
+        """Scores do not depend on the layout on disk."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         entries = make_corpus()
@@ -115,7 +113,7 @@ class LifeChecks(StoreSuite):
         store.close()
 
     def test_history_does_not_show(self, tmp_path: Path) -> None:
-        """The same documents in the same order give the same bits, whatever came between."""
+        """The same documents in the same order give the same bits, whatever was stored between."""
         entries = make_corpus()
         with ExitStack() as stack:
             straight = self.open_store(tmp_path / "straight")
@@ -143,9 +141,9 @@ class LifeChecks(StoreSuite):
                 assert fingerprint(crooked, query) == fingerprint(straight, query)
 
     def test_another_handle_sees_what_was_written(self, tmp_path: Path) -> None:
-        """At once, in both directions, before and after `optimise` by either.
+        """Another handle sees writes at once, before and after `optimise`.
 
-        A store in memory is its own: what is opened beside it sees nothing of it.
+        A store in memory is independent of other handles.
         """
         if self.on_disk:
             self._check_shared(tmp_path)
@@ -181,7 +179,7 @@ class LifeChecks(StoreSuite):
                 check_scan(writer, entries, QUERY)
 
     def test_what_was_written_is_sound(self, store: Store) -> None:
-        """A check counts what there is, and finds nothing."""
+        """`check` counts the content and has no findings."""
         entries = make_corpus()
         fill(store, entries)
         store.delete_document(entries[3].document.id)
@@ -195,7 +193,7 @@ class LifeChecks(StoreSuite):
             store.optimise()
 
     def test_a_copy_is_a_store_of_its_own(self, tmp_path: Path) -> None:
-        """It holds what the store held; a store in memory says that it cannot be copied."""
+        """A copy has the same content; a store in memory refuses to be copied."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         entries = make_corpus()
@@ -215,7 +213,7 @@ class LifeChecks(StoreSuite):
         copy.close()
 
     def test_threads_write_and_read_at_once(self, store: Store) -> None:
-        """Every search sees whole documents only, and every write is read by who made it."""
+        """Searches see whole documents only, and each thread reads its own writes."""
         done = threading.Event()
 
         def write(writer: int) -> None:
@@ -257,7 +255,7 @@ class LifeChecks(StoreSuite):
         assert [record.id for record in store.list_records()] == left
 
     def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
-        """In every call; closing twice is no error."""
+        """Every call of a closed store raises an error, except `close`."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         entry = make_entry("a", ["text"])

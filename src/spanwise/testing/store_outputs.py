@@ -1,4 +1,4 @@
-"""Checks of a store: outputs of models are kept until they are forgotten."""
+"""Checks of a store: the cache of model outputs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from spanwise.ports import Store
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.stores.port import Store
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_suite import StoreSuite
-
-__all__ = ["OutputChecks"]
 
 _ODD_OUTPUTS = (
     "",
@@ -25,10 +23,10 @@ _EACH = 25
 
 
 class OutputChecks(StoreSuite):
-    """What `ports.OutputCache` says."""
+    """Contract of `ports.OutputCache`."""
 
     def test_an_output_comes_back_as_it_was_put(self, store: Store) -> None:
-        """Character for character, under its key alone."""
+        """An output is returned unchanged, under its key only."""
         for number, output in enumerate(_ODD_OUTPUTS):
             store.put_output(f"key {number}", output, task="title", model="a:b")
         for number, output in enumerate(_ODD_OUTPUTS):
@@ -37,13 +35,13 @@ class OutputChecks(StoreSuite):
         assert store.get_output("half \ud800 pair") is None
 
     def test_the_first_output_under_a_key_stays(self, store: Store) -> None:
-        """Whoever comes second has asked the same."""
+        """A second output under a key is ignored: the request was the same."""
         store.put_output("key", "first", task="title", model="a:b")
         store.put_output("key", "second", task="title", model="a:c")
         assert store.get_output("key") == "first", "the first one stays"
 
     def test_outputs_do_not_depend_on_documents(self, store: Store) -> None:
-        """They are there when what they were made for is gone."""
+        """Outputs stay when their documents are deleted."""
         store.put_document(make_entry("a", ["lease"]))
         store.put_output("key", "kept", task="title", model="a:b")
         store.delete_document("a")
@@ -51,7 +49,7 @@ class OutputChecks(StoreSuite):
         assert store.get_output("key") == "kept"
 
     def test_outputs_are_counted_and_forgotten(self, store: Store) -> None:
-        """All of them; what is put then is kept again."""
+        """All outputs can be deleted; later ones are stored again."""
         assert store.count_outputs() == (0, 0)
         store.put_output("one", "12345", task="title", model="a:b")
         store.put_output("two", "é", task="title", model="a:b")
@@ -63,7 +61,7 @@ class OutputChecks(StoreSuite):
         assert store.get_output("one") == "again"
 
     def test_threads_keep_outputs_at_once(self, store: Store) -> None:
-        """Each finds its own as soon as it is put; of equal keys, all find the same one."""
+        """A thread reads its output at once; threads with equal keys read the same one."""
         begun = threading.Barrier(_THREADS)
 
         def keep(thread: int) -> set[str | None]:
@@ -86,7 +84,7 @@ class OutputChecks(StoreSuite):
         assert store.count_outputs()[0] == (_THREADS + 1) * _EACH
 
     def test_outputs_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
-        """And for another handle at once; a store in memory begins empty."""
+        """Outputs persist and are visible to other handles; a store in memory begins empty."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         beside = self.open_store(tmp_path / "store")

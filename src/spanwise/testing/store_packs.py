@@ -1,4 +1,4 @@
-"""Checks of a store: packs are recorded, and signals come and go with documents."""
+"""Checks of a store: packs and the signals of documents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError
-from spanwise.ports import DocumentEntry, Store
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, question
+from spanwise.stores.port import DocumentEntry, Store
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, question
 from spanwise.testing.store_suite import StoreSuite
-
-__all__ = ["PackChecks"]
 
 
 def _lengths(texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:
@@ -34,7 +32,7 @@ def _signalled(entry: DocumentEntry, *, packs: str = "") -> DocumentEntry:
 
 
 def _found(store: Store, *entries: DocumentEntry) -> None:
-    """Check the signals of some documents of a store, in ranges of all kinds."""
+    """Check the signals of some documents in ranges of all kinds."""
     names = ["p/length", "q/other", "p/e"]
     with store.snapshot() as snapshot:
         scan = snapshot.scan(question("lease", vector=True))
@@ -55,10 +53,10 @@ def _found(store: Store, *entries: DocumentEntry) -> None:
 
 
 class PackChecks(StoreSuite):
-    """What packs need of a store."""
+    """Packs and signals."""
 
     def test_a_new_store_has_no_packs(self, store: Store) -> None:
-        """And no signals; what is asked for is 0."""
+        """A new store has no packs; signals are 0."""
         fill(store, make_corpus())
         with store.snapshot() as snapshot:
             assert snapshot.packs() == ""
@@ -68,7 +66,7 @@ class PackChecks(StoreSuite):
         assert store.list_signals() == {}
 
     def test_signals_come_back_chunk_by_chunk(self, store: Store) -> None:
-        """In the order of the ranges, of the landmarks that a document has."""
+        """Signals are in the order of the ranges, for the landmarks of a document."""
         entries = [_signalled(entry) for entry in make_corpus()]
         fill(store, entries)
         _found(store, *entries)
@@ -78,7 +76,7 @@ class PackChecks(StoreSuite):
         _found(store, *entries)
 
     def test_signals_go_with_their_document(self, store: Store) -> None:
-        """And a replaced document has those of the new one."""
+        """A replaced document has the signals of its new version."""
         entries = [_signalled(entry) for entry in make_corpus()]
         fill(store, entries)
         store.put_document(replace(entries[2], signals={}), replace=True)
@@ -88,7 +86,7 @@ class PackChecks(StoreSuite):
         assert set(store.list_signals()) == expected, "documents with signals"
 
     def test_packs_are_recorded_with_the_signals_of_all(self, store: Store) -> None:
-        """Those of before go; a document that comes later brings its own."""
+        """Signals of earlier packs are deleted; a later document has its own."""
         entries = make_corpus()
         fill(store, entries)
         store.record_packs("one", lambda texts: {"q/other": np.ones(len(texts), np.float16)})
@@ -102,7 +100,7 @@ class PackChecks(StoreSuite):
         assert store.ensure_settings({"packs": "three"})["packs"] == "two"
 
     def test_a_snapshot_sees_the_packs_of_its_moment(self, store: Store) -> None:
-        """Both what is recorded and the signals that were made with it."""
+        """A snapshot has consistent packs and signals."""
         entries = [_signalled(entry) for entry in make_corpus()]
         fill(store, entries)
         with store.snapshot() as snapshot:
@@ -116,7 +114,7 @@ class PackChecks(StoreSuite):
             assert snapshot.signals(ranges, ["p/length"]).tolist() == [[0.0]]
 
     def test_signals_of_other_packs_are_refused(self, store: Store) -> None:
-        """They were made before another process changed the packs; nothing is kept."""
+        """Signals are refused if another process has changed the packs."""
         store.record_packs("new", lambda _: {})
         entry = make_entry("a", ["a lease"])
         with pytest.raises(ConflictError, match=r"packs .* were changed while 'a' was read"):
@@ -126,7 +124,7 @@ class PackChecks(StoreSuite):
         assert len(store.list_records()) == 1
 
     def test_signals_that_do_not_fit_are_refused(self, store: Store) -> None:
-        """One finite number a chunk."""
+        """There must be one finite number per chunk."""
         entry = make_entry("a", ["a lease\n", "b"])
         for signal in ([1.0], [[1.0, 2.0]], [1.0, np.inf]):
             wrong = {"p/x": np.array(signal, dtype=np.float16)}
@@ -135,17 +133,17 @@ class PackChecks(StoreSuite):
         assert store.list_records() == []
 
     def test_packs_are_no_setting_to_be_written_alone(self, store: Store) -> None:
-        """Signals would be those of other packs."""
+        """Packs cannot be written as a setting: signals would belong to other packs."""
         with pytest.raises(OptionError, match="record_packs"):
             store.record_settings({"packs": "x"})
 
     def test_signals_of_an_unknown_document_are_refused(self, store: Store) -> None:
-        """As its passages are."""
+        """Signals of an unknown document are refused, as its passages are."""
         with store.snapshot() as snapshot, pytest.raises(DocumentNotFoundError, match="77"):
             snapshot.signals([PassageRange(77, 0, 1)], ["p/x"])
 
     def test_packs_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
-        """With the signals."""
+        """Packs and signals persist."""
         if not self.on_disk:
             return
         store = self.open_store(tmp_path / "store")

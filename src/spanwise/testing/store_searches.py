@@ -1,4 +1,4 @@
-"""Checks of a store: what searches say, against the definitions worked out chunk by chunk."""
+"""Checks of a store: searches compared with the definitions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.columns import digit_share
-from spanwise.core.scan import PassageRange, ScanQuery
+from spanwise.core.ranking.scan import PassageRange, ScanQuery, digit_share
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
-from spanwise.ports import DocumentEntry, Store
+from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
-from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, question, question_vector, reference_terms
 from spanwise.testing.store_documents import FILTER_TEXTS
+from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, question, question_vector, reference_terms
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
-
-__all__ = ["SearchChecks"]
 
 _UNEVEN = (0, 1, 1, 1, 2)
 """Section of each chunk."""
@@ -37,17 +34,17 @@ QUESTIONS = (
 
 
 class SearchChecks(StoreSuite):
-    """Scans, their scope and their order; passages."""
+    """Scans, their scope and order; passages."""
 
     def test_keyword_scores_are_those_of_the_definition(self, store: Store) -> None:
-        """Each chunk that holds a term, by body and title; counts and moments too."""
+        """Scores of body and title, counts, and moments equal the definitions."""
         entries = make_corpus()
         fill(store, entries)
         for text in QUESTIONS:
             check_scan(store, entries, question(text, vector=False))
 
     def test_both_searches_and_their_fusion_find_the_best(self, store: Store) -> None:
-        """All are hits where many are wanted, few where few are."""
+        """The number of hits is respected by both searches and their fusion."""
         entries = make_corpus()
         fill(store, entries)
         for text in QUESTIONS:
@@ -55,7 +52,7 @@ class SearchChecks(StoreSuite):
                 check_scan(store, entries, question(text, hits=hits))
 
     def test_ties_go_to_the_older_document_then_the_earlier_chunk(self, store: Store) -> None:
-        """Twins have equal scores; age counts, not the id, and a replaced document is young."""
+        """Ties are broken by age, not by id; a replaced document is young."""
         same = ["lease\n", "lease\n", "margin\n", "lease\n"]
         entries = [make_entry(document_id, same) for document_id in ("c", "a", "d", "b")]
         fill(store, entries)
@@ -68,7 +65,7 @@ class SearchChecks(StoreSuite):
             check_scan(store, entries, question("lease", hits=hits))
 
     def test_a_title_weighs_where_no_chunk_does(self, store: Store) -> None:
-        """By its rarity among titles; all chunks of its documents gain by it."""
+        """A term of titles only has a weight by its rarity among titles."""
         entries = make_corpus()
         fill(store, entries)
         query = question("zanzibar", vector=False)
@@ -80,7 +77,7 @@ class SearchChecks(StoreSuite):
         assert len(scan.hit_chunks) == scan.document_chunks.sum() > 4
 
     def test_a_question_without_terms_finds_by_vector(self, store: Store) -> None:
-        """Keyword scores are all 0, with no deviation."""
+        """Keyword scores are 0, with a deviation of 0."""
         entries = make_corpus()
         fill(store, entries)
         check_scan(store, entries, question("— …", vector=True))
@@ -92,7 +89,7 @@ class SearchChecks(StoreSuite):
         assert len(scan.hit_chunks) == 0
 
     def test_a_vector_of_another_shape_is_refused(self, store: Store) -> None:
-        """The question was embedded by something else."""
+        """A query vector of another dimension is refused."""
         fill(store, make_corpus())
         query = question("lease")
         assert query.vector is not None
@@ -104,7 +101,7 @@ class SearchChecks(StoreSuite):
                 snapshot.passages([], terms=(), vectors=np.ones((2, 3), dtype=np.float32))
 
     def test_filters_narrow_the_scope_and_nothing_else(self, store: Store) -> None:
-        """Weights of terms are still those of all documents; moments are those of the scope."""
+        """Weights are of all documents, moments of the scope."""
         entries = make_corpus()
         fill(store, entries)
         for number, text in enumerate(FILTER_TEXTS):
@@ -118,7 +115,7 @@ class SearchChecks(StoreSuite):
                 compare(snapshot.scan(query, where=where), expected, snapshot)
 
     def test_named_documents_narrow_the_scope(self, store: Store) -> None:
-        """In any order, twice or never, and together with a filter."""
+        """Documents may be named in any order, twice, not at all, and with a filter."""
         entries = make_corpus()
         fill(store, entries)
         query = question("lease margin zanzibar", hits=4)
@@ -140,7 +137,7 @@ class SearchChecks(StoreSuite):
                     compare(scan, expected, snapshot)
 
     def test_an_unknown_document_in_the_scope_is_refused(self, store: Store) -> None:
-        """By its id; a deleted one is as unknown as one that never was."""
+        """An unknown or deleted document id is refused."""
         fill(store, make_corpus())
         store.delete_document("twin/c")
         with store.snapshot() as snapshot:
@@ -149,7 +146,7 @@ class SearchChecks(StoreSuite):
                     snapshot.scan(question("lease"), documents=["alone", name])
 
     def test_an_empty_store_finds_nothing(self, store: Store) -> None:
-        """Without an error, before and after `optimise`, and after the last document has gone."""
+        """An empty store has no results and no error."""
         for _ in range(2):
             check_scan(store, [], question("lease"))
             check_scan(store, [], question("", vector=False))
@@ -169,7 +166,7 @@ class SearchChecks(StoreSuite):
         check_scan(store, [], question("lease"))
 
     def test_passages_are_the_raw_material(self, store: Store) -> None:
-        """Range after range as asked for, overlapping ones too, of any terms and vectors."""
+        """Passages are returned for any ranges, terms and vectors."""
         entries = make_corpus()
         fill(store, entries)
         store.optimise()
@@ -210,7 +207,7 @@ class SearchChecks(StoreSuite):
                     assert row.tolist() == pytest.approx(near, abs=1e-6)
 
     def test_openings_are_where_sections_begin(self, tmp_path: Path) -> None:
-        """In ranges that begin inside of a section too; merged, without some, opened again."""
+        """Openings are correct for ranges inside of sections and after changes."""
         corpus = [*make_corpus(), _of_uneven_sections("uneven")]
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
@@ -231,8 +228,17 @@ class SearchChecks(StoreSuite):
             _check_openings(store)
         store.close()
 
+    def test_hits_are_ranked_by_the_keyword_share_of_the_query(self, store: Store) -> None:
+        """The fused score weighs keywords and cosine as the query says."""
+        texts = ["lease margin lease", "lease of a ship", "margin", "goodwill 2022", "lease lease"]
+        entries = [make_entry(name, [*texts, name]) for name in ("goodwill", "margin")]
+        fill(store, entries)
+        for share in (0.0, 0.2, 0.7, 1.0):
+            query = replace(question("lease margin goodwill", hits=1), keyword_share=share)
+            check_scan(store, entries, query)
+
     def test_terms_are_those_of_the_language_of_the_document(self, store: Store) -> None:
-        """The same text gives other terms in another language, in chunks and in titles."""
+        """Terms of chunks and titles depend on the language of the document."""
         texts = ["Häuser und Verträge\n", "Haus, häuser\n", "Vertrag\n"]
         entries = [
             replace(make_entry(name, texts, title="Die Häuser"), language=language)
@@ -254,7 +260,7 @@ class SearchChecks(StoreSuite):
         assert found.impacts[0, 0] > 0, "the German document holds it in its first chunk"
 
     def test_what_stands_above_a_part_of_a_table_is_searched(self, store: Store) -> None:
-        """As if it were its text; lengths and digits are those of the text alone."""
+        """Table heads are searched as text; lengths and digits are of the text alone."""
         entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
         chunks = entries[1].chunks
         below = replace(chunks[1], table_head="Lease of 2022\nmargin goodwill")
@@ -279,7 +285,7 @@ class SearchChecks(StoreSuite):
             store.optimise()
 
     def test_the_context_of_a_chunk_is_searched(self, store: Store) -> None:
-        """With what stands above it and its text, and comes back with the chunk."""
+        """The context of a chunk is searched and returned."""
         entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
         first, second = entries[1].chunks
         told = (
@@ -298,7 +304,7 @@ class SearchChecks(StoreSuite):
             store.optimise()
 
     def test_languages_are_those_of_living_documents(self, store: Store) -> None:
-        """Ascending, each once; an empty name for those that are not known."""
+        """Languages are sorted and unique; "" means unknown."""
         with store.snapshot() as snapshot:
             assert snapshot.languages() == ()
         for name, language in (("a", "zh"), ("b", "de"), ("c", ""), ("d", "de"), ("e", "fr")):
@@ -311,7 +317,7 @@ class SearchChecks(StoreSuite):
         assert record.language == "zh"
 
     def test_a_filter_sees_the_language(self, store: Store) -> None:
-        """Unless the metadata says something under that name."""
+        """A filter sees the language, unless metadata have a field of this name."""
         store.put_document(replace(make_entry("a", ["lease"]), language="de"))
         store.put_document(make_entry("b", ["lease"]))
         given = make_entry("c", ["lease"], metadata={"language": "Swiss German"})
@@ -323,7 +329,7 @@ class SearchChecks(StoreSuite):
             assert snapshot.scan(question("lease"), where=field("language").exists()).documents == 2
 
     def test_a_snapshot_reads_by_handle(self, store: Store) -> None:
-        """Record, sections, pages and ranges of chunks of what its scan returned."""
+        """Records, sections, pages and chunks are read by the handles of a scan."""
         entries = make_corpus()
         fill(store, entries)
         by_id = {entry.document.id: entry for entry in entries}

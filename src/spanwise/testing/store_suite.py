@@ -1,4 +1,4 @@
-"""What the checks of stores share: how a store is opened, and what its searches must say."""
+"""Base of the checks of stores, and the comparison of searches with the definitions."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.core.scan import Moments, Scan, ScanQuery
-from spanwise.ports import DocumentEntry, Snapshot, Store
+from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
+from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
-from spanwise.testing.entries import SETTINGS
-from spanwise.testing.questions import reference_terms
-
-__all__ = ["StoreSuite", "check_scan", "compare"]
+from spanwise.testing.store_entries import SETTINGS
+from spanwise.testing.store_questions import reference_terms
 
 TOLERANCE = 1e-6
-"""How far a score may be from that of the definitions."""
+"""Maximum absolute error of a score."""
 
 
 class StoreSuite:
-    """Base of the checks: says how the store under test is opened."""
+    """Base of the checks. It defines how the store under test is opened."""
 
     on_disk = True
-    """Whether what was put is there when the same folder is opened again, also at the same time."""
+    """Whether the content persists and several handles may be open."""
 
     def open_store(self, path: Path) -> Store:
-        """Open the store in a folder, made where there is none; a new one if it is not on disk."""
+        """Open the store of a folder, created if it is missing; a new one if it is not on disk."""
         raise NotImplementedError("a conformance suite must say how its store is opened")
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        """Return an empty store that has its settings; closed after the check."""
+        """Return an empty store with its settings, closed after the check."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         yield store
@@ -47,8 +45,8 @@ def check_scan(
 
     Args:
         store: The store.
-        entries: What it holds, in the order in which it was put.
-        query: What is looked for.
+        entries: Its documents, in the order of their insertion.
+        query: The query.
     """
     with store.snapshot() as snapshot:
         expected = expected_scan(entries, query, reference_terms=reference_terms())

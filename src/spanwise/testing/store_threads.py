@@ -1,4 +1,4 @@
-"""Checks of a store: conversations are kept, turn by turn, in order, whoever writes."""
+"""Checks of a store: conversations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.ports import Store
-from spanwise.testing.entries import SETTINGS
+from spanwise.stores.port import Store
+from spanwise.testing.store_entries import SETTINGS
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
-
-__all__ = ["ThreadChecks", "make_turn"]
 
 _ODD = "Zero \x00, CRLF\r\n, 収益 \U0010ffff, '; --"
 _WRITERS = 4
@@ -24,8 +22,8 @@ def make_turn(question: str, *, minute: int = 0) -> Turn:
     """Return a turn with a citation of each kind.
 
     Args:
-        question: What was asked.
-        minute: When, in minutes after a fixed time; at most 59.
+        question: The question.
+        minute: Time in minutes after a fixed time, at most 59.
     """
     place = Citation(
         document_id="report/07",
@@ -70,10 +68,10 @@ def make_turn(question: str, *, minute: int = 0) -> Turn:
 
 
 class ThreadChecks(StoreSuite):
-    """What conversations need of a store."""
+    """Conversations of a store."""
 
     def test_a_conversation_comes_back_as_it_was_had(self, store: Store) -> None:
-        """Every field of every turn, in order, with what is known of all."""
+        """Every field of every turn is returned, in order."""
         assert store.get_thread("a") is None
         turns = (make_turn("Who?"), make_turn(_ODD, minute=2), make_turn("Why?", minute=5))
         for turn in turns:
@@ -89,7 +87,7 @@ class ThreadChecks(StoreSuite):
         assert store.list_threads() == [info]
 
     def test_conversations_are_listed_by_their_latest_turn(self, store: Store) -> None:
-        """The latest first; of the same moment, by id."""
+        """The latest conversation is first; ties are in the order of ids."""
         for thread_id, minute in (("b", 1), ("ü '\x00", 7), ("a", 1), ("c", 3), ("b", 5)):
             store.append_turn(thread_id, make_turn(f"Question {minute}?", minute=minute))
         listed = [(info.id, info.turns, info.title) for info in store.list_threads()]
@@ -103,7 +101,7 @@ class ThreadChecks(StoreSuite):
         assert [info.id for info in store.list_threads()][-2:] == ["a", "d"], "by id"
 
     def test_a_deleted_conversation_is_gone(self, store: Store) -> None:
-        """With all its turns; one of the same name begins anew."""
+        """All turns are deleted; a new conversation may have the same id."""
         for thread_id in ("a", "b"):
             for minute in range(3):
                 store.append_turn(thread_id, make_turn(f"{thread_id} {minute}", minute=minute))
@@ -118,7 +116,7 @@ class ThreadChecks(StoreSuite):
         assert store.check().findings == ()
 
     def test_an_id_that_cannot_be_written_is_refused(self, store: Store) -> None:
-        """Half a surrogate pair; nothing of the turn is kept."""
+        """A lone surrogate is refused, and no part of the turn is stored."""
         with pytest.raises(OptionError, match="surrogate"):
             store.append_turn("half \ud800 pair", make_turn("Who?"))
         with pytest.raises(OptionError, match="surrogate"):
@@ -128,7 +126,7 @@ class ThreadChecks(StoreSuite):
         assert store.list_threads() == []
 
     def test_threads_append_turns_at_once(self, store: Store) -> None:
-        """None is lost, and those of each writer are in their order."""
+        """No turn is lost, and the turns of each writer are in order."""
 
         def write(writer: int) -> None:
             for number in range(_EACH):
@@ -151,7 +149,7 @@ class ThreadChecks(StoreSuite):
         assert thread.info.turns == len(questions) == _WRITERS * _EACH
 
     def test_conversations_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
-        """And in a copy; a store in memory begins empty."""
+        """Conversations persist and are part of a copy; a store in memory begins empty."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         store.append_turn("a", make_turn("Who?"))

@@ -1,4 +1,4 @@
-"""The conformance suite that every store passes.
+"""Conformance suite of stores.
 
 ::
 
@@ -10,8 +10,8 @@
         def open_store(self, path):
             return MyStore(path)
 
-pytest collects the checks by their names; none needs anything but pytest. Assertions explain
-themselves where a `conftest.py` calls `pytest.register_assert_rewrite("spanwise.testing")`.
+pytest collects the checks by their names. Assertions have detailed messages if a `conftest.py`
+calls `pytest.register_assert_rewrite("spanwise.testing")`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from spanwise.testing.store_packs import PackChecks
 from spanwise.testing.store_searches import SearchChecks
 from spanwise.testing.store_threads import ThreadChecks
 
-__all__ = ["StoreConformance"]
-
 
 class StoreConformance(
     DocumentChecks, SearchChecks, PackChecks, OutputChecks, ThreadChecks, LifeChecks
 ):
-    """All checks. Say how the store is opened, and whether it is on disk."""
+    """All checks. Define how the store is opened, and whether it is on disk."""

@@ -1,7 +1,8 @@
-"""The things Spanwise works on, in pipeline order. All are frozen; ranges are half-open, 0-based.
+"""Inputs and results of the public API, as frozen dataclasses.
 
-Offsets are Python string indices (code points) into `Document.text`, which is never edited after
-it was made. Pages alone are shown to people 1-based.
+Ranges are half-open `[start, end)` and 0-based. Offsets are Python string indices (code points)
+into `Document.text`, which never changes after a document is created. Page numbers alone are
+1-based.
 """
 
 from spanwise.types.answers import (
@@ -21,18 +22,15 @@ from spanwise.types.documents import (
     DocumentRecord,
     DocumentStatus,
     Durability,
+    GivenContext,
+    GivenParts,
     Heading,
     Page,
     Scalar,
     Section,
     WholeDocument,
 )
-from spanwise.types.excerpts import (
-    Excerpt,
-    ExcerptResult,
-    ExcerptSpan,
-)
-from spanwise.types.given import GivenContext, GivenParts
+from spanwise.types.excerpts import Excerpt, ExcerptResult, ExcerptSpan
 from spanwise.types.packs import PackInfo, PackPlace
 from spanwise.types.reports import (
     BackupReport,
@@ -44,10 +42,7 @@ from spanwise.types.reports import (
     IngestReport,
     KnowledgeBaseInfo,
 )
-from spanwise.types.results import (
-    SearchResult,
-    Segment,
-)
+from spanwise.types.results import SearchResult, Segment
 from spanwise.types.usage import Usage
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Answers whose every quote was checked, and the conversations they stand in."""
+"""Answers with checked quotes, and the conversations that hold them."""
 
 from __future__ import annotations
 
@@ -6,43 +6,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.notebook import QuoteCard, answer_html, counted
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import QuoteCard, answer_html, counted
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
 
-__all__ = [
-    "Answer",
-    "AnswerCitation",
-    "QuoteStatus",
-    "Thread",
-    "ThreadInfo",
-    "Turn",
-    "WrittenQueries",
-]
-
 QuoteStatus = Literal["exact", "near", "failed"]
-"""Whether a quote stands in the stored text: character for character but for white space and
-typographic variants; or nearly, with every number and negation; or not."""
+"""Result of looking a quote up in the stored text.
+
+"exact" allows differences in white space and typographic variants only. "near" allows a few
+differing words, but every number and negation must match. "failed" means that it was not found.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCitation(PlainForm):
-    """What an answer cites: a quote, and where it stands."""
+    """A quote in an answer, with its location in the stored text."""
 
     number: int
-    """As in the text of the answer, "[1]" for 1."""
+    """Number of the citation in the text of the answer, from 1: "[1]" for 1."""
     quote: str
-    """As the model gave it."""
+    """Quote as the model wrote it."""
     status: QuoteStatus
+    """Result of looking the quote up in the stored text: "exact", "near" or "failed"."""
     similarity: float
-    """Words of the quote that stand in the text in their order, in [0, 1]; 1 if "exact"."""
+    """Fraction of the quote's words found in the text in the same order, in [0, 1]; 1 if
+    "exact"."""
     citation: Citation | None
-    """To the very characters that were quoted; None if "failed"."""
+    """Citation of exactly the quoted characters; None if the status is "failed"."""
 
     @property
     def mark(self) -> str:
-        """How it stands in the text of the answer: "[1]", or "[1?]" if it failed."""
+        """Marker of the citation in the text of the answer: "[1]", or "[1?]" if it failed."""
         return f"[{self.number}]" if self.verified else f"[{self.number}?]"
 
     @property
@@ -52,111 +47,123 @@ class AnswerCitation(PlainForm):
 
     @property
     def document_id(self) -> str | None:
-        """Document that is quoted; None if the quote failed."""
+        """Id of the quoted document; None if the quote failed."""
         return None if self.citation is None else self.citation.document_id
 
     @property
     def pages(self) -> tuple[int, int] | None:
-        """First and last page of the quote, 1-based; None without pages, or if it failed."""
+        """First and last page of the quote, 1-based; None if it failed or has no pages."""
         return None if self.citation is None else self.citation.pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenQueries(PlainForm):
-    """What is searched for a question, as a language model wrote it."""
+    """Search queries and metadata filter that a language model wrote for a question."""
 
     question: str
-    """As it was asked."""
+    """Question as the caller gave it."""
     standalone: str
-    """The question as it reads without the conversation before it; the same without one."""
+    """Question rewritten so that it can be understood without the conversation before it; equal to
+    `question` if there is no conversation."""
     queries: tuple[str, ...]
-    """Further queries, one to six, none equal to the question."""
+    """Additional queries, at most six, none equal to the question; empty if none were written."""
     where: str = ""
-    """Filter on metadata that exists, as text; empty for none."""
+    """Metadata filter to search under, in text form; empty for none."""
     warnings: tuple[str, ...] = ()
+    """Human-readable messages about queries or filters that could not be used."""
     usage: Usage = field(default_factory=Usage)
+    """Model calls, tokens and cost of writing the queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(PlainForm):
-    """Answer to a question, from the documents alone."""
+    """Answer to a question, based only on the documents."""
 
     question: str
+    """Question as the caller gave it."""
     text: str
-    """The answer; "[1]" stands for the citation with number 1, "[1?]" for one whose quote
-    failed, "[?]" for no quote at all. If refused, what was searched."""
+    """Text of the answer. "[1]" marks the citation with number 1, "[1?]" a citation whose quote was
+    not found, and "[?]" a statement without a quote. If refused, a description of the search."""
     citations: tuple[AnswerCitation, ...]
-    """By number."""
+    """Citations of the answer, ordered by number."""
     refused: bool
-    """Whether the documents hold no answer, so that none is given."""
+    """Whether no answer is given because the documents do not contain one."""
     queries: tuple[str, ...]
-    """What was searched by: the question first, then further queries."""
+    """Search queries: the question first, then additional queries."""
     where: str = ""
-    """Filter under which was searched, as text; empty for none."""
+    """Metadata filter of the search, in text form; empty for none."""
     conflicts: tuple[str, ...] = ()
-    """Where documents say different things, in sentences that cite them."""
+    """Sentences that describe contradictions between documents, with citation markers."""
     sources: tuple[Citation, ...] = ()
-    """The segments or excerpts that the model read, in the order it read them."""
+    """Citations of the segments or excerpts that the model read, in reading order."""
     data: Mapping[str, Plain] | None = None
-    """The answer in the form that was asked for; None where none was."""
+    """Answer in the requested structured form; None if no form was requested."""
     model: str = ""
-    """Vendor and model that was asked; where its fallback answered, `warnings` say so."""
+    """Vendor and name of the requested model; `warnings` name the fallback if it answered."""
     usage: Usage = field(default_factory=Usage)
+    """Model calls, tokens and cost of the answer, its queries and reranking included."""
     warnings: tuple[str, ...] = ()
+    """Human-readable messages about statements without a checked quote, and about steps that
+    failed or were skipped."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Wall time of each step."""
+    """Wall time of each step ("queries", "search", "answer"), in seconds."""
     thread: str = ""
-    """Id of the conversation it stands in; empty for none."""
+    """Id of the conversation that the answer belongs to; empty for none."""
 
     def _repr_html_(self) -> str:
-        """Return it for a notebook."""
+        """Return the answer as HTML for a notebook."""
         return answer_html(
             self.question,
             text=self.text,
             summary=f"{self.model}, {counted(len(self.sources), 'text')} read",
             quotes=[
                 QuoteCard(
-                    mark=one.mark,
-                    place="not found in the text" if one.citation is None else str(one.citation),
-                    quote=one.quote,
-                    is_verified=one.verified,
+                    mark=cited.mark,
+                    place=str(cited.citation or "not found in the text"),
+                    quote=cited.quote,
+                    is_verified=cited.verified,
                 )
-                for one in self.citations
+                for cited in self.citations
             ],
-            remarks=[*(f"conflict: {one}" for one in self.conflicts), *self.warnings],
+            remarks=[*(f"conflict: {conflict}" for conflict in self.conflicts), *self.warnings],
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn(PlainForm):
-    """A question of a conversation with its answer."""
+    """One question of a conversation, with its answer."""
 
     question: str
+    """Question as the caller gave it."""
     standalone: str
-    """The question as it reads without the turns before it."""
+    """Question rewritten so that it can be understood without the earlier turns."""
     answer: Answer
+    """Answer to the question, with citations but without the text of documents."""
     asked_at: str
-    """ISO 8601, UTC."""
+    """Time of the question, ISO 8601 in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadInfo(PlainForm):
-    """What is known of a conversation without its turns."""
+    """Summary of a conversation, without its turns."""
 
     id: str
+    """Id of the conversation."""
     title: str
-    """Its first question."""
+    """First question of the conversation."""
     turns: int
+    """Number of turns."""
     created_at: str
-    """ISO 8601, UTC."""
+    """Time of the first turn, ISO 8601 in UTC."""
     changed_at: str
-    """Of its last turn."""
+    """Time of the last turn, ISO 8601 in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread(PlainForm):
-    """A conversation, kept in the knowledge base."""
+    """A conversation stored in the knowledge base."""
 
     info: ThreadInfo
+    """Id, title, size and times of the conversation."""
     turns: tuple[Turn, ...]
-    """In order."""
+    """Turns of the conversation, oldest first."""

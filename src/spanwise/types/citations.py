@@ -1,56 +1,66 @@
-"""Pointers into documents, and what became of the text they point at."""
+"""Citations, and their location after the cited document has changed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from spanwise.plain import PlainForm
-
-__all__ = ["Citation", "CitationLocation", "CitationStatus"]
+from spanwise.types.plain import PlainForm
 
 CitationStatus = Literal["current", "moved", "changed", "removed"]
-"""What became of a cited text: it stands where it stood, stands elsewhere, is gone or edited, or
-its document is gone."""
+"""State of a cited text today.
+
+"current": still at the cited position. "moved": found at another position. "changed": edited or
+deleted. "removed": its document is no longer in the knowledge base.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation(PlainForm):
-    """Pointer to a range of a document."""
+    """Pointer to a range of characters of a document."""
 
     document_id: str
+    """Id of the cited document."""
     title: str
+    """Title of the cited document."""
     start: int
+    """Offset of the first cited character, from 0."""
     end: int
+    """Offset one past the last cited character."""
     pages: tuple[int, int] | None = None
-    """First and last page, 1-based; None where the format has no pages."""
+    """First and last page, 1-based; None if the format has no pages."""
     page_labels: tuple[str, str] | None = None
-    """What is printed on these two pages, such as "F-12"; None where it is their numbers."""
+    """Labels printed on the first and last page, such as "F-12"; None if they equal the page
+    numbers."""
     section_path: tuple[str, ...] = ()
+    """Titles of the enclosing sections, outermost first."""
     source: str = ""
+    """Path or URL of the document; empty for text added by a program."""
     version: str = ""
-    """Of the document when it was cited, as `DocumentRecord.version`; empty if not known."""
+    """Version of the document at the time of the citation, see `DocumentRecord.version`; empty if
+    unknown."""
     quote: str = ""
-    """How the text begins that it points at; all of it, where that is short."""
+    """Beginning of the cited text; all of it if it is short."""
     text_hash: str = ""
-    """SHA-256 of the text that it points at, hex; by it `KnowledgeBase.locate` finds it again."""
+    """SHA-256 of the cited text in hexadecimal. `KnowledgeBase.locate` uses it to find the text
+    again."""
 
     def __str__(self) -> str:
-        """Return it for people: title, section path, pages, characters."""
+        """Return title, section path, pages and characters in one readable line."""
         return f"{self.title or self.document_id}, {self.place}"
 
     @property
     def place(self) -> str:
-        """Where it stands in its document, for people: section path, pages, characters."""
+        """Section path, pages and characters in one readable line."""
         path = self.section_path
-        if path[:1] == (self.title,):  # the title is said beside the place
+        if path[:1] == (self.title,):  # callers show the title next to it
             path = path[1:]
         parts = (" > ".join(path), self.page_range, f"characters {self.start}-{self.end}")
         return ", ".join(part for part in parts if part)
 
     @property
     def page_range(self) -> str:
-        """Its pages for people: "page 45 (F-12)", "pages 45-47"; empty where there are none."""
+        """Pages in readable form: "page 45 (F-12)", "pages 45-47"; empty without pages."""
         if self.pages is None:
             return ""
         noun = "page" if self.pages[0] == self.pages[1] else "pages"
@@ -58,7 +68,7 @@ class Citation(PlainForm):
 
     @property
     def page_numbers(self) -> str:
-        """The numbers of its pages with what is printed on them; empty where there are none."""
+        """Page numbers with their printed labels: "45 (F-12)"; empty without pages."""
         if self.pages is None:
             return ""
         first, last = self.pages
@@ -71,20 +81,21 @@ class Citation(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitationLocation(PlainForm):
-    """Where a cited text stands now, or what stands in its place."""
+    """Present location of a cited text, or of the passage that replaced it."""
 
     cited: Citation
-    """The citation that was asked about."""
+    """Citation that was looked up."""
     status: CitationStatus
+    """State of the cited text: "current", "moved", "changed" or "removed"."""
     citation: Citation | None = None
-    """Into the document as it is now: to the text, or to the passage most like it; None where
-    there is neither."""
+    """Citation into the present document: of the cited text, or else of the most similar passage;
+    None if there is neither."""
     text: str = ""
-    """What stands there; the cited text, character for character, if "current" or "moved"."""
+    """Text at the present location; identical to the cited text if "current" or "moved"."""
     similarity: float = 0.0
-    """Of that text to the cited one, in [0, 1]; 1 if it is the cited text."""
+    """Similarity of the present text to the cited text, in [0, 1]; 1 if they are identical."""
     occurrences: int = 0
-    """How often the cited text stands in the document, 0 if "changed" or "removed"; 10,000 for
-    more."""
+    """Number of times the cited text occurs in the document, at most 10,000; 0 if "changed" or
+    "removed"."""
     message: str = ""
-    """What became of it, for people."""
+    """Human-readable description of the result."""

@@ -1,4 +1,4 @@
-"""Documents and what they are cut into."""
+"""Documents, their pages, headings, sections and chunks, and parts supplied by the caller."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.plain import PlainForm
-
-__all__ = [
-    "Block",
-    "Chunk",
-    "Document",
-    "DocumentRecord",
-    "DocumentStatus",
-    "Durability",
-    "Heading",
-    "Page",
-    "Scalar",
-    "Section",
-    "WholeDocument",
-]
+from spanwise.types.plain import PlainForm
 
 Scalar = str | int | float | bool
-"""Value of one metadata field. Dates are ISO 8601 strings, so that they compare in time order."""
+"""Value of one metadata field. Dates are ISO 8601 strings, which sort in time order."""
 
 DocumentStatus = Literal["ok", "partial", "needs_ocr"]
-"""Whether the text of a document is whole; "needs_ocr" where pages are pictures of text."""
+"""Completeness of a document's text.
+
+"ok": complete. "partial": some of it could not be read. "needs_ocr": some pages are images of text.
+"""
 
 Durability = Literal["full", "fast"]
 """Whether an acknowledged write survives a power failure: always, or once the system wrote it."""
@@ -34,140 +23,198 @@ Durability = Literal["full", "fast"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(PlainForm):
-    """Range of characters that stood on one page; an empty page has `start == end`."""
+    """Range of characters printed on one page; an empty page has `start == end`."""
 
     start: int
+    """Offset of the first character of the page."""
     end: int
+    """Offset one past the last character of the page."""
     label: str | None = None
-    """Label printed on the page, where it differs from its number ("F-12", "xii")."""
+    """Label printed on the page ("F-12", "xii"); None if it equals the page number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading(PlainForm):
-    """Line that titles what follows; `text[start:end]` is the line as it stands."""
+    """Heading line of a document; `text[start:end]` is the line including its markup."""
 
     start: int
+    """Offset of the first character of the line."""
     end: int
+    """Offset one past the last character of the line."""
     level: int
-    """1 is the outermost."""
+    """Level in the outline, from 1 for the outermost."""
     title: str
-    """The heading's words without markup."""
+    """Words of the heading without markup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block(PlainForm):
-    """Run of whole lines that is kept together where it fits into a chunk."""
+    """Table or piece of code that is kept in one chunk if it fits; consists of whole lines."""
 
     start: int
+    """Offset of the first character of the block."""
     end: int
+    """Offset one past the last character of the block."""
     kind: Literal["table", "code"]
+    """Content of the block: "table" or "code"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document(PlainForm):
-    """One source, parsed: what goes into a knowledge base."""
+    """Parsed source, ready to be added to a knowledge base."""
 
     id: str
+    """Id of the document, unique in its knowledge base."""
     text: str
+    """Text of the document, which all offsets refer to."""
     title: str = ""
-    """Title from the metadata of the file or the caller; empty when there is none."""
+    """Title from the file's metadata or from the caller; empty for none."""
     pages: tuple[Page, ...] = ()
-    """In order, joined they cover the text; empty where the format has no pages."""
+    """Pages in order, which cover the text without gaps; empty if the format has no pages."""
     headings: tuple[Heading, ...] = ()
-    """In order of start."""
+    """Headings found by the parser, ordered by start."""
     blocks: tuple[Block, ...] = ()
-    """In order, disjoint."""
+    """Tables and code found by the parser, in order and disjoint."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    """Metadata fields by name, from the file and from the caller."""
     given_fields: tuple[str, ...] = ()
-    """Names of the metadata that the caller gave, ascending; the others are its own."""
+    """Names of the metadata fields that the caller supplied, in ascending order."""
     media_type: str = "text/plain"
+    """Media type of the source, such as "application/pdf"."""
     source: str = ""
-    """Path or URL it came from; empty for text given by a program."""
+    """Path or URL of the source; empty for text added by a program."""
     source_root: str = ""
-    """Folder, file or URL that was named when it was added; empty for text given by a program."""
+    """Folder, file or URL that the caller passed to `add`; empty for text added by a program."""
     content_hash: str = ""
-    """SHA-256 of the bytes it was parsed from (of the text, for text given by a program), hex."""
+    """SHA-256 in hexadecimal of the parsed bytes, or of the text if a program added it."""
     status: DocumentStatus = "ok"
-    """Whether the parser could read all of it."""
+    """Completeness of the text: "ok", "partial" or "needs_ocr"."""
     warnings: tuple[str, ...] = ()
-    """What the parser could not read, in words for people."""
+    """Human-readable messages about content that the parser could not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section(PlainForm):
-    """Titled run of a document about one topic; the sections of a document partition its text."""
+    """Titled part of a document about one topic; the sections of a document partition its text."""
 
     start: int
+    """Offset of the first character of the section."""
     end: int
+    """Offset one past the last character of the section."""
     title: str
-    """Heading, or an extractive title where there is none."""
+    """Heading of the section, or a title extracted from its text if it has no heading."""
     path: tuple[str, ...]
-    """Titles of its ancestors, outermost first, and its own title last."""
+    """Titles of the enclosing sections, outermost first, followed by the title of this section."""
     header_tokens: int = 0
-    """Most tokens that a segment headed by it costs besides its text: header and citation."""
+    """Upper bound on the tokens of header and citation of a segment in this section."""
     summary: str = ""
-    """What it is about, in a sentence of a model or of the caller; empty where there is none."""
+    """One sentence about the section, from a model or the caller; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk(PlainForm):
-    """Run of text inside one section; the chunks of a document, joined, are its text."""
+    """Unit of retrieval inside one section; the chunks of a document, joined, are its text."""
 
     index: int
-    """Position among the chunks of the document, from 0."""
+    """Position of the chunk in its document, from 0."""
     start: int
+    """Offset of the first character of the chunk."""
     end: int
+    """Offset one past the last character of the chunk."""
     section: int
-    """Index into the sections of the document."""
+    """Index of the enclosing section among the sections of the document, from 0."""
     tokens: int
-    """Length under the tokenizer of the knowledge base, at least 1."""
+    """Length in tokens of the knowledge base's tokenizer, at least 1."""
     text: str
+    """Text of the chunk."""
     table_head: str = ""
-    """What stands above it where it begins inside a table: title of the section, heads of columns.
-
-    Search sees it with the text, readers do not.
-    """
+    """Section title and column headings of a table that begins before the chunk; empty for none.
+    Searched together with the text, but not shown."""
     context: str = ""
-    """What places it in its document, in words of a model or of the caller; empty for none. Search
-    sees it with the text, readers do not."""
+    """Description of the chunk's place in its document, from a model or the caller; empty for none.
+    Searched together with the text, but not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRecord(PlainForm):
-    """What a knowledge base knows about a document, without its text."""
+    """Description of a stored document, without its text."""
 
     id: str
+    """Id of the document, unique in its knowledge base."""
     title: str
+    """Title of the document."""
     summary: str
-    """One sentence about the document; empty when there is none."""
+    """One sentence about the document; empty for none."""
     metadata: Mapping[str, Scalar]
+    """Metadata fields by name, from the file and from the caller."""
     media_type: str
+    """Media type of the source, such as "application/pdf"."""
     source: str
+    """Path or URL of the source; empty for text added by a program."""
     source_root: str
+    """Folder, file or URL that the caller passed to `add`; empty for text added by a program."""
     content_hash: str
+    """SHA-256 in hexadecimal of the parsed bytes, or of the text if a program added it."""
     chars: int
+    """Number of characters of the text."""
     chunks: int
+    """Number of chunks."""
     tokens: int
+    """Number of tokens of the text, in tokens of the knowledge base's tokenizer."""
     pages: int
-    """0 where the format has no pages."""
+    """Number of pages; 0 if the format has no pages."""
     given_fields: tuple[str, ...] = ()
-    """Names of the metadata that the caller gave, ascending; the others are its own."""
+    """Names of the metadata fields that the caller supplied, in ascending order."""
     language: str = ""
-    """ISO 639-1, such as "de"; empty where it is not known: read as English then."""
+    """Language of the text as an ISO 639-1 code, such as "de"; empty if unknown, in which case
+    English rules apply."""
     status: DocumentStatus = "ok"
-    """Whether all of it could be read; the warnings of the document say what is missing."""
+    """Completeness of the text: "ok", "partial" or "needs_ocr"."""
     version: str = ""
-    """First 12 hex digits of the SHA-256 of its text: another text is another version."""
+    """First 12 hexadecimal digits of the SHA-256 of the text."""
     recipe: str = ""
-    """What models or the caller made of it, and how, as JSON; empty where nothing was: a document
-    whose recipe is another one than is asked for is made anew."""
+    """JSON description of the parts that models or the caller contributed, and of the settings
+    used; empty for none. `add` processes the document again if its recipe differs from the
+    requested one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeDocument(PlainForm):
-    """A document with all that points into its text, as it stands at one moment."""
+    """Consistent snapshot of a document, its record and its sections."""
 
     record: DocumentRecord
+    """Description of the document."""
     document: Document
+    """Text, pages, headings and metadata of the document."""
     sections: tuple[Section, ...]
-    """In order; they partition the text."""
+    """Sections in order, which partition the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenContext(PlainForm):
+    """Context supplied by the caller for a range of a document."""
+
+    start: int
+    """Offset of the first character of the range."""
+    end: int
+    """Offset one past the last character of the range."""
+    text: str
+    """Context of every chunk that begins in the range, see `Chunk.context`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenParts(PlainForm):
+    """Parts of a document supplied by the caller; empty parts are generated on ingest.
+
+    Offsets refer to the stored text (`KnowledgeBase.get`).
+    """
+
+    title: str = ""
+    """Title of the document; empty to generate it."""
+    summary: str = ""
+    """One sentence about the document; empty to generate it if a model writes headers."""
+    sections: tuple[Section, ...] = ()
+    """Sections in order, which partition the text; empty to generate them. An empty path is
+    replaced by the title alone. An empty summary is generated if a model writes headers."""
+    contexts: tuple[GivenContext, ...] = ()
+    """Contexts of chunks, in order and disjoint; empty to generate them if a model writes them."""

@@ -1,101 +1,111 @@
-"""What a search for excerpts returns."""
+"""Result of a search for excerpts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanwise.notebook import Card, cards_html
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import Card, cards_html
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.results import also_in_notes, evidence_notes, summary_line
 from spanwise.types.usage import Usage
-
-__all__ = ["Excerpt", "ExcerptResult", "ExcerptSpan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptSpan(PlainForm):
-    """Run of text of an excerpt: evidence, or what was filled in between and around."""
+    """Consecutive text of an excerpt: evidence, or filling between and around evidence."""
 
     start: int
+    """Offset of the first character in the document."""
     end: int
+    """Offset one past the last character in the document."""
     text: str
+    """Text of the span."""
     is_evidence: bool
+    """Whether the span was chosen as evidence; False for filling."""
     relevance: float
-    """Mean over its characters, in [0, 1]."""
+    """Mean relevance over the characters of the span, in [0, 1]."""
     citation: Citation
+    """Citation of the span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt(PlainForm):
-    """Text of one document, filled up to a number of tokens around the evidence it holds."""
+    """Evidence of one document with surrounding text, up to a number of tokens."""
 
     document_id: str
+    """Id of the document."""
     title: str
+    """Title of the document."""
     spans: tuple[ExcerptSpan, ...]
-    """In document order, disjoint; those that touch are read as one."""
+    """Spans in document order, disjoint; adjacent spans are shown without a gap."""
     text: str
-    """The spans with their section paths; lines say how much was left out between them."""
+    """Text of the spans with their section paths, and a line for each gap that states its size."""
     header: str
     """Document title and summary."""
     tokens: int
-    """Of header and text as they stand in the context."""
+    """Number of tokens of header and text as shown in the context."""
     relevance: float
-    """Mean over the characters of all spans, in [0, 1]."""
+    """Mean relevance over the characters of all spans, in [0, 1]."""
     value: float
-    """Sum of the chunk values of its evidence, in share."""
+    """Sum of the chunk values of the evidence, in shares of the question's evidence."""
     is_whole: bool
-    """Whether it is the whole document."""
+    """Whether the excerpt is the whole document."""
     citation: Citation
-    """From the first character to the last, under the section path of its best chunk."""
+    """Citation from the first to the last character, with the section path of the best chunk."""
     queries: tuple[int, ...] = (0,)
-    """Positions in `ExcerptResult.queries` of those it holds evidence for, ascending."""
+    """Positions in `ExcerptResult.queries` of the queries that the excerpt has evidence for, in
+    ascending order."""
     also_in: tuple[str, ...] = ()
-    """Documents that hold nearly the text of its evidence: ids, ascending."""
+    """Ids of other documents with nearly the same evidence, in ascending order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptResult(PlainForm):
-    """Excerpts for a question, ready for a reader or for one reader each."""
+    """Result of `KnowledgeBase.excerpts`: excerpts to read together or one by one."""
 
     question: str
+    """Question as the caller gave it."""
     queries: tuple[str, ...]
-    """What was searched by: the question first, then further queries."""
+    """Search queries: the question first, then additional queries."""
     excerpts: tuple[Excerpt, ...]
-    """By mean relevance, highest first; ties by value."""
+    """Excerpts ordered by mean relevance, highest first, then by value; empty if not found."""
     context: str
-    """Headers, text and citations of all excerpts, for a language model."""
+    """Headers, text and citations of all excerpts, formatted for a language model."""
     tokens: int
-    """Of `context`; at most `excerpt_tokens` times the number of excerpts."""
+    """Number of tokens of `context`, at most `excerpt_tokens` times the number of excerpts."""
     excerpt_tokens: int
+    """Maximum tokens of one excerpt, as requested."""
     candidates: int
-    """Chunks that were weighed."""
+    """Number of chunks that were scored."""
     evidence: float = 0.5
-    """As `SearchResult.evidence`."""
+    """Probability that the documents answer the question, in [0, 1]; see
+    `SearchResult.evidence`."""
     weak_evidence: bool = False
-    """As `SearchResult.weak_evidence`."""
+    """Whether the evidence is so low that the excerpts may not answer the question."""
     best_guess: Excerpt | None = None
-    """The text around the best chunk, where nothing is found; None otherwise."""
+    """Excerpt around the best chunk if nothing was found; None otherwise."""
     warnings: tuple[str, ...] = ()
+    """Human-readable messages about parts of the search that failed or were skipped."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Wall time of each step."""
+    """Wall time of each step, in seconds."""
     usage: Usage = field(default_factory=Usage)
-    """Of models, such as a reranker."""
+    """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
-    """As `SearchResult.where`."""
+    """Metadata filter of the search, in text form; empty for none."""
 
     @property
     def not_found(self) -> bool:
-        """Whether there is hardly any evidence, or no chunk reached the minimum of the options."""
+        """Whether there are no excerpts, because of too little evidence or no chunk of value."""
         return not self.excerpts
 
     def to_dict(self) -> dict[str, Plain]:
-        """Return it as dicts, lists and scalars, `not_found` among them."""
+        """Return the result as dicts, lists and scalars, including `not_found`."""
         return {**PlainForm.to_dict(self), "not_found": self.not_found}
 
     def _repr_html_(self) -> str:
-        """Return it for a notebook; the bars are the relevance of the spans."""
+        """Return the result as HTML for a notebook, with the relevance of each span as a bar."""
         guess = [self.best_guess] if self.best_guess is not None else []
         budget = self.excerpt_tokens * max(len(self.excerpts), 1)
         return cards_html(

@@ -1,46 +1,53 @@
-"""What is said of packs: which there are, and where they find their landmarks."""
+"""Descriptions of domain packs, and the places where their landmarks were found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanwise.plain import PlainForm
-
-__all__ = ["PackInfo", "PackPlace"]
+from spanwise.types.plain import PlainForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackInfo(PlainForm):
-    """A pack, and what it does in a knowledge base."""
+    """Description of a pack and of its effect in a knowledge base."""
 
     name: str
+    """Name of the pack."""
     description: str
+    """Description of the pack, one line."""
     origin: str
-    """The file it was read from, or "spanwise" for one that comes with it."""
+    """Path of the pack's file, or "spanwise" for a pack shipped with Spanwise."""
     in_use: bool
+    """Whether the knowledge base uses the pack."""
     outdated: bool
-    """Whether this program comes with another version of it than is in use."""
+    """Whether this version of Spanwise ships a different version of the pack than the one in
+    use."""
     landmarks: tuple[str, ...]
-    """How its landmarks are called for people."""
+    """Display names of the pack's landmarks."""
     phrases: int
-    """Phrases of questions that point to one of them."""
+    """Number of question phrases that point to a landmark."""
     glossary: int
-    """Words of questions that it knows other words for."""
+    """Number of question words for which the pack has other terms."""
     documents: int
-    """Documents in which it found one of its landmarks: in these it counts."""
+    """Number of documents with at least one of the pack's landmarks; the pack affects only
+    these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackPlace(PlainForm):
-    """Where a landmark stands in a document: its best chunk."""
+    """Location of a landmark in a document, given by its best chunk."""
 
     document_id: str
+    """Id of the document."""
     landmark: str
-    """Its key in the file."""
+    """Key of the landmark in the pack's file."""
     name: str
-    """How it is called for people."""
+    """Display name of the landmark."""
     chunk: int
+    """Position of the chunk in its document, from 0."""
     start: int
+    """Offset of the first character of the chunk."""
     end: int
+    """Offset one past the last character of the chunk."""
     text: str
-    """Of that chunk."""
+    """Text of the chunk."""

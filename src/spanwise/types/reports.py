@@ -1,4 +1,4 @@
-"""What an ingest, a check or a copy did, and what a knowledge base holds."""
+"""Reports of ingest, checks and backups, and information about a knowledge base."""
 
 from __future__ import annotations
 
@@ -7,164 +7,183 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanwise.errors import DocumentErrorCode
-from spanwise.plain import PlainForm
+from spanwise.types.plain import PlainForm
 from spanwise.types.usage import Usage
-
-__all__ = [
-    "BackupReport",
-    "CheckCode",
-    "CheckFinding",
-    "CheckReport",
-    "IngestFailure",
-    "IngestProgress",
-    "IngestReport",
-    "KnowledgeBaseInfo",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestFailure(PlainForm):
-    """Source that could not be taken in."""
+    """Source that could not be added."""
 
     source: str
+    """Path, URL or id of the document."""
     code: DocumentErrorCode
+    """Kind of failure, for programs."""
     message: str
+    """Human-readable description of the failure and of what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestProgress(PlainForm):
-    """How far an ingest has come, told after each document; what it counts is acknowledged."""
+    """Progress of an ingest after each document; every counted document is already on disk."""
 
     documents_done: int
+    """Number of documents processed so far."""
     documents_total: int
+    """Number of documents known so far; grows when containers are opened."""
     bytes_done: int
+    """Size of the sources processed so far, in bytes."""
     bytes_total: int
-    """Of the sources whose size is known beforehand."""
+    """Size of all sources whose size is known in advance, in bytes."""
     chunks: int
-    """Chunks added and replaced so far."""
+    """Number of chunks added and replaced so far."""
     document_id: str
-    """The document that was just done."""
+    """Id of the document that was processed last."""
     outcome: Literal["added", "replaced", "unchanged", "removed", "failed"]
+    """Outcome for the document that was processed last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport(PlainForm):
-    """What an ingest did, by document id in the order of the sources."""
+    """Report of an ingest; document ids are in the order of the sources."""
 
     added: tuple[str, ...] = ()
+    """Ids of new documents."""
     replaced: tuple[str, ...] = ()
+    """Ids of documents that replaced an earlier version."""
     unchanged: tuple[str, ...] = ()
+    """Ids of documents that were already stored in the same form."""
     removed: tuple[str, ...] = ()
-    """Documents whose files are gone; of a sync alone."""
+    """Ids of documents that were deleted because their files are gone; only after a sync."""
     failed: tuple[IngestFailure, ...] = ()
+    """Sources that could not be added."""
     warnings: tuple[str, ...] = ()
-    """What was read in part, or what the knowledge base does without; for people."""
+    """Human-readable messages about content that was not read and about missing capabilities."""
     partial: tuple[str, ...] = ()
-    """Documents among those added and replaced that could be read only in part."""
+    """Ids of added and replaced documents that could be read only in part."""
     needs_ocr: tuple[str, ...] = ()
-    """Documents among those added and replaced with pages that are pictures of text."""
+    """Ids of added and replaced documents with pages that are images of text."""
     chunks: int = 0
-    """Chunks of the documents added and replaced."""
+    """Number of chunks of the added and replaced documents."""
     embedded_chunks: int = 0
-    """Chunks among them whose vectors were made; 0 without an embedder."""
+    """Number of added and replaced chunks that were embedded; 0 without an embedder."""
     kept_vectors: int = 0
-    """Chunks among them with the text of an earlier one, whose vectors were taken over."""
+    """Number of added and replaced chunks that reuse the vector of an earlier chunk with the same
+    text."""
     chars: int = 0
+    """Number of characters of the added and replaced documents."""
     seconds: float = 0.0
+    """Wall time of the ingest, in seconds."""
     usage: Usage = field(default_factory=Usage)
-    """Of models, for everything that was made."""
+    """Calls, tokens and cost of all models."""
     usage_by_task: Mapping[str, Usage] = field(default_factory=dict)
-    """By what models were asked for: "title", "sections" ..., and "embed"."""
+    """Calls, tokens and cost by task: "title", "sections" and others, and "embed"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeBaseInfo(PlainForm):
-    """What a knowledge base holds and how it was made."""
+    """Size and settings of a knowledge base."""
 
     path: str
+    """Folder of the knowledge base."""
     documents: int
+    """Number of documents."""
     chunks: int
+    """Number of chunks."""
     chars: int
+    """Number of characters of all documents."""
     tokens: int
+    """Number of tokens of all documents, in tokens of the knowledge base's tokenizer."""
     bytes_on_disk: int
+    """Size of the knowledge base on disk, in bytes."""
     settings: Mapping[str, str]
-    """Embedder, tokenizer, chunk options and the like, as recorded."""
+    """Recorded settings by name, such as embedder, tokenizer and chunk options."""
     fields: Mapping[str, tuple[str, ...]]
-    """Metadata fields with the kinds of their values ("text", "number", "boolean")."""
+    """Metadata fields by name, with the kinds of their values ("text", "number", "boolean")."""
     partial: int = 0
-    """Documents that could be read only in part."""
+    """Number of documents that could be read only in part."""
     needs_ocr: int = 0
-    """Documents with pages that are pictures of text."""
+    """Number of documents with pages that are images of text."""
     outputs: int = 0
-    """Outputs of models that are kept, so that the same is not asked for twice."""
+    """Number of cached model outputs, which save repeated calls."""
     output_bytes: int = 0
-    """Of these outputs."""
+    """Size of the cached model outputs, in bytes."""
     threads: int = 0
-    """Conversations."""
+    """Number of conversations."""
 
 
 CheckCode = Literal[
-    "database",  # SQLite finds its file damaged
-    "settings",  # what was recorded when the knowledge base was made is not usable
-    "record",  # what is known of a document does not fit to its parts, or cannot be read
-    "text",  # a text is not the one that was stored
-    "chunks",  # the chunks of a document do not join to a text, or miss something
-    "sections",  # sections do not partition the text
-    "pages",  # pages are missing, or outside of the text
-    "vectors",  # vectors are missing, of a wrong size, or hold what is no number
-    "checksum",  # something else of a document differs from its checksum
-    "changes",  # the sequence of changes does not tell of a document
-    "orphans",  # rows of a document that is not there
-    "threads",  # a conversation misses turns, or one of them cannot be read
-    "outputs",  # a kept output of a model differs from its checksum
-    "manifest",  # the list of index parts is missing, damaged, or of another history
-    "part",  # an index part is missing or damaged, or does not hold what the documents say
+    "database",  # SQLite reports damage to its file
+    "settings",  # the recorded settings of the knowledge base are not usable
+    "record",  # the record of a document is unreadable or contradicts its parts
+    "text",  # a text differs from the stored hash
+    "chunks",  # the chunks of a document do not add up to its text, or lack data
+    "sections",  # the sections of a document do not partition its text
+    "pages",  # pages are missing, or outside the text
+    "vectors",  # vectors are missing, of the wrong size, or not finite
+    "checksum",  # other data of a document differs from its checksum
+    "changes",  # the change log does not contain a document
+    "orphans",  # rows belong to a document that does not exist
+    "threads",  # a conversation lacks turns, or one of them is unreadable
+    "outputs",  # a cached output of a model differs from its checksum
+    "manifest",  # the list of index parts is missing, damaged, or from another history
+    "part",  # an index part is missing, damaged, or contradicts the documents
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFinding(PlainForm):
-    """Something in a knowledge base that is not as it must be."""
+    """One defect found by a check of a knowledge base."""
 
     code: CheckCode
+    """Kind of defect, for programs."""
     document_id: str
-    """Empty where it is of no single document."""
+    """Id of the damaged document; empty if the defect does not belong to one document."""
     message: str
-    """What was found and what to do about it."""
+    """Human-readable description of the defect and of what to do."""
     repaired: bool
+    """Whether the check repaired the defect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport(PlainForm):
-    """What a check of a knowledge base looked at and found."""
+    """Report of a check of a knowledge base."""
 
     path: str
+    """Folder of the knowledge base."""
     documents: int
-    """Whose text, chunks, sections, pages and vectors were checked."""
+    """Number of documents whose text, chunks, sections, pages and vectors were checked."""
     chunks: int
+    """Number of chunks that were checked."""
     chars: int
-    """Of text compared with its hash."""
+    """Number of characters of text that were compared with their hash."""
     index_parts: int
-    """Whose checksums and documents were checked."""
+    """Number of index parts whose checksums and documents were checked."""
     index_chunks: int
-    """Compared with the index as it would be made anew: all of a small part, a sample of others."""
+    """Number of chunks compared with a freshly built index: all of a small part, a sample of a
+    large one."""
     pending_chunks: int
-    """In no index part yet, which is no damage: they are searched from memory."""
+    """Number of chunks not yet in an index part. This is not damage: they are searched from
+    memory."""
     findings: tuple[CheckFinding, ...]
-    """The database first, then conversations, documents in the order of age, and the index."""
+    """Defects: of the database first, then of conversations, of documents from oldest to newest,
+    and of the index."""
     seconds: float
+    """Wall time of the check, in seconds."""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is damaged, or nothing any more."""
+        """Whether there is no damage, or all of it was repaired."""
         return all(finding.repaired for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupReport(PlainForm):
-    """A copy of a knowledge base."""
+    """Report of a backup of a knowledge base."""
 
     path: str
+    """Folder of the copy."""
     bytes_on_disk: int
-    """Of the copy."""
+    """Size of the copy on disk, in bytes."""
     seconds: float
+    """Wall time of the backup, in seconds."""

@@ -1,39 +1,31 @@
-"""What a search returns."""
+"""Result of a search."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanwise.notebook import Card, cards_html
-from spanwise.plain import Plain, PlainForm
 from spanwise.types.citations import Citation
+from spanwise.types.notebook import Card, cards_html
+from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
-
-__all__ = [
-    "SearchResult",
-    "Segment",
-    "also_in_notes",
-    "evidence_notes",
-    "summary_line",
-]
 
 _NOT_FOUND = "Nothing in the knowledge base answers this question; below is the best guess."
 _WEAK = "Weak evidence: the knowledge base may not hold an answer to this question."
 
 
 def evidence_notes(*, is_missing: bool, is_weak: bool) -> tuple[str, ...]:
-    """Return what to know of the evidence, for a notebook."""
+    """Return notebook remarks about missing or weak evidence."""
     return (_NOT_FOUND,) if is_missing else (_WEAK,) if is_weak else ()
 
 
 def summary_line(count: int, noun: str, tokens: int, budget: int) -> str:
-    """Return what came of a question in one line, for a notebook."""
+    """Return the notebook summary of a result: "3 segments, 900 of 4,000 tokens"."""
     return f"{count} {noun}{'' if count == 1 else 's'}, {tokens:,} of {budget:,} tokens"
 
 
 def also_in_notes(documents: tuple[str, ...]) -> tuple[str, ...]:
-    """Return where else nearly the same text stands, for a notebook."""
+    """Return the notebook remark about other documents with nearly the same text."""
     return (f"nearly the same text in {', '.join(documents)}",) if documents else ()
 
 
@@ -42,74 +34,88 @@ class Segment(PlainForm):
     """Consecutive chunks of one document, chosen for a question."""
 
     document_id: str
+    """Id of the document."""
     start: int
+    """Offset of the first character in the document."""
     end: int
+    """Offset one past the last character in the document."""
     first_chunk: int
+    """Position of the first chunk in the document, from 0."""
     last_chunk: int
-    """One past the last: `[first_chunk, last_chunk)`."""
+    """Position one past the last chunk in the document."""
     text: str
-    """Of its chunks; of one that was cut (`SegmentOptions.trim`), the sentences that are kept."""
+    """Text of the segment; only the relevant sentences if it was trimmed
+    (`SegmentOptions.trim`)."""
     header: str
-    """Document title, summary and section path: what stands before the text in the context."""
+    """Document title, summary and section path, shown before the text in the context."""
     tokens: int
-    """Of header and text."""
+    """Number of tokens of header and text."""
     relevance: float
-    """That of its best chunk, in [0, 1]."""
+    """Relevance of the best chunk, in [0, 1]."""
     value: float
-    """Sum of its chunk values, in share."""
+    """Sum of the chunk values, in shares of the question's evidence."""
     rank: int
-    """0 is worth most."""
+    """Rank by value among the segments of the result, from 0 for the highest."""
     citation: Citation
+    """Citation of the segment."""
     relevances: tuple[float, ...] = ()
-    """Of each of its chunks, in [0, 1]."""
+    """Relevance of each chunk of the segment in order, in [0, 1]."""
     queries: tuple[int, ...] = (0,)
-    """Positions in `SearchResult.queries` of those it holds evidence for, ascending."""
+    """Positions in `SearchResult.queries` of the queries that the segment has evidence for, in
+    ascending order."""
     also_in: tuple[str, ...] = ()
-    """Documents that hold nearly the same text, which is shown only here: ids, ascending."""
+    """Ids of other documents with nearly the same text, in ascending order; the result shows the
+    text only once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(PlainForm):
-    """Answer to a search: segments in reading order, ready for a reader."""
+    """Result of `KnowledgeBase.search`: segments in reading order."""
 
     question: str
+    """Question as the caller gave it."""
     queries: tuple[str, ...] = ()
-    """What was searched by: the question first, then further queries."""
+    """Search queries: the question first, then additional queries."""
     segments: tuple[Segment, ...]
-    """Documents by their best segment, inside a document by position."""
+    """Segments grouped by document: documents ordered by their best segment, segments of a document
+    by position. Empty if not found."""
     context: str
-    """Headers, text and citations of all segments, for a language model."""
+    """Headers, text and citations of all segments, formatted for a language model."""
     tokens: int
-    """Of `context`, counted in parts: it has as many or a few less; never above the budget."""
+    """Number of tokens of `context`, counted part by part, so that it can exceed the true number by
+    a few; never above the budget."""
     budget_tokens: int
+    """Maximum number of tokens of the context, as requested."""
     candidates: int
-    """Chunks that were weighed."""
+    """Number of chunks that were scored."""
     evidence: float = 0.5
-    """Chance that the knowledge base answers the question, were half of all questions answerable,
-    in [0, 1]; of several queries the highest. 0.5 of a question that does not say what it asks."""
+    """Probability that the documents answer the question, in [0, 1], assuming that half of all
+    questions are answerable. The highest of several queries. 0.5 if the question gives nothing to
+    judge by."""
     weak_evidence: bool = False
-    """Whether the evidence is so low that the segments may well not answer the question."""
+    """Whether the evidence is so low that the segments may not answer the question."""
     best_guess: Segment | None = None
-    """The best chunk, where nothing is found; None otherwise."""
+    """Best chunk as a segment if nothing was found; None otherwise."""
     warnings: tuple[str, ...] = ()
+    """Human-readable messages about parts of the search that failed or were skipped."""
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Wall time of each step."""
+    """Wall time of each step, in seconds."""
     usage: Usage = field(default_factory=Usage)
-    """Of models, such as a reranker."""
+    """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
-    """Filter under which was searched, as text; empty for none."""
+    """Metadata filter of the search, in text form; empty for none."""
 
     @property
     def not_found(self) -> bool:
-        """Whether there is hardly any evidence, or no chunk reached the minimum of the options."""
+        """Whether there are no segments, because of too little evidence or no chunk of value."""
         return not self.segments
 
     def to_dict(self) -> dict[str, Plain]:
-        """Return it as dicts, lists and scalars, `not_found` among them."""
+        """Return the result as dicts, lists and scalars, including `not_found`."""
         return {**PlainForm.to_dict(self), "not_found": self.not_found}
 
     def _repr_html_(self) -> str:
-        """Return it for a notebook."""
+        """Return the result as HTML for a notebook."""
         guess = [self.best_guess] if self.best_guess is not None else []
         return cards_html(
             self.question,

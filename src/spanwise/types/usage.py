@@ -1,36 +1,35 @@
-"""What calls to models took: counts, tokens, money and time."""
+"""Calls, tokens, cost and time of models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanwise.plain import PlainForm
-
-__all__ = ["Usage"]
+from spanwise.types.plain import PlainForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage(PlainForm):
-    """What calls to models took; two of them can be added."""
+    """Calls, tokens, cost and time of models; instances can be added."""
 
     calls: int = 0
-    """Answered by a provider, those whose answer was not usable among them."""
+    """Number of calls answered by a provider, including unusable answers."""
     cached_calls: int = 0
-    """Answered from what the knowledge base had kept."""
+    """Number of calls answered from the knowledge base's cache."""
     retries: int = 0
-    """Further calls where a provider was busy, failed or could not be reached."""
+    """Number of retries because a provider was busy, failed or could not be reached."""
     input_tokens: int = 0
-    """As the provider counts them, those read from its cache among them."""
+    """Input tokens as counted by the provider, including those read from its cache."""
     output_tokens: int = 0
+    """Output tokens as counted by the provider."""
     cached_input_tokens: int = 0
-    """Of the input, read from the provider's cache at a lower price."""
+    """Input tokens read from the provider's cache at a lower price."""
     cost: float | None = 0.0
-    """US dollars; None where the price of a model is not known."""
+    """Cost in US dollars; None if the price of a model is unknown."""
     seconds: float = 0.0
-    """Sum over all calls: more than passed by the clock, where several ran at once."""
+    """Sum of the durations of all calls, in seconds; concurrent calls count in full."""
 
     def __add__(self, other: Usage) -> Usage:
-        """Return both together; the cost is not known where one is not."""
+        """Return the sum; its cost is None if either cost is None."""
         known = self.cost is not None and other.cost is not None
         return Usage(
             calls=self.calls + other.calls,

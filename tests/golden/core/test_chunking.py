@@ -1,4 +1,4 @@
-"""Sections, chunks and headers of two documents of our own."""
+"""Sections, chunks and headers of two of our own documents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.chunks import split_chunks
-from spanwise.core.headers import chunk_header
-from spanwise.core.sections import split_sections
-from spanwise.core.summary import summarise
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.chunks import split_chunks
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.documents.summary import summarise
+from spanwise.core.documents.titles import title_words
 from spanwise.options import ChunkOptions, HeaderOptions, SectionOptions
+from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.types import Document
@@ -32,7 +32,7 @@ def read(name: str) -> Document:
 
 @pytest.mark.parametrize("name", ["manual.md", "contract.txt"])
 def test_sections_chunks_and_headers(name: str, golden: GoldenCheck) -> None:
-    """They are what they were when the golden file was last reviewed."""
+    """They equal the golden file."""
     document = read(name)
     sections = split_sections(document, options=SectionOptions(min_chars=300, max_chars=1_000))
     chunks = split_chunks(document.text, sections, options=ChunkOptions(), blocks=document.blocks)

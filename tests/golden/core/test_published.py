@@ -1,4 +1,4 @@
-"""The published method: the worked examples, and one case of our own under each preset."""
+"""The published method: the worked examples, and one of our own cases per preset."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import asdict
 from tests.chunk_values import numbers
 from tests.conftest import GoldenCheck
 
-from spanwise.core.greedy import extract_greedily
-from spanwise.core.published import RankedChunk, extract_published
-from spanwise.core.segments import extract_segments
+from spanwise.core.extraction.published import RankedChunk, extract_greedily, extract_published
+from spanwise.core.extraction.segments import extract_segments
 from spanwise.options import METHOD_PRESETS, PublishedOptions
 
 BRIDGE = [-0.2, -0.2, 0.4, 0.8, -0.1]
@@ -54,7 +53,7 @@ def test_worked_examples(golden: GoldenCheck) -> None:
 
 
 def test_presets(golden: GoldenCheck) -> None:
-    """Segments under each preset are what they were when the golden file was last reviewed."""
+    """Segments of each preset equal the golden file."""
     rankings, lengths = made_case()
     found = {
         name: [

@@ -1,4 +1,4 @@
-"""The section trees of documents of our own: what readers see over what they read."""
+"""Section trees of our own documents."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
-from spanwise.core.filings.covers import cover_fields
-from spanwise.core.sections import split_sections
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.titles import title_words
+from spanwise.packs.filing_covers import cover_fields
+from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.types import Document
 
 FOLDER = Path(__file__).parent

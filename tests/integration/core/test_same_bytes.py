@@ -5,9 +5,9 @@ import sys
 
 PROGRAM = """
 from pydoc_data.topics import topics
-from spanwise.core.chunks import split_chunks
-from spanwise.core.sections import split_sections
-from spanwise.core.summary import summarise
+from spanwise.packs.known_kinds import split_sections
+from spanwise.core.documents.chunks import split_chunks
+from spanwise.core.documents.summary import summarise
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.types import Document
 

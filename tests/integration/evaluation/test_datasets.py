@@ -18,8 +18,8 @@ from spanwise.evaluation.dataset import (
     Evidence,
     LabelledQuestion,
 )
-from spanwise.evaluation.loading import knowledge_base_of, texts
-from spanwise.evaluation.reading import check_questions
+from spanwise.evaluation.dataset_ingest import knowledge_base_of, texts
+from spanwise.evaluation.datasets import check_questions
 from spanwise.types import IngestProgress, Page
 
 LETTER = "Dear Ann,\r\nthe lamp glows.\r\n\r\nYours, Bo\r\n"

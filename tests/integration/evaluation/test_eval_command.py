@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.commands import read_json, spanwise
+from tests.integration.commands import environment, read_json, spanwise
 from tests.servers.capable import capable_server
 
 from spanwise import KnowledgeBase
@@ -33,6 +35,19 @@ def question_of(number: int) -> dict[str, Any]:
         "evidence": [{"document_id": f"site-{number}", "start": start, "end": start + len(fact)}],
         "metadata": {"kind": "odd" if number % 2 else "even"},
     }
+
+
+def published(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the benchmark that evaluates published datasets."""
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.evaluate", *arguments],
+        cwd=folder,
+        env=environment({"PYTHONPATH": str(Path(__file__).resolve().parents[3])}),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -123,17 +138,19 @@ def test_methods_and_retrievers_of_others_are_measured_in_one_run(folder: Path) 
 
 
 def test_a_dataset_is_taken_in_once_and_measured_again_at_once(folder: Path) -> None:
-    words = ("eval", "--dataset", "spanwise=sites", "--compare", "exact+headers,bm25",
+    words = ("--dataset", "spanwise=sites", "--compare", "exact+headers,bm25", "--json",
              "--budget", "300", "--work", "work")  # fmt: skip
-    first = Evaluation.from_plain(read_json(*words, folder=folder))
-    second = Evaluation.from_plain(read_json(*words, folder=folder))
+    first, second = (
+        Evaluation.from_plain(json.loads(published(*words, folder=folder).stdout)) for _ in range(2)
+    )
+    assert str(first.settings["command"]).startswith("python -m benchmarks.evaluate --dataset")
     assert second == first  # with the times of the searches, which were not made again
     assert len(list((folder / "work").glob("sites-*.kb"))) == 1
 
 
 def test_several_sets_are_told_apart(folder: Path) -> None:
-    done = spanwise(
-        "eval", "questions.jsonl", "--dataset", "spanwise=sites", "--budget", "300",
+    done = published(
+        "questions.jsonl", "--dataset", "spanwise=sites", "--budget", "300",
         "--compare", "exact+headers,bm25", "--work", "work", folder=folder,
     )  # fmt: skip
     assert done.returncode == 0
@@ -154,13 +171,25 @@ def test_what_was_finished_before_ctrl_c_is_kept(folder: Path) -> None:
 
 
 def test_sets_of_one_name_are_refused_before_documents_are_taken_in(folder: Path) -> None:
-    done = spanwise(
-        "eval", "--dataset", "spanwise=sites", "--dataset", "spanwise=sites", "--work", "twice",
+    done = published(
+        "--dataset", "spanwise=sites", "--dataset", "spanwise=sites", "--work", "twice",
         folder=folder,
     )  # fmt: skip
     assert done.returncode == 2
     assert "two sets of questions are called 'sites'" in done.stderr
     assert not (folder / "twice").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [([], "there are no questions"), (["--dataset", "cuad"], "NAME=PATH pair")],
+)
+def test_a_run_without_a_dataset_is_refused(
+    arguments: list[str], message: str, folder: Path
+) -> None:
+    done = published(*arguments, folder=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_answers_are_graded_in_the_same_run(folder: Path) -> None:

@@ -11,9 +11,12 @@ from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
+from spanwise.evaluation.answers.answer_runner import (
+    JudgingOptions,
+    estimate_answers,
+    judge_answers,
+)
 from spanwise.evaluation.dataset import Dataset, LabelledQuestion
-from spanwise.evaluation.judging.foreseeing import foresee_answers
-from spanwise.evaluation.judging.runner import JudgingOptions, judge_answers
 from spanwise.options import AnswerOptions
 from spanwise.testing.models import ScriptedModel
 
@@ -52,7 +55,7 @@ def model(name: str = "scripted:model") -> ScriptedModel:
 @pytest.mark.parametrize("options", [ASK, CONTEXTS], ids=["ask", "contexts"])
 def test_it_takes_no_more_than_was_foreseen(base: KnowledgeBase, options: JudgingOptions) -> None:
     llm, judge = model(), model("scripted:judge")
-    foreseen = foresee_answers(DATASET, base, llm=llm, judge=judge, options=options)
+    foreseen = estimate_answers(DATASET, base, llm=llm, judge=judge, options=options)
     assert llm.requests == judge.requests == []
     judged = judge_answers(DATASET, base, llm=llm, judge=judge, options=options)
     for seen, taken in (
@@ -72,7 +75,7 @@ def test_it_takes_no_more_than_was_foreseen(base: KnowledgeBase, options: Judgin
 def test_what_was_answered_before_is_kept(base: KnowledgeBase, options: JudgingOptions) -> None:
     llm, judge = model(), model("scripted:judge")
     judged = judge_answers(DATASET, base, llm=llm, judge=judge, options=options)
-    foreseen = foresee_answers(DATASET, base, llm=llm, judge=judge, options=options)
+    foreseen = estimate_answers(DATASET, base, llm=llm, judge=judge, options=options)
     assert (foreseen["answers"].calls, foreseen["grades"].calls) == (0, 0)
     assert foreseen["answers"].cached_calls == judged.usage.calls
     taken = judged.judge_usage
@@ -81,8 +84,8 @@ def test_what_was_answered_before_is_kept(base: KnowledgeBase, options: JudgingO
 
 def test_nothing_that_was_foreseen_is_kept_as_an_answer(base: KnowledgeBase) -> None:
     llm, judge = model(), model("scripted:judge")
-    first = foresee_answers(DATASET, base, llm=llm, judge=judge, options=ASK)
-    again = foresee_answers(DATASET, base, llm=llm, judge=judge, options=ASK)
+    first = estimate_answers(DATASET, base, llm=llm, judge=judge, options=ASK)
+    again = estimate_answers(DATASET, base, llm=llm, judge=judge, options=ASK)
     assert [replace(one, seconds=0.0) for one in again.values()] == [
         replace(one, seconds=0.0) for one in first.values()
     ]
@@ -93,4 +96,4 @@ def test_nothing_that_was_foreseen_is_kept_as_an_answer(base: KnowledgeBase) -> 
 def test_a_set_that_cannot_be_graded_is_refused(base: KnowledgeBase) -> None:
     dataset = Dataset(name="places", questions=QUESTIONS[2:])
     with pytest.raises(OptionError, match="none of the 1 questions of places has an answer"):
-        foresee_answers(dataset, base, llm=model(), judge=model(), options=ASK)
+        estimate_answers(dataset, base, llm=model(), judge=model(), options=ASK)

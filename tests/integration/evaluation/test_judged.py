@@ -16,16 +16,16 @@ from tests.servers.scripted import ScriptedServer
 
 from spanwise import KnowledgeBase, ModelOptions
 from spanwise.errors import CostLimitError, ModelError, OptionError
+from spanwise.evaluation.answers.answer_runner import JudgingOptions, judge_answers
+from spanwise.evaluation.answers.figures import answer_figures, compare_answers
+from spanwise.evaluation.answers.sheet import read_sheet, write_sheet
 from spanwise.evaluation.dataset import Dataset, LabelledQuestion
-from spanwise.evaluation.judging.figures import answer_figures, compare_answers
-from spanwise.evaluation.judging.runner import JudgingOptions, judge_answers
-from spanwise.evaluation.judging.sheet import read_sheet, write_sheet
-from spanwise.evaluation.questions.made import MakingOptions
-from spanwise.evaluation.questions.making import make_questions
+from spanwise.evaluation.questions.generator import make_questions
+from spanwise.evaluation.questions.question_file import MakingOptions
+from spanwise.models.ports import ModelRequest
 from spanwise.options import AnswerOptions
-from spanwise.plain import to_plain
-from spanwise.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel
+from spanwise.types.plain import to_plain
 
 REPORTS = Path(__file__).resolve().parents[3] / "examples" / "reports"
 QUESTIONS = (
@@ -245,7 +245,7 @@ def test_a_model_as_reranker_is_paid_from_the_same_purse(monkeypatch: pytest.Mon
 
     prices = {"dollars_a_token": 1e-6, "concurrency": 1}
     reranker = ScriptedModel(rate, name="scripted:rater", **prices)  # type: ignore[arg-type]
-    monkeypatch.setattr("spanwise.registry.make_language_model", lambda *_, **__: reranker)
+    monkeypatch.setattr("spanwise.models.registry.make_language_model", lambda *_, **__: reranker)
 
     def spent(max_cost: float | None) -> tuple[float, float]:
         """Return what was paid to the reranker, and to all else."""

@@ -19,12 +19,13 @@ from tests.question_files import write_questions
 
 from spanwise import KnowledgeBase
 from spanwise.evaluation.dataset import LabelledQuestion
-from spanwise.evaluation.tuning import TuneOptions, TuneReport, answers, tune
-from spanwise.evaluation.tuning.answers import examples_with_answers, read_answers
+from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
+from spanwise.evaluation.tuning import learned_answers as answers
 from spanwise.evaluation.tuning.examples import collect_examples
-from spanwise.evaluation.tuning.writing import write_tuning
-from spanwise.query import shipped_model
-from spanwise.query.tuning import read_tuning, tuning_text
+from spanwise.evaluation.tuning.learned_answers import examples_with_answers, read_answers
+from spanwise.evaluation.tuning.tuner import write_tuning
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import read_tuning, tuning_text
 
 OPTIONS = TuneOptions(budgets=(130,), tokenizer="chars:4", keyword_shares=(), folds=3)
 ASKED = f"Which law governs the paper of {NEW_NAME}?"
@@ -157,7 +158,7 @@ def test_a_question_never_sees_what_its_own_document_taught(
     found = examples_with_answers(
         base,
         questions,
-        answers=read_answers(base, questions, model=shipped_model()),
+        answers=read_answers(base, questions),
         model=shipped_model(),
         tokenizer="chars:4",
     )
@@ -181,7 +182,7 @@ def test_too_few_documents_teach_nothing(base: KnowledgeBase) -> None:
     found = examples_with_answers(
         base,
         questions,
-        answers=read_answers(base, questions, model=shipped_model()),
+        answers=read_answers(base, questions),
         model=shipped_model(),
         tokenizer="chars:4",
     )

@@ -10,10 +10,10 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.evaluation import Dataset, Evidence, LabelledQuestion, adapt, evaluate
-from spanwise.evaluation.loading import texts
+from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.retrieval import Retriever
 from spanwise.evaluation.retrievers import Placer
-from spanwise.evaluation.retrievers.units import PieceSize, pieces
+from spanwise.evaluation.retrievers.baselines import PieceSize, pieces
 from spanwise.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, chat, failur
 from spanwise import KnowledgeBase, ModelOptions
 from spanwise.cli.main import main
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.evaluation.loading import texts
-from spanwise.evaluation.questions.foreseeing import foresee_questions
-from spanwise.evaluation.questions.made import MakingOptions
-from spanwise.evaluation.questions.making import make_questions
-from spanwise.evaluation.reading import check_questions, read_questions
+from spanwise.evaluation.dataset_ingest import texts
+from spanwise.evaluation.datasets import check_questions, read_questions
+from spanwise.evaluation.questions.generator import estimate_questions, make_questions
+from spanwise.evaluation.questions.question_file import MakingOptions
 from spanwise.testing.models import ScriptedModel
 
 Run = Callable[..., "Ran"]
@@ -194,12 +193,12 @@ def test_a_provider_that_is_not_there_ends_it_at_once(folder: Path) -> None:
 
 
 def test_a_dry_run_asks_about_places_that_begin_without_a_word(server: ScriptedServer) -> None:
-    from spanwise.registry import make_language_model
+    from spanwise.models.registry import make_language_model
 
     text = f"{'| --- ' * 20}|\n{'The pier of Northport is long and old. ' * 8}"
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text(text, document_id="pier.txt")
-        foreseen = foresee_questions(
+        foreseen = estimate_questions(
             base,
             llm=make_language_model(llm(server), options=ModelOptions()),
             options=MakingOptions(n=0, unanswerable=1),
@@ -221,14 +220,14 @@ def test_money_ends_it_and_more_money_goes_on(folder: Path) -> None:
 
 
 def test_a_dry_run_counts_what_is_kept(server: ScriptedServer, folder: Path) -> None:
-    from spanwise.registry import make_language_model
+    from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm(server), options=ModelOptions())
     options = MakingOptions(n=3, unanswerable=1)
     with KnowledgeBase(folder / "spanwise.kb") as base:
-        before = foresee_questions(base, llm=model, options=options)
+        before = estimate_questions(base, llm=model, options=options)
         make_questions(base, llm=model, options=options)
-        after = foresee_questions(base, llm=model, options=options)
+        after = estimate_questions(base, llm=model, options=options)
         outputs = base.info().outputs
     assert before["question making"].calls == 3
     assert after["question making"].calls == 0

@@ -23,8 +23,8 @@ from spanwise.evaluation import (
     evaluate,
 )
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.models.ports import ModelRequest, RerankReply
 from spanwise.options import ModelOptions
-from spanwise.ports import ModelRequest, RerankReply
 from spanwise.testing.models import ScriptedModel, ScriptedReranker
 from spanwise.types import Usage
 
@@ -185,7 +185,7 @@ def test_what_was_kept_is_used_for_the_same_alone(
         assert searches(base) == 0
         assert searches(base, tokenizer="chars:3") == all_of_them
         assert searches(base) == 0
-        monkeypatch.setattr("spanwise.evaluation.settings.code_hash", lambda: "of other code")
+        monkeypatch.setattr("spanwise.evaluation.fingerprint.code_hash", lambda: "of other code")
         assert searches(base) == all_of_them
         monkeypatch.undo()
         assert searches(base) == 0
@@ -291,7 +291,7 @@ def test_a_language_model_as_reranker_is_paid_from_one_purse(
 ) -> None:
     """The limit holds for all questions together, ends the evaluation, and can be raised."""
     model = ScriptedModel(_rate_all, dollars_a_token=1e-6)
-    monkeypatch.setattr("spanwise.registry.make_language_model", lambda *_, **__: model)
+    monkeypatch.setattr("spanwise.models.registry.make_language_model", lambda *_, **__: model)
 
     def cost(max_cost: float) -> float:
         found = evaluate(

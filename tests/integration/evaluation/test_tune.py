@@ -18,11 +18,11 @@ from spanwise import KnowledgeBase
 from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
-from spanwise.evaluation.tuning.reranker import tuned_reranking
-from spanwise.evaluation.tuning.writing import write_tuning
+from spanwise.evaluation.tuning.tuner import tuned_reranking, write_tuning
+from spanwise.knowledge_base.internals import add_parsed
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import read_tuning, tuning_text
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Document, GivenParts, Page
 
@@ -103,7 +103,7 @@ def test_pages_count_as_their_characters(tmp_path: Path) -> None:
             cuts = (0, start, end, len(text))
             pages = tuple(Page(start=first, end=last) for first, last in pairwise(cuts))
             document = Document(id=f"{name}.txt", text=text, pages=pages)
-            base.add_parsed(document, given=GivenParts(title=f"{name} works"))
+            add_parsed(base, document, given=GivenParts(title=f"{name} works"))
             asked.append(
                 replace(
                     misleading_questions()[at],
@@ -222,7 +222,7 @@ def test_the_commands(folder: Path) -> None:
     setting = {"SPANWISE_SEARCH_TUNING": "tuned.toml"}
     by_setting = spanwise(*search, "--json", folder=folder, extra=setting)
     assert json.loads(by_setting.stdout)["segments"] == tuned["segments"]
-    assert "tuned by" in spanwise("explain", asked.text, folder=folder, extra=setting).stdout
+    assert "tuned.toml" in spanwise("explain", asked.text, folder=folder, extra=setting).stdout
     info = json.loads(spanwise("info", "--json", folder=folder, extra=setting).stdout)
     assert "recall" in info["settings"]["tuning"]
 

@@ -14,11 +14,16 @@ from tests.tuned_documents import scattered_questions, scattered_texts
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
-from spanwise.evaluation.tuning.material import chunk_options, other_chunks, with_chunks
-from spanwise.evaluation.tuning.measuring import Measure
-from spanwise.evaluation.tuning.writing import write_tuning
+from spanwise.evaluation.tuning.tuner import (
+    Measure,
+    chunk_options,
+    other_chunks,
+    with_chunks,
+    write_tuning,
+)
+from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import ChunkOptions
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
 from spanwise.types import GivenContext, GivenParts
 
 OPTIONS = TuneOptions(budgets=(150,), tokenizer="chars:4", keyword_shares=(), chunk_targets=(100,))
@@ -57,7 +62,7 @@ def test_chunks_longer_than_the_budget_find_nothing(base: KnowledgeBase) -> None
     measure = Measure(budgets=(150,), tokenizer="chars:4", reranking=None)
     asked = scattered_questions()[:1]
     with with_chunks(base, chunk_options(3_000), hear=lambda *_: None) as work:
-        searcher = work.searcher(shipped_model())
+        searcher = searcher_of(work, shipped_model())
         found = measure.recalls(asked, base=work, searcher=searcher, may_refuse=True)
         assert found == [(0.0,)]
         with pytest.raises(OptionError, match="budget_tokens is 150"):

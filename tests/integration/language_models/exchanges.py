@@ -379,8 +379,8 @@ OLLAMA = Exchange(
 
 
 def _bedrock(url: str) -> Any:
-    from spanwise.providers.vendors.bedrock import make_bedrock_provider
-    from spanwise.providers.vendors.catalog import parse_model_spec
+    from spanwise.models.providers.catalog import parse_model_spec
+    from spanwise.models.providers.connections import make_bedrock_provider
 
     spec = parse_model_spec("bedrock:us.amazon.nova-lite-v1:0")
     # With the credentials of the environment: an API key is sent over HTTPS alone.

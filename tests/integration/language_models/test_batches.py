@@ -16,13 +16,12 @@ from tests.integration.language_models.exchanges import KEY, OPENAI, TEXT, reply
 from tests.integration.language_models.test_vendors import model_of
 from tests.servers.scripted import Received, Reply, ScriptedServer, failure
 
-from spanwise.calls.outputs import MemoryOutputs
 from spanwise.errors import ModelError, OptionError
+from spanwise.models.caller import MemoryOutputs
+from spanwise.models.ports import ModelReply, ModelRequest
+from spanwise.models.providers.batches import BatchModel, make_batch_model
+from spanwise.models.registry import FallbackModel, make_language_model
 from spanwise.options import ModelOptions
-from spanwise.ports import ModelReply, ModelRequest
-from spanwise.providers.language_models.batches import BatchModel, in_batches
-from spanwise.providers.language_models.fallback import FallbackModel
-from spanwise.registry import make_language_model
 from spanwise.testing.models import ScriptedModel
 
 Line = Mapping[str, object]
@@ -93,7 +92,7 @@ def requests(count: int) -> list[ModelRequest]:
 
 
 def batch_model(server: ScriptedServer, kept: MemoryOutputs, *, retries: int = 2) -> BatchModel:
-    model = in_batches(model_of(OPENAI, server.url, retries=retries), kept=kept)
+    model = make_batch_model(model_of(OPENAI, server.url, retries=retries), cache=kept)
     model.gather_seconds, model.poll_seconds = 0.2, 0.1
     return model
 
@@ -218,4 +217,4 @@ def test_a_model_without_batches_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     plain = make_language_model("ollama:qwen3", options=ModelOptions())
     for model in (scripted, plain, FallbackModel(first=plain, second=plain)):
         with pytest.raises(OptionError, match=f"{model.name!r} has no batch interface"):
-            in_batches(model, kept=MemoryOutputs())
+            make_batch_model(model, cache=MemoryOutputs())

@@ -16,8 +16,8 @@ _MADE = """
 import contextlib, os, sys, threading, time
 from concurrent.futures import CancelledError
 from spanwise.options import ModelOptions
-from spanwise.ports import ModelRequest
-from spanwise.registry import make_language_model, make_reranker
+from spanwise.models.ports import ModelRequest
+from spanwise.models.registry import make_language_model, make_reranker
 
 request = ModelRequest(task="title", instructions="", prompt="Write one.")
 

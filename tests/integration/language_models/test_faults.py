@@ -29,9 +29,9 @@ from tests.servers.scripted import (
 )
 
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.models.registry import make_language_model
 from spanwise.options import ModelOptions
-from spanwise.ports import LanguageModel, ModelReply, ModelRequest
-from spanwise.registry import make_language_model
 
 REQUEST = ModelRequest(task="title", instructions="You write titles.", prompt="Write one.")
 KEY = "sk-test-0123456789abcdef"
@@ -348,7 +348,7 @@ def test_no_more_calls_go_in_a_minute_than_allowed(
     limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A minute of this test is half a second. Each call takes 100 tokens."""
-    monkeypatch.setattr("spanwise.providers.vendors.traffic._WINDOW_SECONDS", 0.5)
+    monkeypatch.setattr("spanwise.models.providers.retry._WINDOW_SECONDS", 0.5)
     request = ModelRequest(task="title", instructions="", prompt="x", max_output_tokens=50)
     with ScriptedServer(chat("", input_tokens=100, output_tokens=0)) as server:
         model = model_at(server, **limits)
@@ -392,8 +392,8 @@ def test_an_interrupt_ends_a_call_at_once(call: str, tmp_path: Path) -> None:
         f"""
         import sys
         from spanwise.options import ModelOptions
-        from spanwise.ports import ModelRequest
-        from spanwise.registry import make_language_model
+        from spanwise.models.ports import ModelRequest
+        from spanwise.models.registry import make_language_model
 
         model = make_language_model(sys.argv[1], options=ModelOptions())
         request = ModelRequest(task="title", instructions="", prompt="Write one.")

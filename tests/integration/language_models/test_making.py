@@ -8,10 +8,9 @@ from importlib.metadata import entry_points
 import pytest
 
 from spanwise.errors import ModelKeyError, OptionError
+from spanwise.models.providers.catalog import VENDORS
+from spanwise.models.registry import FallbackModel, make_language_model
 from spanwise.options import ModelOptions
-from spanwise.providers.language_models.fallback import FallbackModel
-from spanwise.providers.vendors.catalog import VENDORS
-from spanwise.registry import make_language_model
 
 
 def test_every_vendor_is_registered() -> None:

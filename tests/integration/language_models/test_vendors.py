@@ -17,12 +17,11 @@ from tests.servers.scripted import ScriptedServer
 
 from spanwise.config import Secret
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.ports import ModelRequest
+from spanwise.models.providers.catalog import parse_model_spec
+from spanwise.models.providers.connections import Connection
+from spanwise.models.providers.language_model import VendorModel, make_model
 from spanwise.options import ModelOptions
-from spanwise.ports import ModelRequest
-from spanwise.providers.language_models.models import make_model
-from spanwise.providers.language_models.vendor_model import VendorModel
-from spanwise.providers.vendors.catalog import parse_model_spec
-from spanwise.providers.vendors.connections import Connection
 from spanwise.types import Usage
 
 CONNECTIONS: list[Connection] = []

@@ -23,7 +23,7 @@ from tests.servers.llama import LlamaServer
 from tests.servers.scripted import Received, Reply, ScriptedServer
 
 from spanwise import AnswerOptions, ContextOptions, KnowledgeBase, ModelOptions
-from spanwise.core.model_lines import model_line
+from spanwise.core.text.model_lines import model_line
 from spanwise.errors import ModelAnswerError
 from spanwise.types import Answer, IngestReport
 

@@ -23,9 +23,9 @@ import pytest
 from tests.servers.scripted import Received, Reply, ScriptedServer, busy, failure
 
 from spanwise.errors import ModelAnswerError, ModelError, ModelKeyError, OptionError
+from spanwise.models.ports import Reranker
+from spanwise.models.registry import make_reranker
 from spanwise.options import ModelOptions
-from spanwise.ports import Reranker
-from spanwise.registry import make_reranker
 from spanwise.testing.rerankers import check_reranker
 
 KEY = "key-that-must-not-be-shown"
@@ -202,7 +202,7 @@ def test_a_vendor_of_unknown_price_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     with ScriptedServer(cohere) as server:
         reranker = reranker_at(server, "cohere")
         monkeypatch.setattr(
-            "spanwise.providers.rerankers.over_http.is_own_server", lambda address: False
+            "spanwise.models.rerankers.http_reranker.is_own_server", lambda address: False
         )
         assert reranker.rerank("why", ["because"]).usage.cost is None
 
@@ -335,7 +335,7 @@ def test_scores_that_fit_no_text_are_refused(answer: object) -> None:
 def test_what_is_no_json_is_refused() -> None:
     with (
         ScriptedServer(Reply(body=b"<html>login</html>")) as server,
-        pytest.raises(ModelError, match="no JSON"),
+        pytest.raises(ModelError, match="not JSON"),
     ):
         reranker_at(server).rerank("why", ["because"])
 

@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from spanwise.config import network_addresses as addresses
 from spanwise.errors import FetchError
+from spanwise.ingest.fetch import Fetched, Fetcher
 from spanwise.options import FetchOptions
-from spanwise.sources import addresses
-from spanwise.sources.fetch import Fetched, Fetcher
 
 LOCAL = FetchOptions(allow_private=True, timeout_seconds=10)
 
@@ -184,7 +184,7 @@ def test_redirect_to_a_private_address_is_refused(
         return len(seen) == 1 or real(address)
 
     monkeypatch.setattr("socket.getaddrinfo", answer)
-    monkeypatch.setattr("spanwise.sources.fetch.is_public", first_is_public)
+    monkeypatch.setattr("spanwise.ingest.fetch.is_public", first_is_public)
     error = fail(
         f"http://public.example:{port}/redirect/http://localhost:{port}/page",
         FetchOptions(robots=False),

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from spanwise.errors import FetchError
+from spanwise.ingest.fetch import Fetcher
 from spanwise.options import FetchOptions
-from spanwise.sources.fetch import Fetcher
 
 OPTIONS = FetchOptions(allow_private=True, timeout_seconds=10)
 RULES = b"User-agent: *\nDisallow: /private\n"

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.chunks import ChunkSpan, split_chunks
-from spanwise.core.lines import LINE_BREAKS
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.chunks import ChunkSpan, split_chunks
+from spanwise.core.text.sentences import LINE_BREAKS
 from spanwise.options import ChunkOptions, SectionOptions
+from spanwise.packs.known_kinds import split_sections
 from spanwise.types import Document, Section
 
 SECTION_OPTIONS = st.sampled_from(
@@ -32,7 +32,7 @@ CHUNK_OPTIONS = st.sampled_from(
 
 
 def whole(text: str) -> tuple[Section, ...]:
-    """Return the one section of a text."""
+    """Return a single section for a text."""
     return (Section(start=0, end=len(text), title="", path=()),) if text else ()
 
 
@@ -55,7 +55,7 @@ def parts_what_belongs_together(text: str, cut: int) -> bool:
 
 @given(DOCUMENTS, SECTION_OPTIONS)
 def test_sections_partition_the_text(document: Document, options: SectionOptions) -> None:
-    """Joined, the sections are the text; none is empty, and each bears its title last."""
+    """Joined, the sections are the text; none is empty, and each path ends with its title."""
     sections = split_sections(document, options=options)
     assert "".join(document.text[s.start : s.end] for s in sections) == document.text
     assert [s.start for s in sections] == [0, *(s.end for s in sections)][: len(sections)]
@@ -92,7 +92,7 @@ def test_chunks_keep_their_greatest_length(text: str, options: ChunkOptions) -> 
 
 
 @given(TEXTS)
-def test_chunks_part_nothing_that_belongs_together(text: str) -> None:
+def test_chunks_never_split_a_visible_character(text: str) -> None:
     """No chunk ends inside a line break, a pair of surrogates or a combining sequence."""
     options = ChunkOptions(target=80, max=100, paragraph_min=40, block_max=100)
     chunks = split_chunks(text, whole(text), options=options)
@@ -102,7 +102,7 @@ def test_chunks_part_nothing_that_belongs_together(text: str) -> None:
 
 @given(TEXTS, st.integers(5, 40))
 def test_chunks_in_tokens_keep_their_greatest_length(text: str, target: int) -> None:
-    """A chunk holds at most the maximum of tokens, where the counter adds up."""
+    """A chunk has at most the maximum of tokens for an additive counter."""
     options = ChunkOptions(
         target=target, max=target + 5, paragraph_min=5, block_max=90, unit="tokens"
     )
@@ -126,7 +126,7 @@ def test_same_document_gives_same_chunks(document: Document) -> None:
 @given(TEXTS, st.integers(2, 5))
 @settings(max_examples=10, deadline=None)
 def test_windows_leave_no_trace(text: str, times: int) -> None:
-    """Chunks of a long text are cut as the law says, across the windows it is read in."""
+    """The laws hold across the windows of a long text."""
     long = (text + "Here is one sentence more. ") * times * 400
     chunks = split_chunks(long[:150_000], whole(long[:150_000]), options=ChunkOptions())
     assert "".join(long[c.start : c.end] for c in chunks) == long[:150_000]

@@ -1,4 +1,4 @@
-"""Laws of citations: whatever happens to a document, no citation points at other words."""
+"""Laws of citations: after any edit, no citation points at other words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.records import make_whole
 
-from spanwise.core.citations import cite_range, locate
+from spanwise.core.answers.citations import cite_range, locate
 from spanwise.types import CitationLocation
 
 WORDS = st.sampled_from(
@@ -28,7 +28,7 @@ def edited(text: str, edits: list[tuple[float, int, str]]) -> str:
 def located(
     text: str, ends: tuple[float, float], edits: list[tuple[float, int, str]]
 ) -> tuple[str, str, CitationLocation]:
-    """Return a cited text, its document after the edits, and what became of the citation."""
+    """Return a cited text, its document after the edits, and its location."""
     start, end = sorted(int(share * len(text)) for share in ends)
     end = max(end, start + 1) if start < len(text) else len(text)
     start = min(start, end - 1)
@@ -38,7 +38,7 @@ def located(
 
 
 @given(TEXTS, RANGES, EDITS)
-def test_what_is_said_to_stand_somewhere_stands_there(
+def test_a_confirmed_location_contains_the_cited_text(
     text: str, ends: tuple[float, float], edits: list[tuple[float, int, str]]
 ) -> None:
     quote, now, found = located(text, ends, edits)
@@ -49,7 +49,7 @@ def test_what_is_said_to_stand_somewhere_stands_there(
 
 
 @given(TEXTS, RANGES, EDITS)
-def test_a_text_that_stands_anywhere_is_found(
+def test_a_text_that_exists_is_located(
     text: str, ends: tuple[float, float], edits: list[tuple[float, int, str]]
 ) -> None:
     quote, now, found = located(text, ends, edits)
@@ -77,7 +77,7 @@ def test_an_unchanged_document_has_every_citation(text: str, ends: tuple[float, 
 
 
 @given(TEXTS, RANGES, EDITS)
-def test_what_is_alike_is_said_as_it_stands(
+def test_a_similar_passage_is_returned_verbatim(
     text: str, ends: tuple[float, float], edits: list[tuple[float, int, str]]
 ) -> None:
     _, now, found = located(text, ends, edits)

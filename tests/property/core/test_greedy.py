@@ -1,11 +1,11 @@
-"""Laws of the published extraction, checked against trying every run in every turn."""
+"""Laws of the published extraction, compared with brute force."""
 
 from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.greedy import extract_greedily
+from spanwise.core.extraction.published import extract_greedily
 
 Place = tuple[int, int, int]
 """Document, start and end."""

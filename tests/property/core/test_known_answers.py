@@ -8,10 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.features import lay_out
-from spanwise.core.known_answers import KnownAnswers, answer_lift, term_rarities
-from spanwise.core.question_kinds import AnsweredQuestion, EvidencePiece, learn_kinds
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import build_rows
+from spanwise.core.ranking.known_answers import (
+    AnsweredQuestion,
+    EvidencePiece,
+    KnownAnswers,
+    answer_lift,
+    learn_kinds,
+    term_rarities,
+)
+from spanwise.core.ranking.scan import PassageRange
 
 TERMS = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
 RARITIES: defaultdict[str, float] = defaultdict(lambda: 1.0)
@@ -60,7 +66,7 @@ def test_words_of_answers_stood_in_two_documents(answered: list[AnsweredQuestion
 
 
 def _documents(answered: list[AnsweredQuestion], word: str) -> set[str]:
-    """Return the documents with evidence that holds a word."""
+    """Return the documents with evidence that contains a word."""
     pieces = (piece for one in answered for piece in one.evidence)
     return {piece.document_id for piece in pieces if word in piece.terms}
 
@@ -95,21 +101,21 @@ def test_a_question_never_looks_for_its_own_words(
     answered: list[AnsweredQuestion], own: frozenset[str]
 ) -> None:
     known = KnownAnswers(kinds=learn_kinds(answered, rarities=RARITIES))
-    sought = known.sought(sorted(own))
+    sought = known.expansion(sorted(own))
     if sought is None:
         return
     assert not own & sought.shares.keys()
     assert all(0 < share <= 1 + 1e-9 for share in sought.shares.values())
     assert list(sought.shares) == sorted(sought.shares)
-    assert 0 < sought.likeness <= 1
+    assert 0 < sought.similarity <= 1
 
 
 @given(answered_questions(), st.frozensets(st.sampled_from("xyz"), max_size=3))
-def test_a_question_with_no_word_of_a_kind_looks_for_nothing(
+def test_a_question_without_a_word_of_a_kind_is_not_expanded(
     answered: list[AnsweredQuestion], own: frozenset[str]
 ) -> None:
     known = KnownAnswers(kinds=learn_kinds(answered, rarities=RARITIES))
-    assert known.sought(sorted(own)) is None
+    assert known.expansion(sorted(own)) is None
 
 
 @given(
@@ -119,7 +125,7 @@ def test_a_question_with_no_word_of_a_kind_looks_for_nothing(
 def test_a_lift_takes_at_most_six_deviations_and_nothing_from_the_best_of_a_document(
     documents: list[list[float]], weight: float
 ) -> None:
-    rows = lay_out([(at, PassageRange(at, 0, len(one))) for at, one in enumerate(documents)])
+    rows = build_rows([(at, PassageRange(at, 0, len(one))) for at, one in enumerate(documents)])
     impacts = np.array([[value for one in documents for value in one]], dtype=np.float32)
     lift = answer_lift(impacts, worth=np.array([1.0]), rows=rows, weight=weight)
     assert (lift <= 0).all()

@@ -8,11 +8,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.model_sections.lines import NumberedLines, number_lines
-from spanwise.core.model_sections.starts import decide_seam, read_starts, settle_starts
-from spanwise.core.model_sections.titles import TITLE_CHARS, clean_title
-from spanwise.core.model_sections.windows import find_stretches, split_windows
-from spanwise.core.outlines import document_headings
+from spanwise.core.documents.model_sections import (
+    TITLE_CHARS,
+    NumberedLines,
+    clean_title,
+    decide_seam,
+    find_stretches,
+    number_lines,
+    read_starts,
+    settle_starts,
+    split_windows,
+)
+from spanwise.packs.known_kinds import document_headings
 from spanwise.types import Document
 
 TITLES = st.one_of(
@@ -44,7 +51,7 @@ def windows_of_lines(draw: st.DrawFn) -> tuple[NumberedLines, range]:
 
 @given(documents_of_lines())
 def test_the_lines_joined_are_the_text(made: tuple[Document, NumberedLines]) -> None:
-    """Each line has something to read, on one line, unless the whole text is blank."""
+    """No line is blank, unless the whole text is blank."""
     document, lines = made
     pieces = [document.text[start:stop] for start, stop in pairwise(lines.bounds)]
     assert "".join(pieces) == document.text
@@ -57,7 +64,7 @@ def test_the_lines_joined_are_the_text(made: tuple[Document, NumberedLines]) -> 
 
 @given(TEXTS.filter(lambda text: bool(text.strip())))
 def test_no_line_is_long(text: str) -> None:
-    """What a model sees of a line is bounded, whatever the text."""
+    """Displayed lines have a bounded length for any text."""
     lines = number_lines(Document(id="d", text=text * 50), headings=(), min_chars=100)
     assert max(map(len, lines.shown)) <= 500
 
@@ -74,7 +81,7 @@ def test_windows_partition_the_lines(tokens: list[int], data: st.DataObject) -> 
 
 
 @given(windows_of_lines(), ANSWERS)
-def test_any_answer_gives_sections_that_begin_at_the_first_line(
+def test_any_answer_gives_sections_from_the_first_line(
     made: tuple[NumberedLines, range], answer: list[tuple[int, str]]
 ) -> None:
     """Its sections begin with lines of the window, those of the parts among them."""
@@ -90,7 +97,7 @@ def test_any_answer_gives_sections_that_begin_at_the_first_line(
 def test_what_was_repaired_stays(
     made: tuple[NumberedLines, range], answer: list[tuple[int, str]]
 ) -> None:
-    """To read an answer that was read changes nothing."""
+    """Reading an answer is idempotent."""
     lines, window = made
     once = read_starts(answer, lines=lines, window=window)
     again = [(line - window.start + 1, title) for line, title in once.items()]
@@ -112,7 +119,7 @@ def test_the_order_of_an_answer_does_not_matter(
 def test_settled_sections_stay(
     made: tuple[NumberedLines, range], answer: list[tuple[int, str]], min_chars: int
 ) -> None:
-    """None is short but a whole part, and to settle them once more changes nothing."""
+    """Only a whole part may be short, and settling is idempotent."""
     lines, window = made
     starts = read_starts(answer, lines=lines, window=window)
     settled = settle_starts(starts, lines=lines, stop=window.stop, min_chars=min_chars)
@@ -129,7 +136,7 @@ def test_settled_sections_stay(
 def test_a_perfect_answer_stays_as_it_is(
     made: tuple[NumberedLines, range], data: st.DataObject
 ) -> None:
-    """So does one that begins its sections with headings, long enough, and with a title each."""
+    """So does an outline of headings that are long enough, with a title each."""
     lines, window = made
     min_chars = data.draw(st.integers(1, 20))
     fitting = {window.start, *(part for part in lines.parts if part in window)}
@@ -151,7 +158,7 @@ def test_a_perfect_answer_stays_as_it_is(
 def test_stretches_around_seams_never_meet(
     made: tuple[Document, NumberedLines], data: st.DataObject
 ) -> None:
-    """So all of them can be decided at once, and whatever is decided begins at known lines."""
+    """All of them can be decided in parallel, and sections begin at known lines."""
     _, lines = made
     tokens = [len(shown) // 3 + 1 for shown in lines.shown]
     windows = split_windows(tokens, parts=lines.parts, limit=data.draw(st.integers(5, 60)))

@@ -1,4 +1,4 @@
-"""Laws of clauses, items, covers and the trees they make."""
+"""Laws of clauses, items, covers and their trees."""
 
 from itertools import pairwise
 
@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.clauses.tree import find_clauses
-from spanwise.core.filings.companies import company_name
-from spanwise.core.filings.covers import cover_fields, cover_title
-from spanwise.core.filings.items import find_items
-from spanwise.core.outlines import document_headings
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.clauses import find_clauses
+from spanwise.packs.filing_covers import company_name, cover_fields, cover_title
+from spanwise.packs.filing_items import find_items
+from spanwise.packs.known_kinds import document_headings, split_sections
 from spanwise.types import Document
 
 SAID = "The parties agree that the Owner shall do so hereunder. "
@@ -28,7 +26,7 @@ NUMBERED = st.lists(_PARTS, max_size=60).map("".join)
 
 
 @given(NUMBERED | TEXTS)
-def test_clauses_and_items_are_in_order_and_begin_where_they_say(text: str) -> None:
+def test_clauses_and_items_are_in_order_at_their_offsets(text: str) -> None:
     """Starts rise, ends lie inside the text, levels are of the scale of all headings."""
     for found in (find_clauses(text), find_items(text)):
         assert all(a.start < b.start for a, b in pairwise(found))

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS, TEXTS
 
-from spanwise.core.headers import chunk_header
-from spanwise.core.headings import find_headings
-from spanwise.core.lines import LINE_BREAKS
-from spanwise.core.sentences import sentence_ends
-from spanwise.core.summary import clip, extract_title, summarise
-from spanwise.core.titles import document_title, title_words
-from spanwise.core.word_counts import BUCKETS, word_counts
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.summary import clip, extract_title, summarise
+from spanwise.core.documents.titles import title_words
+from spanwise.core.documents.topics import BUCKETS, hashed_word_counts
+from spanwise.core.text.sentences import LINE_BREAKS, sentence_ends
 from spanwise.options import HeaderOptions
+from spanwise.packs.known_kinds import document_title
 from spanwise.types import Document
 
 
@@ -39,7 +39,7 @@ def test_sentence_ends_lie_inside_their_range(text: str, data: st.DataObject) ->
 
 @given(TEXTS, st.integers(1, 60))
 def test_clipped_text_is_one_short_line(text: str, max_chars: int) -> None:
-    """The result is at most as long as asked for, and whole where it fits."""
+    """The result is within the limit, and unchanged if it fits."""
     clipped = clip(text, max_chars=max_chars)
     line = " ".join(text.split())
     assert len(clipped) <= max_chars
@@ -79,7 +79,7 @@ def test_headers_keep_their_limit(
 def test_word_counts_have_a_row_for_each_run(text: str, data: st.DataObject) -> None:
     """Counts are finite, never below zero, and zero for a run without a word."""
     inner = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
-    counts = word_counts(text, [0, *inner, len(text)])
+    counts = hashed_word_counts(text, [0, *inner, len(text)])
     assert counts.shape == (len(inner) + 1, BUCKETS)
     assert bool((counts >= 0).all())
     assert counts[0].any() or not any(

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reports import LEASES, PROSE, REPORT, STATEMENTS
 
-from spanwise.core.packs.file import read_pack
-from spanwise.core.packs.intents import read_aims
-from spanwise.core.packs.landmarks import landmark_signals
 from spanwise.errors import PackError
-from spanwise.query.packs import shipped_packs
+from spanwise.packs.intents import read_aims
+from spanwise.packs.landmarks import landmark_signals
+from spanwise.packs.pack_file import read_pack
+from spanwise.packs.shipped_packs import shipped_packs
 
 PACK = read_pack(LEASES, place="leases.toml")
 FILINGS = next(named.pack for named in shipped_packs() if named.pack.name == "filings")
@@ -48,17 +48,17 @@ def test_a_signal_is_one_finite_number_a_chunk_with_mean_0(words: list[str], siz
 
 
 @given(st.lists(WORDS, min_size=1, max_size=60), st.booleans())
-def test_the_quick_look_keeps_out_nothing_that_is_found(words: list[str], tells: bool) -> None:
+def test_the_prefilter_excludes_no_match(words: list[str], tells: bool) -> None:
     pack = read_pack('throughout = ["tenants"]\n' * tells + LEASES, place="x")
     texts = [" ".join(words[at : at + 4]) for at in range(0, len(words), 4)]
-    with mock.patch("spanwise.core.packs.landmarks._may_be_of_kind", return_value=True):
+    with mock.patch("spanwise.packs.landmarks._may_be_of_kind", return_value=True):
         whole = landmark_signals(pack, texts)
     assert list(landmark_signals(pack, texts)) == list(whole)
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 30), st.integers(0, 30))
-def test_a_statement_is_found_whatever_stands_around_it(before: int, after: int) -> None:
+def test_a_statement_is_found_in_any_context(before: int, after: int) -> None:
     lines = REPORT.splitlines(keepends=True)
     chunks = ["".join(lines[at : at + 3]) for at in range(0, len(lines), 3)]
     texts = [*[PROSE] * before, *chunks, *[PROSE] * after]

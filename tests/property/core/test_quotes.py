@@ -1,12 +1,12 @@
-"""Laws of quotes: what is copied is found where it stands, what is changed in meaning never."""
+"""Laws of quotes: copies are located, changes of meaning are never accepted."""
 
 import re
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spanwise.core.quotes.check import CheckedQuote, QuoteChecker
-from spanwise.core.quotes.tokens import read_tokens
+from spanwise.core.answers.quote_words import read_tokens
+from spanwise.core.answers.quotes import CheckedQuote, QuoteChecker
 
 PLAIN_WORDS = st.sampled_from(
     "revenue costs of the plan margin fell rose freight company year plant lease port".split()
@@ -22,12 +22,12 @@ ANY_TEXT = st.text(min_size=1, max_size=200)
 
 
 def check(quote: str, text: str) -> CheckedQuote:
-    """Return what becomes of a quote of one text."""
+    """Return the check of a quote against one text."""
     return QuoteChecker([text]).check(quote)
 
 
 @given(text=ANY_TEXT)
-def test_tokens_stand_in_order_and_hold_all_that_is_seen(text: str) -> None:
+def test_tokens_are_in_order_and_cover_all_visible_text(text: str) -> None:
     tokens = read_tokens(text)
     places = [place for pair in zip(tokens.starts, tokens.ends, strict=True) for place in pair]
     assert places == sorted(places)
@@ -72,7 +72,7 @@ def copied(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(pair=copied(), space=st.sampled_from(["\n", "  ", "\u00a0", " \r\n\t"]))
-def test_what_is_copied_is_exact_and_stands_there(pair: tuple[str, str], space: str) -> None:
+def test_a_copied_quote_is_exact_and_located(pair: tuple[str, str], space: str) -> None:
     text, quote = pair
     checked = check(quote.replace(" ", space), text)
     assert checked.status == "exact"
@@ -101,7 +101,7 @@ def test_a_negation_is_never_put_in(
 
 
 @given(pair=copied(), negation=NEGATIONS, data=st.data())
-def test_a_negation_is_never_left_out(
+def test_a_negation_is_never_omitted(
     pair: tuple[str, str], negation: str, data: st.DataObject
 ) -> None:
     text, quote = pair
@@ -116,7 +116,7 @@ def test_a_negation_is_never_left_out(
 
 
 @given(text=SENTENCES, quote=SENTENCES)
-def test_what_is_near_has_nearly_all_its_words_there(text: str, quote: str) -> None:
+def test_a_near_quote_has_nearly_all_its_words(text: str, quote: str) -> None:
     checked = check(quote, text)
     if checked.status == "near":
         passage = text[checked.start : checked.end].casefold()
@@ -127,7 +127,7 @@ def test_what_is_near_has_nearly_all_its_words_there(text: str, quote: str) -> N
 
 
 @given(texts=st.lists(SENTENCES, min_size=2, max_size=4), pair=copied())
-def test_a_quote_stands_in_the_text_that_is_cited(texts: list[str], pair: tuple[str, str]) -> None:
+def test_a_quote_is_found_in_the_cited_text(texts: list[str], pair: tuple[str, str]) -> None:
     text, quote = pair
     everything = [*texts, text, *texts]
     assert QuoteChecker(everything).check(quote, cited=[len(texts)]).text == len(texts)

@@ -1,12 +1,11 @@
-"""Pages are replaced; all others keep their text and what points into it."""
+"""Replaced pages: all other pages keep text, headings and blocks."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.page_markdown import PageText, read_markdown
-from spanwise.core.replaced_pages import replace_pages
+from spanwise.core.documents.page_markdown import PageText, read_markdown, replace_pages
 from spanwise.parsers.parsed import Parsed
 from spanwise.types import Block, Document, Heading, Page
 
@@ -74,7 +73,7 @@ def test_invariants(document: Document, wanted: dict[int, PageText]) -> None:
 def test_headings_and_blocks_of_other_pages_move_with_them(
     document: Document, numbers: set[int]
 ) -> None:
-    """Those of the new text stand in it; those that lie on a replaced page alone are gone."""
+    """Those of the new text are in it; those of a replaced page are gone."""
     new = read_markdown("# Head\n| a | b |\n| c | d |")
     replaced = {number for number in numbers if number <= len(document.pages)}
     made = replace_pages(document, dict.fromkeys(replaced, new))
@@ -96,7 +95,7 @@ def test_headings_and_blocks_of_other_pages_move_with_them(
     assert rows.count("a | b\nc | d") >= len(replaced)
 
 
-def test_a_block_over_a_replaced_page_keeps_what_stands_on_others() -> None:
+def test_a_block_over_a_replaced_page_keeps_its_other_pages() -> None:
     text = "a | 1\nb | 2\nc | 3\n"
     document = Document(
         id="a",

@@ -5,11 +5,10 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.language_traits import FUNCTION_WORDS
-from spanwise.core.languages import detect_language, question_language
-from spanwise.core.question import read_question
-from spanwise.core.stems import STEMMERS
-from spanwise.core.terms import text_terms, word_terms, words
+from spanwise.core.ranking.question import read_question
+from spanwise.core.text.language_traits import FUNCTION_WORDS
+from spanwise.core.text.languages import detect_language, question_language
+from spanwise.core.text.terms import STEMMERS, text_terms, word_terms, words
 
 LANGUAGES = st.sampled_from(["", "ja", "th", "zh", *STEMMERS])
 LETTERS = st.sampled_from(

@@ -1,4 +1,4 @@
-"""Laws of cutting by topic."""
+"""Laws of topic segmentation."""
 
 from itertools import combinations, pairwise
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.topics import best_cuts
+from spanwise.core.documents.topics import best_cuts
 
 ATOMS = st.lists(st.integers(1, 9), min_size=1, max_size=9)
 

@@ -1,4 +1,4 @@
-"""Laws of cutting a chunk to its sentences."""
+"""Laws of trimming a chunk to sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.trimming import kept_sentences, sentence_places
+from spanwise.search.trim import select_sentences, sentence_places
 
 _PIECES = st.sampled_from(
     [
@@ -40,12 +40,12 @@ def test_sentences_partition_the_text_and_end_with_a_stop(text: str) -> None:
 
 
 @given(sentences=_SENTENCES, share=_SHARES, cost=_SHARES)
-def test_something_is_kept_and_nothing_in_a_row_is_worth_more(
+def test_the_kept_range_is_not_empty_and_optimal(
     sentences: list[tuple[int, float]], share: float, cost: float
 ) -> None:
     lengths = [length for length, _ in sentences]
     coverages = [coverage for _, coverage in sentences]
-    first, last = kept_sentences(lengths, coverages, share=share, cost=cost)
+    first, last = select_sentences(lengths, coverages, share=share, cost=cost)
     assert 0 <= first < last <= len(sentences)
 
     def worth(start: int, end: int) -> float:
@@ -67,6 +67,6 @@ def test_a_higher_cost_never_keeps_a_longer_text(
 ) -> None:
     lengths = [length for length, _ in sentences]
     coverages = [coverage for _, coverage in sentences]
-    first, last = kept_sentences(lengths, coverages, share=share, cost=cost)
-    start, end = kept_sentences(lengths, coverages, share=share, cost=cost + more + 1e-6)
+    first, last = select_sentences(lengths, coverages, share=share, cost=cost)
+    start, end = select_sentences(lengths, coverages, share=share, cost=cost + more + 1e-6)
     assert sum(lengths[start:end]) <= sum(lengths[first:last])

@@ -12,7 +12,7 @@ from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.metrics import METRICS, counter, cut, score
 from spanwise.evaluation.metrics.ranges import difference, intersection, length, union
 from spanwise.evaluation.retrieval import Retrieved
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 CHARS = 60
@@ -164,7 +164,7 @@ def test_order_changes_ranks_alone(
 
 
 @given(questions, spans.filter(lambda one: (one.end or 0) > (one.start or 0)), st.data())
-def test_a_text_in_two_parts_holds_as_much(
+def test_a_text_in_two_parts_contains_as_much(
     question: LabelledQuestion, whole: Retrieved, data: st.DataObject
 ) -> None:
     start, end = whole.start or 0, whole.end or 0

@@ -10,15 +10,20 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.features import FEATURES
+from spanwise.core.ranking.features import FEATURES
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.tuning.examples import Example, Rows
+from spanwise.evaluation.tuning.fit import (
+    HeldOutShares,
+    Known,
+    ListwiseLoss,
+    fitted_table,
+    minimise,
+)
 from spanwise.evaluation.tuning.folds import fold_questions, question_groups
-from spanwise.evaluation.tuning.tables import Judged, fitted_table
-from spanwise.evaluation.tuning.training import Known, ListwiseLoss, minimise
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning, read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text
 
 CHANCES = st.floats(0, 1)
 
@@ -69,10 +74,11 @@ def test_training_lessens_the_loss_and_ends_where_it_is_flat(
 @given(st.lists(st.tuples(st.lists(CHANCES, min_size=1, max_size=8), st.booleans()), max_size=20))
 def test_a_fitted_table_ascends_within_bounds(rows: list[tuple[list[float], bool]]) -> None:
     table = shipped_model().table
-    judged = [
-        Judged(shares=np.array(shares), holds=np.full(len(shares), holds)) for shares, holds in rows
+    held_out = [
+        HeldOutShares(shares=np.array(shares), holds=np.full(len(shares), holds))
+        for shares, holds in rows
     ]
-    fitted = fitted_table(table, judged)
+    fitted = fitted_table(table, held_out)
     assert np.array_equal(fitted[0], table[0])
     assert fitted[1, 0] == 0
     assert fitted[1, -1] <= 1

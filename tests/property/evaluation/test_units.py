@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import TEXTS
 
-from spanwise.evaluation.retrievers.units import PieceSize, pieces, sentences, windows
+from spanwise.evaluation.retrievers.baselines import PieceSize, pieces, sentences, windows
 
 
 @given(text=TEXTS, max_chars=st.integers(1, 60))
-def test_pieces_hold_all_text_once_and_none_is_too_long(text: str, max_chars: int) -> None:
+def test_pieces_contain_all_text_once_and_none_is_too_long(text: str, max_chars: int) -> None:
     """Pieces are in order, disjoint and short enough; what is left out is white space."""
     found = pieces(text, start=0, end=len(text), size=PieceSize(max_chars=max_chars))
     place = 0
@@ -53,7 +53,7 @@ def test_neighbours_that_fit_together_are_one_piece_unless_a_better_place_parts_
 
 
 @given(text=TEXTS)
-def test_sentences_hold_all_text_once(text: str) -> None:
+def test_sentences_contain_all_text_once(text: str) -> None:
     """Sentences are in order and disjoint; what is left out is white space."""
     place = 0
     for start, end in sentences(text):

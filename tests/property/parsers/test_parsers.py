@@ -8,16 +8,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.documents import build_docx, paragraph
 
-from spanwise.core.file_names import name_to_id
+from spanwise.config.network_addresses import is_public
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import ParseError
 from spanwise.parsers.detect import detect_format
-from spanwise.parsers.markup.html import parse_html
-from spanwise.parsers.markup.html_table import TableCell, TableGrid
+from spanwise.parsers.markup.html import TableCell, TableGrid, parse_html
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.office.docx import parse_docx
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text, parse_text
-from spanwise.sources.addresses import is_public
 
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\ufeff", exclude_categories=("Cc", "Cs"))

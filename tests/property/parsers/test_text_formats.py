@@ -13,12 +13,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import ParseError
+from spanwise.parsers.code import parse_code
 from spanwise.parsers.data.csv_table import parse_csv
 from spanwise.parsers.data.json_records import parse_json
 from spanwise.parsers.markup.asciidoc import parse_asciidoc
 from spanwise.parsers.markup.restructuredtext import parse_restructuredtext
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.source_code.code import parse_code
 from spanwise.testing.parsers import check_document
 
 LAW = settings(max_examples=100, deadline=None)  # imports are slow on the first example

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.scan import PassageRange, ScanQuery
-from spanwise.core.terms import text_terms
+from spanwise.core.ranking.scan import PassageRange, ScanQuery
+from spanwise.core.text.terms import text_terms
 from spanwise.filters import Filter, field
-from spanwise.ports import DocumentEntry, Snapshot, Store
 from spanwise.stores import embedded, flush, index
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.entries import SETTINGS, make_entry, text_vector
+from spanwise.stores.port import DocumentEntry, Snapshot, Store
+from spanwise.testing.store_entries import SETTINGS, make_entry, text_vector
 from spanwise.types import Scalar
 
 WORDS = "lease margin Segment FY2018 1,577.0 the naïve dividend 収益 goodwill".split()
@@ -74,9 +74,12 @@ def play(history: Sequence[Step], path: Path) -> tuple[Store, MemoryStore]:
     return store, memory
 
 
-def query_of(text: str, *, hits: int = 400, with_vector: bool = True) -> ScanQuery:
+def query_of(
+    text: str, *, hits: int = 400, with_vector: bool = True, keyword_share: float = 0.7
+) -> ScanQuery:
     terms = tuple(dict.fromkeys(text_terms(text)))
-    return ScanQuery(terms=terms, vector=text_vector(text) if with_vector else None, hits=hits)
+    vector = text_vector(text) if with_vector else None
+    return ScanQuery(terms=terms, vector=vector, hits=hits, keyword_share=keyword_share)
 
 
 def told(snapshot: Snapshot, query: ScanQuery, where: Filter | None) -> dict[str, object]:
@@ -105,20 +108,21 @@ def told(snapshot: Snapshot, query: ScanQuery, where: Filter | None) -> dict[str
     text=st.lists(st.sampled_from([*WORDS, "absent"]), max_size=4).map(" ".join),
     hits=st.sampled_from([1, 3, 400]),
     with_vector=st.booleans(),
+    keyword_share=st.sampled_from([0.0, 0.4, 0.7, 1.0]),
 )
 @settings(max_examples=40, deadline=None)
 def test_any_history_gives_the_answers_of_the_reference_store(
-    history: list[Step], text: str, hits: int, with_vector: bool
+    history: list[Step], text: str, hits: int, with_vector: bool, keyword_share: float
 ) -> None:
-    query = query_of(text, hits=hits, with_vector=with_vector)
+    query = query_of(text, hits=hits, with_vector=with_vector, keyword_share=keyword_share)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for module, name, value in (
             (embedded, "_FLUSH_ROWS", 9),
             (embedded, "_FOLLOW_ROWS", 4),
             (flush, "_BATCH_ROWS", 12),
             (flush, "_MAX_PART_ROWS", 20),
-            (index, "_PIECE_ROWS", 4),
-            (index, "_BUILD_ROWS", 8),
+            (index, "_SEARCH_BATCH_ROWS", 4),
+            (index, "_FLUSH_BATCH_ROWS", 8),
             (index, "_MAX_DELTA_ROWS", 15),
         ):
             patch.setattr(module, name, value)

@@ -12,30 +12,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core.terms import text_terms
-from spanwise.core.vectors import unit_rows
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.text.terms import text_terms
 from spanwise.stores import build as build_module
 from spanwise.stores.build import Vocabulary, build_part
-from spanwise.stores.dots import _plain_products, dot_products
-from spanwise.stores.merge import Source, merge_parts
-from spanwise.stores.part import Part, run_indexes, term_hashes
-from spanwise.stores.part_file import check_part_file, open_part, write_part
-from spanwise.stores.scoring import best_rows
-from spanwise.stores.truth import StoredDocument
+from spanwise.stores.database import IndexedDocument
+from spanwise.stores.merge import MergeSource, merge_parts
+from spanwise.stores.part import (
+    Part,
+    check_part_file,
+    open_part,
+    run_indexes,
+    term_hashes,
+    write_part,
+)
+from spanwise.stores.scan import _plain_products, best_rows, dot_products
 
 WORDS = ["lease", "Häuser", "margin,", "FY2018", "the", "naïve", "1,577.0", "收益", "\n"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 
 
 @st.composite
-def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
+def stored_documents(draw: st.DrawFn) -> list[IndexedDocument]:
     numbers = draw(st.lists(st.integers(1, 99), unique=True, max_size=6).map(sorted))
     made = []
     for number in numbers:
         chunks = draw(st.lists(texts, max_size=4))
         rows = [[float(len(text)), number % 5 - 2.0, 1.0] for text in chunks]
         made.append(
-            StoredDocument(
+            IndexedDocument(
                 number=number,
                 language=draw(st.sampled_from(["", "de", "zh"])),
                 title_words=draw(texts),
@@ -49,7 +54,7 @@ def stored_documents(draw: st.DrawFn) -> list[StoredDocument]:
     return made
 
 
-def build(documents: Iterable[StoredDocument]) -> Part:
+def build(documents: Iterable[IndexedDocument]) -> Part:
     return build_part(tuple(documents), vocabulary=Vocabulary(), dimension=3, reference_terms=4.0)
 
 
@@ -65,7 +70,7 @@ def arrays(part: Part) -> dict[str, Any]:
 
 
 @given(stored_documents())
-def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> None:
+def test_postings_are_those_of_the_texts(documents: list[IndexedDocument]) -> None:
     part = build(documents)
     held_terms = [
         [set(text_terms(searched, language=document.language)) for searched in document.searched]
@@ -96,7 +101,7 @@ def test_postings_are_those_of_the_texts(documents: list[StoredDocument]) -> Non
 
 
 @given(stored_documents())
-def test_openings_are_those_of_each_document_alone(documents: list[StoredDocument]) -> None:
+def test_openings_are_those_of_each_document_alone(documents: list[IndexedDocument]) -> None:
     """A section of one document is never that of the document before."""
     part = build(documents)
     alone = [opening for d in documents for opening in build([d]).openings.tolist()]
@@ -108,7 +113,7 @@ def test_openings_are_those_of_each_document_alone(documents: list[StoredDocumen
 @pytest.mark.slow
 @given(stored_documents(), stored_documents(), st.booleans())
 def test_what_was_learnt_before_does_not_show(
-    first: list[StoredDocument], second: list[StoredDocument], forgets: bool
+    first: list[IndexedDocument], second: list[IndexedDocument], forgets: bool
 ) -> None:
     vocabulary = Vocabulary()
     with pytest.MonkeyPatch.context() as patch:
@@ -120,7 +125,7 @@ def test_what_was_learnt_before_does_not_show(
 
 @given(stored_documents(), st.integers(1, 5))
 def test_how_many_texts_are_taken_at_once_does_not_show(
-    documents: list[StoredDocument], rows: int
+    documents: list[IndexedDocument], rows: int
 ) -> None:
     whole = build(documents)
     with pytest.MonkeyPatch.context() as patch:
@@ -131,13 +136,13 @@ def test_how_many_texts_are_taken_at_once_does_not_show(
 @given(stored_documents(), st.data())
 @settings(deadline=None)
 def test_merging_gives_what_building_the_kept_documents_gives(
-    documents: list[StoredDocument], data: st.DataObject
+    documents: list[IndexedDocument], data: st.DataObject
 ) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(documents)), max_size=3)))
     pieces = [documents[a:b] for a, b in zip([0, *cuts], [*cuts, len(documents)], strict=True)]
     kept = {document.number: data.draw(st.booleans()) for document in documents}
     sources = [
-        Source(build(piece), np.array([kept[d.number] for d in piece], dtype=bool))
+        MergeSource(build(piece), np.array([kept[d.number] for d in piece], dtype=bool))
         for piece in pieces
     ]
     merged = merge_parts(sources)
@@ -146,7 +151,7 @@ def test_merging_gives_what_building_the_kept_documents_gives(
 
 @given(stored_documents())
 @settings(max_examples=30, deadline=None)
-def test_a_part_comes_back_from_its_file(documents: list[StoredDocument]) -> None:
+def test_a_part_comes_back_from_its_file(documents: list[IndexedDocument]) -> None:
     part = build(documents)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.part"

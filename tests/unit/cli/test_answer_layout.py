@@ -1,4 +1,4 @@
-"""How an answer is drawn."""
+"""Terminal output of answers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_was_not_checked_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue() == "So. [1]\x1b[31m[2?]\x1b[0m Or. \x1b[31m[?]\x1b[0m"
 
 
-def test_citations_conflicts_warnings_and_cost_stand_below() -> None:
+def test_citations_conflicts_warnings_and_cost_follow_the_answer() -> None:
     place = Citation(document_id="a", title="Report", start=3, end=9, pages=(4, 4))
     exact = AnswerCitation(number=1, quote="one", status="exact", similarity=1.0, citation=place)
     near = AnswerCitation(number=2, quote="two", status="near", similarity=0.96, citation=place)
@@ -80,7 +80,7 @@ def test_citations_conflicts_warnings_and_cost_stand_below() -> None:
         "[1] Report, page 4, characters 3-9",
         '    "one"',
         "",
-        "[2] Report, page 4, characters 3-9 (nearly: 96% of the words)",
+        "[2] Report, page 4, characters 3-9 (similar: 96% of the words match)",
         '    "two"',
         "",
         "[3?] not found in the text",

@@ -33,7 +33,7 @@ def test_values_are_read_as_what_they_look_like(pair: str, name: str, value: Sca
 
 @pytest.mark.parametrize("pair", ["year", "=2018", " =1"])
 def test_a_pair_without_name_or_sign_is_refused(pair: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no NAME=VALUE pair"):
+    with pytest.raises(click.BadParameter, match="is not a NAME=VALUE pair"):
         parse_metadata([pair])
 
 

@@ -1,4 +1,4 @@
-"""A conversation out of a pipe, in this process."""
+"""`spanwise ask --chat` with questions from a pipe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.cli.chat import Chat
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
 from spanwise.errors import ModelError, ModelKeyError, QueryError, StoreError
@@ -81,7 +81,7 @@ def test_commands_are_obeyed(
     assert [turn.question for turn in knowledge_base.thread("one").turns] == ["Who?", "When?"]
     assert len(knowledge_base.threads()) == 2
     assert "Never?" not in written
-    assert "one: goes on after 1 turn" in written
+    assert "one: continued after 1 turn" in written
     assert "1 turn  Why?" in written
     assert "/thread ID" in written
 
@@ -91,9 +91,9 @@ def test_unknown_commands_and_conversations_are_named(
 ) -> None:
     code, written = chat("/nwe\n/thread mill\n/thread\n")
     assert code == ExitCode.OK
-    assert "unknown: /nwe; /help says what there is" in written
+    assert "unknown: /nwe; type /help for commands" in written
     assert "unknown: no conversation has the id 'mill'; /threads lists them" in written
-    assert "unknown: /thread; /help" in written
+    assert "unknown: /thread; type /help" in written
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_unknown_commands_and_conversations_are_named(
         QueryError("the question is '???'"),
     ],
 )
-def test_a_question_that_fails_is_said_and_the_next_one_asked(
+def test_after_a_failed_question_the_chat_continues(
     knowledge_base: KnowledgeBase,
     chat: Callable[..., tuple[ExitCode, str]],
     error: BaseException,
@@ -128,12 +128,12 @@ def test_what_would_fail_every_question_ends_it(
         chat("Does it fail?\nWho?\n", fails=error)
 
 
-def test_an_answer_is_stopped_and_the_next_question_asked(
+def test_after_a_cancelled_answer_the_chat_continues(
     chat: Callable[..., tuple[ExitCode, str]],
 ) -> None:
     code, written = chat("Does it fail?\nWho?\n", fails=KeyboardInterrupt(), terminal=True)
     assert code == ExitCode.OK
-    assert "stopped: this answer is not kept" in written
+    assert "stopped: this answer is not stored" in written
     assert written.count("answer in one") == 1
 
 
@@ -146,13 +146,13 @@ def test_out_of_a_pipe_ctrl_c_ends_the_program(chat: Callable[..., tuple[ExitCod
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--chat", "Who?"], "--chat asks for the questions itself"),
-        (["--chat", "--json"], "--chat asks for the questions itself"),
-        ([], "there is no question; give one in quotes, or --chat"),
-        (["--chat"], "--chat needs a language model; name one by --llm"),
+        (["--chat", "Who?"], "--chat cannot be combined with a question"),
+        (["--chat", "--json"], "--chat cannot be combined with a question"),
+        ([], "the question is missing; give one in quotes"),
+        (["--chat"], "--chat needs a language model; name one with --llm"),
     ],
 )
-def test_what_does_not_go_together_is_said(
+def test_conflicting_options_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     KnowledgeBase(tmp_path / "a.kb", embedder=None).close()

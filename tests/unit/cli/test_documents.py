@@ -1,4 +1,4 @@
-"""`spanwise show` in this process."""
+"""`spanwise show`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spanwise import GivenParts, KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.types import Section
 

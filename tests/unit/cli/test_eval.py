@@ -12,10 +12,8 @@ import pytest
 from tests.evaluations import METHODS, made_evaluation
 
 from spanwise.cli.evaluation_layout import draw_evaluation
-from spanwise.cli.evaluation_options import NamedDataset, named_datasets
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
-from spanwise.evaluation.reading import DATASETS
 from spanwise.evaluation.report import summarise
 from spanwise.evaluation.results import Evaluation
 from spanwise.evaluation.retrievers import METHODS as METHODS_OF_EVAL
@@ -104,31 +102,24 @@ def test_names_cannot_steer_the_terminal() -> None:
 def test_names_in_the_help_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "--help"]) == 0
     said = capsys.readouterr().out
-    for name in (*METHODS_OF_EVAL, *DATASETS, "+headers", "+rerank", "+tuned"):
+    for name in (*METHODS_OF_EVAL, "+headers", "+rerank", "+tuned"):
         assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said), name
     example = next(line for line in said.splitlines() if line.startswith('    {"question"'))
     assert json.loads(example)["evidence"][0].keys() == {"document_id", "text"}
-
-
-def test_datasets_are_pairs() -> None:
-    assert named_datasets(("cuad=a/b=c",)) == (NamedDataset("cuad", Path("a/b=c")),)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "there are no questions"),
-        (["--dataset", "cuad"], "NAME=PATH pair"),
         (["q.jsonl", "--compare", "exakt"], "did you mean 'exact'?"),
         (["q.jsonl", "--compare", " , "], "--compare is ' , '; name methods"),
         (["q.jsonl", "--metric", "recal"], "metric is 'recal'; did you mean 'recall'?"),
         (["q.jsonl", "--report", "report.pdf"], "ends in .html"),
         (["q.json", "--report", "q.html"], "the report would replace q.json"),
         (["q.jsonl", "--explain", "3"], "--explain is of no use without --report"),
-        (["q.jsonl", "--store", "single"], "--store is of no use without --dataset"),
         (["q.jsonl", "--repeats", "3"], "--repeats is of no use without --answers"),
         (["q.jsonl", "--llm", "a:b"], "--llm is of no use without --answers"),
-        (["q.jsonl", "--max-cost", "1"], "--max-cost is of no use without --answers or --rerank"),
         (["q.jsonl", "--rerank", "a:b"], "--rerank and methods with +rerank need each other"),
         (["q.jsonl", "--compare", "exact+rerank"], "--rerank and methods with +rerank need"),
         (["q.jsonl", "--tuning", "t.toml"], "--tuning and methods with +tuned need each other"),

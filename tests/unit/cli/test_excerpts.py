@@ -1,4 +1,4 @@
-"""How excerpts look to people."""
+"""Terminal output of `spanwise excerpts`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_an_excerpt_says_place_title_relevance_pages_and_characters() -> None:
+def test_an_excerpt_shows_rank_title_relevance_pages_and_characters() -> None:
     assert drawn(RESULT) == [
         "1st  Annual report" + " " * 47 + "██████░░░░ 0.62",
         "report.pdf · pages 3-4 · characters 10-90 · 120 tokens",
@@ -76,17 +76,17 @@ def test_an_excerpt_says_place_title_relevance_pages_and_characters() -> None:
         "",
         "Costs rose.",
         "",
-        "1 excerpt · 120 tokens · 1,200 candidates weighed · 3 ms",
+        "1 excerpt · 120 tokens · 1,200 candidates scored · 3 ms",
     ]
 
 
-def test_a_whole_document_is_said() -> None:
+def test_a_whole_document_is_marked() -> None:
     whole = dataclasses.replace(EXCERPT, is_whole=True)
     line = drawn(dataclasses.replace(RESULT, excerpts=(whole,)))[1]
     assert line == "report.pdf · pages 3-4 · the whole document · 120 tokens"
 
 
-def test_served_queries_and_copies_are_said() -> None:
+def test_queries_and_duplicates_of_an_excerpt_are_shown() -> None:
     excerpt = dataclasses.replace(EXCERPT, queries=(0, 1), also_in=("a", "b"))
     result = dataclasses.replace(RESULT, queries=("Why?", "What for?"), excerpts=(excerpt,))
     lines = drawn(result)
@@ -94,9 +94,9 @@ def test_served_queries_and_copies_are_said() -> None:
     assert "nearly the same text in 2 other documents: a, b" in lines
 
 
-def test_weak_evidence_is_said_first() -> None:
+def test_weak_evidence_is_reported_first() -> None:
     result = dataclasses.replace(RESULT, evidence=0.21, weak_evidence=True)
-    assert drawn(result)[0].startswith("weak evidence: 21% sure")
+    assert drawn(result)[0].startswith("weak evidence: 21% probability")
 
 
 def test_nothing_found_shows_the_guess_apart() -> None:
@@ -108,7 +108,7 @@ def test_nothing_found_shows_the_guess_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (["two", "words"], "put it in quotes"),
         (["Why?", "--context", "--json"], "exclude each other"),
@@ -116,9 +116,9 @@ def test_nothing_found_shows_the_guess_apart() -> None:
         (["Why?", "--preset", "dsrag-balanced"], "--preset"),
     ],
 )
-def test_a_wrong_line_says_what_to_do(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_an_invalid_command_line_is_explained(
+    words: list[str], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["excerpts", *words]) == 2
     written = capsys.readouterr()
-    assert said in written.out + written.err
+    assert output in written.out + written.err

@@ -1,4 +1,4 @@
-"""`spanwise explain`: what it writes."""
+"""Output of `spanwise explain`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise import KnowledgeBase
 from spanwise.cli.commands.explain import draw_explanation
 from spanwise.cli.layout import Page, columns
 from spanwise.cli.main import main
-from spanwise.explanation import Explanation
+from spanwise.search.explanation import Explanation
 
 TEXT = """# Margins
 
@@ -49,54 +49,54 @@ def drawn(explanation: Explanation, *, top: int = 2, encoding: str = "utf-8") ->
 
 
 def test_documents_have_strips_with_their_segments_marked(explanation: Explanation) -> None:
-    said = drawn(explanation)
+    output = drawn(explanation)
     first = explanation.documents[0]
-    assert said[0] == f"{first.title}  {first.chunks} chunks"
-    assert set("".join(said[1:4])) <= set(" ▁▂▃▄▅▆▇█")
-    assert said[4].strip().replace("━", "").replace(" ", "").isdigit()
-    assert all(len(line) <= 80 for line in said)
+    assert output[0] == f"{first.title}  {first.chunks} chunks"
+    assert set("".join(output[1:4])) <= set(" ▁▂▃▄▅▆▇█")
+    assert output[4].strip().replace("━", "").replace(" ", "").isdigit()
+    assert all(len(line) <= 80 for line in output)
 
 
-def test_candidates_say_why_and_what_became_of_them(explanation: Explanation) -> None:
-    said = "\n".join(drawn(explanation, top=4))
+def test_candidates_show_contributions_and_outcome(explanation: Explanation) -> None:
+    output = "\n".join(drawn(explanation, top=4))
     best, kept_out = explanation.candidates[0], explanation.candidates[3]
-    assert f"{best.document_id}, chunk {best.chunk}" in said
-    assert "in segment 1" in said
-    assert kept_out.reason in said
+    assert f"{best.document_id}, chunk {best.chunk}" in output
+    assert "in segment 1" in output
+    assert kept_out.reason in output
     words, amount = explanation.why(best)[0]
     (line,) = [
-        line for line in said.split(best.reason)[1].splitlines() if line.startswith(f"  {words} ")
+        line for line in output.split(best.reason)[1].splitlines() if line.startswith(f"  {words} ")
     ][:1]
     assert f"{amount:+.1f}" in line
     assert line.endswith("█" * 20)
-    assert f"share {best.share:.3g}" in said
+    assert f"share {best.share:.3g}" in output
 
 
-def test_no_candidate_is_drawn_where_none_is_wanted(explanation: Explanation) -> None:
+def test_top_0_draws_no_candidate(explanation: Explanation) -> None:
     assert "share " not in "\n".join(drawn(explanation, top=0))
 
 
-def test_signs_stand_for_blocks_where_those_cannot_be_written(explanation: Explanation) -> None:
-    said = "\n".join(drawn(explanation, encoding="ascii"))
-    assert said.isascii()
-    assert "==" in said
-    assert "####" in said
+def test_without_unicode_plots_use_ascii(explanation: Explanation) -> None:
+    output = "\n".join(drawn(explanation, encoding="ascii"))
+    assert output.isascii()
+    assert "==" in output
+    assert "####" in output
 
 
 def test_a_narrow_terminal_shows_names_and_numbers_whole(
     explanation: Explanation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    said = drawn(explanation, top=4)
-    assert max(map(len, said)) <= 40
-    text = " ".join(" ".join(said).split())
+    output = drawn(explanation, top=4)
+    assert max(map(len, output)) <= 40
+    text = " ".join(" ".join(output).split())
     for candidate in explanation.candidates[:4]:
         assert f"{candidate.document_id}, chunk {candidate.chunk} " in text
     assert f"{explanation.documents[0].title} {explanation.documents[0].chunks} chunks" in text
 
 
 @pytest.mark.parametrize("width", range(16, 90, 6))
-def test_names_are_never_cut_and_lines_no_wider_than_the_terminal(
+def test_lines_fit_the_terminal_and_names_are_complete(
     monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     name = "reports/2023/annual/consolidated/harrow-mills.md"
@@ -104,32 +104,32 @@ def test_names_are_never_cut_and_lines_no_wider_than_the_terminal(
         base.add_text(TEXT, document_id=name, title="毎年の報告書 " * 5)
         explanation = base.explain("gross margin of the mill")
     monkeypatch.setenv("COLUMNS", str(width))
-    said = drawn(explanation)
-    assert name in "".join(line.strip() for line in said)
+    output = drawn(explanation)
+    assert name in "".join(line.strip() for line in output)
     if width >= 40:
-        assert max(map(columns, said)) <= width
+        assert max(map(columns, output)) <= width
 
 
 def test_further_documents_are_counted() -> None:
     with filled_base(12, paragraphs=4) as base:
         explanation = base.explain(QUESTION, budget_tokens=200)
     shown = len(explanation.result.segments) + 3
-    assert f"and {12 - shown} documents with less" in drawn(explanation)
+    assert f"and {12 - shown} documents with lower relevance" in drawn(explanation)
 
 
 def test_json_holds_the_explanation_without_wall_times(
     kb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", QUESTION, "--kb", kb, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert list(said) == [
+    output = json.loads(capsys.readouterr().out)
+    assert list(output) == [
         "result", "features", "groups", "typical", "terms", "documents", "candidates",
     ]  # fmt: skip
-    assert "seconds" not in said["result"]
-    assert said["result"]["not_found"] is False
-    best = said["candidates"][0]
+    assert "seconds" not in output["result"]
+    assert output["result"]["not_found"] is False
+    best = output["candidates"][0]
     assert best["decision"] == "segment"
-    assert set(best["scores"][0]["contributions"]) == set(said["features"])
+    assert set(best["scores"][0]["contributions"]) == set(output["features"])
 
 
 def test_a_page_into_a_missing_folder_is_refused_before_anything_is_searched(
@@ -137,24 +137,24 @@ def test_a_page_into_a_missing_folder_is_refused_before_anything_is_searched(
 ) -> None:
     path = tmp_path / "missing" / "why.html"
     assert main(["explain", QUESTION, "--kb", kb, "--html", str(path)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert f"there is no folder {path.parent}" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"there is no folder {path.parent}" in output.err
 
 
-def test_the_page_is_written_where_it_is_wanted(
+def test_the_page_is_written_to_the_given_file(
     kb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "why.html"
     assert main(["explain", QUESTION, "--kb", kb, "--html", str(path), "--json"]) == 0
-    said = capsys.readouterr()
-    assert said.err == f"page: {path}\n"
-    assert json.loads(said.out)["candidates"]
+    output = capsys.readouterr()
+    assert output.err == f"page: {path}\n"
+    assert json.loads(output.out)["candidates"]
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("can_open", [True, False])
-def test_the_page_is_opened_from_a_file_of_its_own(
+def test_the_page_is_opened_from_a_temporary_file(
     kb: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -175,9 +175,9 @@ def test_the_page_is_opened_from_a_file_of_its_own(
     (path,) = tmp_path.glob("spanwise-explain-*.html")
     assert opened == [path.as_uri()]
     assert path.stat().st_mode & 0o077 == 0  # it holds text of the documents
-    said = capsys.readouterr().err
-    assert f"page: {path}" in said
-    assert ("no browser could be opened" in said) is not can_open
+    output = capsys.readouterr().err
+    assert f"page: {path}" in output
+    assert ("no browser could be opened" in output) is not can_open
 
 
 def test_what_is_not_found_ends_with_code_4(kb: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,7 @@ import click
 import pytest
 
 from spanwise import errors
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Interrupted, describe_failure, error_code
+from spanwise.cli.failures import ExitCode, Interrupted, describe_failure, error_code
 from spanwise.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,
@@ -37,7 +36,7 @@ def test_each_error_has_a_code_and_an_exit_code(
     assert (failure.code, failure.message, failure.exit_code) == (code, "x", exit_code)
 
 
-def test_an_error_about_a_document_says_which_and_why() -> None:
+def test_a_document_error_has_source_and_cause() -> None:
     failure = describe_failure(ParseError("x", source="a.pdf", code="encrypted"))
     assert (failure.code, failure.details) == ("parse", {"source": "a.pdf", "cause": "encrypted"})
 
@@ -50,20 +49,20 @@ def test_an_interruption_that_was_wrapped_is_one() -> None:
     assert (failure.message, failure.exit_code) == ("interrupted", ExitCode.INTERRUPTED)
 
 
-def test_an_unexpected_error_says_how_to_see_more() -> None:
+def test_an_internal_error_explains_how_to_see_the_traceback() -> None:
     failure = describe_failure(ZeroDivisionError("division by zero"))
     assert failure.code == "internal"
     assert "ZeroDivisionError: division by zero" in failure.message
     assert "SPANWISE_TRACEBACK=1" in failure.message
 
 
-def test_memory_that_runs_out_is_no_defect() -> None:
+def test_running_out_of_memory_is_not_an_internal_error() -> None:
     failure = describe_failure(MemoryError())
     assert (failure.code, failure.exit_code) == ("memory", ExitCode.ERROR)
     assert "memory ran out" in failure.message
 
 
-def test_ctrl_c_without_words_is_said_in_words() -> None:
+def test_ctrl_c_without_a_message_has_one() -> None:
     assert describe_failure(KeyboardInterrupt()).message == "interrupted"
 
 

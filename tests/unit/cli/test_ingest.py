@@ -1,4 +1,4 @@
-"""What `add` and `sync` say of what they did."""
+"""Reports of `add` and `sync`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spanwise.types import IngestFailure, IngestReport, Usage
 
 
 def drawn(report: IngestReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    draw_report(report, path=Path("a.kb"), nothing="nothing to do")
+    draw_report(report, path=Path("a.kb"), empty_message="nothing to do")
     return capsys.readouterr().out.splitlines()
 
 
@@ -19,10 +19,12 @@ def test_vectors_that_were_taken_over_are_counted(capsys: pytest.CaptureFixture[
     report = IngestReport(
         replaced=("a",), chunks=1_000, embedded_chunks=3, kept_vectors=997, chars=4_000
     )
-    assert drawn(report, capsys)[-1] == "3 chunks embedded, 997 with the text of an earlier one"
+    assert (
+        drawn(report, capsys)[-1] == "3 chunks embedded, 997 reused from chunks with the same text"
+    )
 
 
-def test_nothing_is_said_of_vectors_where_none_was_taken_over(
+def test_reused_vectors_are_reported_only_if_there_are_any(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     report = IngestReport(added=("a",), chunks=3, embedded_chunks=3, chars=40)
@@ -33,12 +35,12 @@ def test_documents_that_are_not_whole_are_named(capsys: pytest.CaptureFixture[st
     report = IngestReport(
         added=("a.pdf", "b.pdf", "c.pdf"), partial=("a.pdf", "b.pdf"), needs_ocr=("c.pdf",)
     )
-    said = " ".join(drawn(report, capsys))
-    assert "read in part: a.pdf, b.pdf; `spanwise show ID` says what is missing" in said
-    assert "needs OCR: c.pdf;" in said
+    output = " ".join(drawn(report, capsys))
+    assert "read in part: a.pdf, b.pdf; see `spanwise show ID`" in output
+    assert "needs OCR: c.pdf;" in output
 
 
-def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
+def test_usage_is_reported_and_in_a_dry_run_as_a_bound(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     usage = Usage(calls=2, input_tokens=3_000, output_tokens=90, cost=0.5, seconds=4.0)
@@ -46,25 +48,25 @@ def test_what_a_model_took_is_told_and_in_a_dry_run_as_a_bound(
     assert drawn(report, capsys)[-1] == (
         "2 model calls · 3,000 tokens in · 90 out · $0.5000 · 4.0 s of model time"
     )
-    draw_report(report, path=Path("a.kb"), nothing="", foreseen=True)
+    draw_report(report, path=Path("a.kb"), empty_message="", is_dry_run=True)
     assert capsys.readouterr().out.splitlines() == [
-        "a.kb, if it were done: 1 added",
+        "a.kb (dry run): 1 added",
         "2 model calls · 3,000 tokens in · at most 90 out · at most $0.5000",
     ]
 
 
-def test_what_was_not_begun_for_the_cost_is_told_in_one_line(
+def test_documents_beyond_the_cost_limit_share_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     failures = [IngestFailure(source=one, code="cost_limit", message=one) for one in "abc"]
     draw_failures(IngestReport(failed=tuple(failures)))
     assert capsys.readouterr().err.splitlines() == [
         "failed (cost_limit): a",
-        "failed (cost_limit): 2 more documents not taken in for the same reason",
+        "failed (cost_limit): 2 more documents not added for the same reason",
     ]
 
 
-def test_of_many_warnings_with_one_reason_a_few_are_told_and_no_document_is_lost(
+def test_similar_warnings_are_grouped_with_all_sources(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     told = [
@@ -78,13 +80,13 @@ def test_of_many_warnings_with_one_reason_a_few_are_told_and_no_document_is_lost
         "warning: a: its title is made without a model: no credit",
         "warning: a: its summary is made without a model: no credit",
         "warning: b: its title is made without a model: no credit",
-        "warning: 3 more for the same reason, of b, c",
+        "warning: 3 more for the same reason: b, c",
         "warning: a: page 2 holds no text",
         "warning: b: its title is made without a model: too long",
     ]
 
 
-def test_what_takes_as_many_lines_is_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_that_saves_no_line_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     told = [f"{one}: 1 of 1 sections have no summary: no credit" for one in "abcd"]
     draw_failures(IngestReport(warnings=tuple(told)))
     assert capsys.readouterr().err.splitlines() == [f"warning: {one}" for one in told]

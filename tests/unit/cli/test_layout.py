@@ -55,29 +55,29 @@ def test_marks_take_no_column_and_wide_letters_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(0, "0 chunks"), (1, "1 chunk"), (1200, "1,200 chunks")]
+    ("number", "output"), [(0, "0 chunks"), (1, "1 chunk"), (1200, "1,200 chunks")]
 )
-def test_count_agrees_with_its_noun(number: int, said: str) -> None:
-    assert count(number, "chunk") == said
+def test_count_agrees_with_its_noun(number: int, output: str) -> None:
+    assert count(number, "chunk") == output
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.0214, "21 ms"), (3.21, "3.2 s"), (245.0, "4 min 5 s")]
+    ("seconds", "output"), [(0.0214, "21 ms"), (3.21, "3.2 s"), (245.0, "4 min 5 s")]
 )
-def test_duration_is_in_the_unit_people_use(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+def test_duration_is_in_the_unit_people_use(seconds: float, output: str) -> None:
+    assert duration(seconds) == output
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "output"),
     [(999, "999 bytes"), (1000, "1.0 kB"), (2_500_000, "2.5 MB"), (10**13, "10.0 TB")],
 )
-def test_size_is_in_powers_of_a_thousand(number: int, said: str) -> None:
-    assert size(number) == said
+def test_size_is_in_powers_of_a_thousand(number: int, output: str) -> None:
+    assert size(number) == output
 
 
 @pytest.mark.parametrize(
-    ("rank", "said"),
+    ("rank", "output"),
     [
         (0, "1st"),
         (1, "2nd"),
@@ -89,8 +89,8 @@ def test_size_is_in_powers_of_a_thousand(number: int, said: str) -> None:
         (110, "111th"),
     ],
 )
-def test_rank_0_is_the_first_place(rank: int, said: str) -> None:
-    assert ordinal(rank) == said
+def test_rank_0_is_the_first_place(rank: int, output: str) -> None:
+    assert ordinal(rank) == output
 
 
 def test_colours_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_body_keeps_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_body_fills_prose_anew_where_its_lines_are_too_long(
+def test_body_reflows_prose_with_long_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "words of a paragraph in lines\nthat are longer than it is\nwide.\n"
@@ -163,7 +163,7 @@ def test_body_keeps_rows_and_items_apart(text: str, monkeypatch: pytest.MonkeyPa
     assert last in starts
 
 
-def test_facts_stand_in_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_have_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "24")
     stream = io.StringIO()
     Page(stream).facts([("a", "1"), ("long name", "words that are folded"), ("b", "")])
@@ -175,7 +175,7 @@ def test_facts_stand_in_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_message_is_one_line_but_folded_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_one_line_and_wrapped_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words are kept whole there: a path can be copied."""
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.delenv("NO_COLOR", raising=False)

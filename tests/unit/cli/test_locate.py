@@ -1,4 +1,4 @@
-"""`spanwise locate`, `show`, `list` and `info` in this process."""
+"""`spanwise locate`, `show`, `list` and `info`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spanwise import Document, KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.types import Heading, Page
 
@@ -74,23 +74,23 @@ def test_what_a_search_wrote_is_followed(
     """From a file, as long as the text stands; then the passage that stands in its place."""
     answer = tmp_path / "answer.json"
     answer.write_text(json.dumps(result_of(path, "Why did margins fall?")), encoding="utf-8")
-    code, said = run(path, "locate", str(answer), capsys=capsys)
+    code, output = run(path, "locate", str(answer), capsys=capsys)
     assert code == ExitCode.OK
-    assert "current  Report" in said
+    assert "current  Report" in output
     replace_text(path, "# Leases", "More of it.\n# Leases")
-    code, said = run(path, "locate", str(answer), capsys=capsys)
+    code, output = run(path, "locate", str(answer), capsys=capsys)
     assert code == ExitCode.OK
-    assert "moved" in said
+    assert "moved" in output
     replace_text(path, "freight cost", "shipping cost")
-    code, said = run(path, "locate", str(answer), capsys=capsys)
+    code, output = run(path, "locate", str(answer), capsys=capsys)
     assert code == ExitCode.NOTHING_FOUND
-    assert "changed" in said
-    assert "because shipping cost more" in said
+    assert "changed" in output
+    assert "because shipping cost more" in output
     with KnowledgeBase(path) as knowledge_base:
         knowledge_base.delete("report.pdf")
-    code, said = run(path, "locate", str(answer), capsys=capsys)
+    code, output = run(path, "locate", str(answer), capsys=capsys)
     assert code == ExitCode.NOTHING_FOUND
-    assert "no document 'report.pdf' any more" in said
+    assert "no document 'report.pdf' any more" in output
 
 
 @pytest.mark.parametrize("kind", ["result", "segments", "segment", "citation"])
@@ -108,20 +108,20 @@ def test_any_part_of_a_result_is_read_from_standard_input(
         "citation": result["segments"][0]["citation"],
     }[kind]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(given).encode())))
-    code, said = run(path, "locate", "-", "--json", capsys=capsys)
+    code, output = run(path, "locate", "-", "--json", capsys=capsys)
     assert code == ExitCode.OK
-    located = json.loads(said)["citations"]
+    located = json.loads(output)["citations"]
     assert [one["status"] for one in located] == ["current"]
     assert located[0]["text"] == result["segments"][0]["text"]
     assert located[0]["citation"] == result["segments"][0]["citation"]
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "output"),
     [
-        (b"", "is no JSON"),
-        (b"\xff\xfe\xfa", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe\xfa", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"{}", "holds no citation"),
         (b'[["a"], 3, {"segments": []}]', "holds no citation"),
         (b'{"document_id": "report.pdf", "start": 0, "end": 5}', "does not hold the text"),
@@ -136,14 +136,14 @@ def test_any_part_of_a_result_is_read_from_standard_input(
         ),
     ],
 )
-def test_what_is_no_citation_is_refused(
-    data: bytes, said: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_input_without_citations_is_refused(
+    data: bytes, output: str, path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With what is wrong, whatever stands in the file."""
     (tmp_path / "given.json").write_bytes(data)
     code, written = run(path, "locate", str(tmp_path / "given.json"), capsys=capsys)
     assert code == ExitCode.USAGE
-    assert said in written
+    assert output in written
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_what_is_no_citation_is_refused(
         (["--start", "2", "--end", "8"], "Leases\n"),
     ],
 )
-def test_text_alone_is_written_as_it_stands(
+def test_text_is_written_unchanged(
     arguments: Sequence[str], written: str, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(path, "show", "report.pdf", *arguments, capsys=capsys) == (ExitCode.OK, written)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["--page", "3"], "no page '3' among the 2 pages"),
         (["--page", "F-2"], "no page 'F-2'"),
@@ -173,17 +173,17 @@ def test_text_alone_is_written_as_it_stands(
     ],
 )
 def test_a_part_that_is_none_is_refused(
-    arguments: Sequence[str], said: str, path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: Sequence[str], output: str, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, written = run(path, "show", "report.pdf", *arguments, capsys=capsys)
     assert code == ExitCode.USAGE
-    assert said in written
+    assert output in written
 
 
 def test_a_range_comes_with_its_citation(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which `locate` takes."""
-    _, said = run(path, "show", "report.pdf", "--page", "F-1", "--json", capsys=capsys)
-    shown = json.loads(said)
+    _, output = run(path, "show", "report.pdf", "--page", "F-1", "--json", capsys=capsys)
+    shown = json.loads(output)
     assert shown["text"] == TEXT[:FREIGHT]
     assert shown["citation"]["page_labels"] == ["F-1", "F-1"]
     with KnowledgeBase(path) as knowledge_base:
@@ -192,8 +192,8 @@ def test_a_range_comes_with_its_citation(path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_document_comes_whole_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, pages, headings, status, version and warnings."""
-    _, said = run(path, "show", "report.pdf", "--json", capsys=capsys)
-    shown = json.loads(said)
+    _, output = run(path, "show", "report.pdf", "--json", capsys=capsys)
+    shown = json.loads(output)
     document, record = shown["document"], shown["record"]
     assert document["text"] == TEXT
     assert [heading["title"] for heading in document["headings"]] == ["Leases", "Freight"]
@@ -202,8 +202,8 @@ def test_a_document_comes_whole_as_json(path: Path, capsys: pytest.CaptureFixtur
     assert len(record["version"]) == 12
 
 
-def test_what_is_not_whole_is_said(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By `list`, `show` and `info`; nothing is said of what is."""
+def test_incomplete_documents_are_reported(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By `list`, `show` and `info`; complete documents have no status."""
     _, listed = run(path, "list", capsys=capsys)
     assert listed.count("read in part") == 1
     _, shown = run(path, "show", "report.pdf", capsys=capsys)

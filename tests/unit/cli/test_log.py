@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from spanwise.cli.log import drawn_warnings
+from spanwise.cli.program import logged_warnings
 
 
 def test_warnings_of_the_library_are_lines_on_standard_error(
@@ -12,8 +12,8 @@ def test_warnings_of_the_library_are_lines_on_standard_error(
 ) -> None:
     logger = logging.getLogger("spanwise")
     before = list(logger.handlers)
-    with drawn_warnings():
+    with logged_warnings():
         logger.warning("the index of %s\ncannot be written", "a.kb")
-        logger.info("not said")
+        logger.info("not output")
     assert capsys.readouterr() == ("", "warning: the index of a.kb cannot be written\n")
     assert logger.handlers == before

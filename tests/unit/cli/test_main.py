@@ -5,10 +5,10 @@ import json
 import click
 import pytest
 
-from spanwise.cli.exits import MEANINGS, ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
-from spanwise.cli.teaching import TeachingCommand
 
 COMMANDS = list(cli.commands)
 ENDS = {
@@ -26,25 +26,38 @@ ENDS = {
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_help_of_the_program(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == ExitCode.OK
-    said = capsys.readouterr().out
-    assert all(f"\n  {name} " in said for name in COMMANDS)
-    assert all(f"  {int(code)} " in said and MEANINGS[code] in said for code in ExitCode)
+    output = capsys.readouterr().out
+    assert all(f"\n  {name} " in output for name in COMMANDS)
+    assert all(f"  {int(code)} " in output and MEANINGS[code] in output for code in ExitCode)
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *ENDS])
-def test_help_of_each_command_teaches(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_each_command_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == ExitCode.OK
-    said = capsys.readouterr().out
-    assert f"  $ spanwise {name} " in said or f"spanwise {name})" in said or name == "info"
-    assert "Examples:" in said
-    assert "Exit codes:" in said
-    assert max(map(len, said.splitlines())) <= 80
+    output = capsys.readouterr().out
+    assert f"  $ spanwise {name} " in output or f"spanwise {name})" in output or name == "info"
+    assert "Examples:" in output
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_every_command_and_option_says_what_it_does(name: str) -> None:
+def test_help_of_each_command_lists_its_own_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The codes that every command can return are in the help of the program."""
     command = ENDS[name]
-    assert isinstance(command, TeachingCommand)
+    assert isinstance(command, ExampleCommand)
+    main([*name.split(), "--help"])
+    _, _, section = capsys.readouterr().out.partition("Exit codes")
+    codes = [int(line.split()[0]) for line in section.splitlines()[1:] if line[2:3].isdigit()]
+    assert codes == list(command.exit_codes)
+    assert ExitCode.OK not in codes
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_every_command_and_option_has_help(name: str) -> None:
+    command = ENDS[name]
+    assert isinstance(command, ExampleCommand)
     assert command.short_help
     options = [one for one in command.params if isinstance(one, click.Option)]
     assert [option.name for option in options if not option.help] == []
@@ -60,7 +73,7 @@ def test_every_command_takes_kb_and_json(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["serach", "x"], "there is no command 'serach'; did you mean search?"),
         (["zzz"], "there is no command 'zzz'; the commands are add, sync, search"),
@@ -71,28 +84,28 @@ def test_every_command_takes_kb_and_json(name: str) -> None:
         (["search", "x", "--budget", "0"], "0 is not in the range x>=1"),
         (["search", "x", "--context", "--json"], "--context and --json exclude each other"),
         (["add"], "Missing argument 'SOURCES...'"),
-        (["add", "x", "--metadata", "year"], "'year' is no NAME=VALUE pair"),
+        (["add", "x", "--metadata", "year"], "'year' is not a NAME=VALUE pair"),
         (["show", "x", "--start", "1", "--chunks"], "--start and --end show text"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_exit_code_2(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == ExitCode.USAGE
     written = capsys.readouterr()
     if "--json" in arguments:
         error = json.loads(written.out)["error"]
         assert error["code"] == "usage"
-        assert said in error["message"]
+        assert output in error["message"]
         assert written.err == ""
     else:
         assert written.err.startswith("spanwise: ")
-        assert said in written.err
+        assert output in written.err
         assert written.err.count("\n") == 1
         assert written.out == ""
 
 
-def test_json_after_a_double_dash_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_after_a_double_dash_is_not_an_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "x", "--nope", "--", "--json"]) == ExitCode.USAGE
     assert capsys.readouterr().out == ""
 
@@ -103,7 +116,7 @@ def test_completion_writes_a_script(shell: str, capsys: pytest.CaptureFixture[st
     assert "_SPANWISE_COMPLETE" in capsys.readouterr().out
 
 
-def test_a_shell_is_told_what_can_come_next(
+def test_a_shell_gets_completions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("_SPANWISE_COMPLETE", "bash_complete")

@@ -1,4 +1,4 @@
-"""`spanwise add --parser` names who reads the documents."""
+"""`spanwise add --parser` selects the document parser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 
 

@@ -22,14 +22,14 @@ def make_progress(outcome: str, documents_done: int) -> IngestProgress:
     )
 
 
-def test_failed_documents_are_not_counted_as_acknowledged() -> None:
+def test_failed_documents_are_not_counted_as_stored() -> None:
     with IngestBar(quiet=True) as bar:
         for number, outcome in enumerate(["added", "failed", "unchanged"], start=1):
             bar.on_document(make_progress(outcome, number))
-    assert bar.acknowledged == 2
+    assert bar.stored == 2
 
 
-def test_nothing_is_drawn_where_standard_error_is_no_terminal(
+def test_nothing_is_drawn_without_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with IngestBar(quiet=False) as bar:
@@ -52,7 +52,7 @@ def test_a_terminal_gets_documents_and_rate(
     assert re.search(r"chunks/s, [\d ]+ min \d+ s left", written.err)
 
 
-def test_before_the_first_document_the_bar_says_what_goes_on(
+def test_before_the_first_document_the_bar_shows_a_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -117,7 +117,7 @@ def test_steps_are_drawn_on_a_terminal_alone_unless_quiet(
     assert "\x1b[31m," not in written.err
 
 
-def test_a_wait_is_told_on_a_terminal_alone(
+def test_a_wait_is_shown_only_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with waiting("asking"):

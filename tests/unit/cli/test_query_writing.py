@@ -1,4 +1,4 @@
-"""Commands that let a language model write queries."""
+"""`--write-queries`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     """Return the model that every name stands for."""
     conditions = [{"field": "year", "operator": "=", "values": ["2018"]}]
     made = ScriptedModel(lambda _: as_answer(["purchases of property"], conditions=conditions))
-    monkeypatch.setattr("spanwise.registry.make_language_model", lambda _, *, options: made)
+    monkeypatch.setattr("spanwise.models.registry.make_language_model", lambda _, *, options: made)
     return made
 
 
@@ -47,7 +47,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.mark.parametrize("command", ["search", "excerpts", "explain"])
-def test_what_was_written_is_shown(command: str, run: Run, model: ScriptedModel) -> None:
+def test_written_queries_are_shown(command: str, run: Run, model: ScriptedModel) -> None:
     wanted = ("--write-queries", "--llm", "a:model", "--guidance", "Be brief.")
     code, text = run(command, QUESTION, *wanted)
     assert code == 0
@@ -55,7 +55,7 @@ def test_what_was_written_is_shown(command: str, run: Run, model: ScriptedModel)
     assert "only documents where year = 2018" in text
     assert "1 model call" in text
     assert "Be brief." in model.requests[0].prompt
-    assert "1 kept" in run(command, QUESTION, *wanted)[1]
+    assert "1 from the cache" in run(command, QUESTION, *wanted)[1]
     assert len(model.requests) == 1
 
 
@@ -71,7 +71,7 @@ def test_what_was_written_is_in_the_json(command: str, run: Run, model: Scripted
 
 
 @pytest.mark.parametrize("command", ["search", "excerpts", "explain"])
-def test_a_filter_under_which_nothing_is_found_is_left_out(
+def test_a_written_filter_without_results_is_dropped(
     command: str, run: Run, model: ScriptedModel
 ) -> None:
     conditions = [{"field": "year", "operator": "=", "values": ["2016"]}]
@@ -79,7 +79,7 @@ def test_a_filter_under_which_nothing_is_found_is_left_out(
     question = "Which purchases of property did 3M make in 2016?"
     code, text = run(command, question, "--write-queries", "--llm", "a:model")
     assert code == 0
-    assert "nothing was found where `year = 2016`" in text
+    assert "the filter `year = 2016` left no result" in text
     assert "only documents where" not in text
 
 

@@ -1,4 +1,4 @@
-"""How a result looks to people."""
+"""Terminal output of `spanwise search`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_a_segment_says_place_title_relevance_section_pages_and_characters() -> None:
+def test_a_segment_shows_rank_title_relevance_section_pages_and_characters() -> None:
     assert drawn(make_segment(pages=(3, 4))) == [
         "1st  Annual report" + " " * 47 + "██████░░░░ 0.62",
         "Results",
@@ -79,7 +79,7 @@ def test_a_segment_says_place_title_relevance_section_pages_and_characters() -> 
         "",
         "Margins fell.",
         "",
-        "1 segment · 12 of 4,000 tokens · 1,200 candidates weighed · 3 ms",
+        "1 segment · 12 of 4,000 tokens · 1,200 candidates scored · 3 ms",
     ]
 
 
@@ -87,7 +87,7 @@ def test_one_page_is_named_alone() -> None:
     assert "· page 3 ·" in drawn(make_segment(pages=(3, 3)))[2]
 
 
-def test_segments_stand_as_they_come_with_their_places() -> None:
+def test_segments_keep_their_order_and_show_their_ranks() -> None:
     lines = drawn(make_segment(rank=1), make_segment(rank=0))
     assert [line[:3] for line in lines if line.endswith("0.62")] == ["2nd", "1st"]
 
@@ -121,11 +121,11 @@ def test_nothing_found_shows_the_best_guess_apart() -> None:
     lines = drawn(guess=make_segment())
     assert lines[:2] == [
         "Nothing in the knowledge base answers this question.",
-        "The best guess, which is probably no answer:",
+        "Best guess, probably not an answer:",
     ]
     assert lines[3].startswith("guess  Annual report")
     assert lines[-1].startswith("0 segments · 0 of 4,000 tokens")
 
 
-def test_warnings_are_said() -> None:
+def test_warnings_are_shown() -> None:
     assert "warning: searched by keywords alone" in drawn(warnings=("searched by keywords alone",))

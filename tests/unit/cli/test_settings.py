@@ -1,4 +1,4 @@
-"""What settings do to commands."""
+"""Settings as defaults of command-line options, and `spanwise config`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_patterns_limits_and_embedder_hold_for_what_is_added(folder: Path, run: 
     assert run("sync", "in", "--include", "*.txt")["added"] == ["b.txt"]
 
 
-def test_a_folder_that_is_empty_is_no_knowledge_base_yet(folder: Path, run: Run) -> None:
+def test_an_empty_folder_is_not_a_knowledge_base(folder: Path, run: Run) -> None:
     """What is set for new ones holds there too."""
     write(folder, "[add]\nembedder = 'none'\ntokenizer = 'chars:4'\n")
     (folder / "new.kb").mkdir()
@@ -91,16 +91,16 @@ def test_a_folder_that_is_empty_is_no_knowledge_base_yet(folder: Path, run: Run)
     assert (settings["embedder"], settings["tokenizer"]) == ("none", "chars:4")
 
 
-def test_config_says_each_value_and_its_origin(
+def test_config_shows_each_value_and_its_source(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, "\n[search]\nbudget = 150\n")
     monkeypatch.setenv("SPANWISE_SEARCH_PRESET", "precise")
-    said = run("config", "--kb", "other.kb")
-    found = {one["name"]: one for one in said["settings"]}
+    output = run("config", "--kb", "other.kb")
+    found = {one["name"]: one for one in output["settings"]}
     assert list(found) == [key.name for key in KEYS]
     path = str(folder / "spanwise.toml")
-    assert said["files"] == [path]
+    assert output["files"] == [path]
     assert found["kb"] == {
         "name": "kb", "value": "other.kb", "origin": "argument", "place": "--kb",
     }  # fmt: skip

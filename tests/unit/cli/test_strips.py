@@ -1,9 +1,9 @@
-"""Relevance along a document as text."""
+"""Relevance plots of `spanwise explain`."""
 
 from __future__ import annotations
 
-from spanwise.cli.strips import mark_line, relevance_lines
-from spanwise.explanation import ChunkRun, DocumentExplanation
+from spanwise.cli.commands.explain import mark_line, relevance_lines
+from spanwise.search.explanation import ChunkRun, DocumentExplanation
 from spanwise.types import Citation, Segment
 
 
@@ -68,7 +68,7 @@ def test_a_column_of_many_chunks_shows_the_best() -> None:
     assert line == "▁▁▁▁▁█▁▁▁▁"
 
 
-def test_signs_stand_for_blocks_where_those_cannot_be_written() -> None:
+def test_without_unicode_plots_use_ascii() -> None:
     (line,) = lines(document((0, (0.0, 1.0)), chunks=2), is_unicode=False)
     assert line == "..@@"
 

@@ -1,4 +1,4 @@
-"""`spanwise threads` in this process."""
+"""`spanwise threads` and cached model outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.testing.store_threads import make_turn
 
@@ -51,11 +51,13 @@ def test_conversations_are_listed_for_a_program(
     assert json.loads(written) == {"threads": expected}
 
 
-def test_no_conversation_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_list_of_conversations_is_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     KnowledgeBase(tmp_path / "a.kb", embedder=None).close()
     code, written, _ = run(tmp_path / "a.kb", "list", capsys=capsys)
     assert code == ExitCode.OK
-    assert "`spanwise ask --chat` begins one" in written
+    assert "start one with `spanwise ask --chat`" in written
 
 
 def test_a_conversation_is_shown_turn_by_turn(
@@ -83,9 +85,9 @@ def test_a_conversation_is_shown_for_a_program(
 
 
 def test_an_unknown_conversation_is_named(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, said = run(path, "show", "mull", capsys=capsys)
+    code, _, output = run(path, "show", "mull", capsys=capsys)
     assert code == ExitCode.NOTHING_FOUND
-    assert "no conversation has the id 'mull'" in said
+    assert "no conversation has the id 'mull'" in output
     code, written, _ = run(path, "show", "mull", "--json", capsys=capsys)
     assert code == ExitCode.NOTHING_FOUND
     assert json.loads(written)["error"]["code"] == "thread_not_found"
@@ -105,7 +107,7 @@ def test_conversations_are_removed(path: Path, capsys: pytest.CaptureFixture[str
         assert knowledge_base.threads() == []
 
 
-def test_what_models_answered_is_counted_and_forgotten(
+def test_cached_model_outputs_are_counted_and_deleted(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with KnowledgeBase(path) as knowledge_base:
@@ -113,17 +115,17 @@ def test_what_models_answered_is_counted_and_forgotten(
             knowledge_base._store.put_output(f"{number}", "x" * 500, task="title", model="a:b")
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
     written = capsys.readouterr().out
-    assert "kept outputs      3, 1.5 kB\n" in written
-    assert "conversations     2\n" in written
+    assert "cached model outputs  3, 1.5 kB\n" in written
+    assert "conversations         2\n" in written
     assert main(["doctor", "--forget-outputs", "--kb", str(path)]) == ExitCode.OK
-    assert capsys.readouterr().out.startswith("3 kept outputs forgotten\n")
+    assert capsys.readouterr().out.startswith("3 cached model outputs deleted\n")
     assert main(["doctor", "--forget-outputs", "--json", "--kb", str(path)]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out)["forgotten_outputs"] == 0
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
-    assert "kept outputs" not in capsys.readouterr().out
+    assert "cached model outputs" not in capsys.readouterr().out
 
 
-def test_without_a_command_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_group_without_a_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["threads"]) == ExitCode.USAGE
-    said = "spanwise: Missing command (see `spanwise threads --help`)\n"
-    assert capsys.readouterr().err == said
+    output = "spanwise: Missing command (see `spanwise threads --help`)\n"
+    assert capsys.readouterr().err == output

@@ -1,4 +1,4 @@
-"""What calls of models took, in words."""
+"""Model usage as text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spanwise.types import Usage
     ("usage", "expected"),
     [
         (Usage(), []),
-        (Usage(cached_calls=3), ["no model call", "3 kept from before"]),
+        (Usage(cached_calls=3), ["no model call", "3 from the cache"]),
         (
             Usage(calls=1, input_tokens=1, output_tokens=2, cost=None, seconds=1.0),
-            ["1 model call", "1 token in", "2 out", "price not known", "1.0 s of model time"],
+            ["1 model call", "1 token in", "2 out", "price unknown", "1.0 s of model time"],
         ),
         (
             Usage(
@@ -23,7 +23,7 @@ from spanwise.types import Usage
             ),
             [
                 "2 model calls",
-                "1 tried again",
+                "1 retried",
                 "9 tokens in (4 from the provider's cache)",
                 "0 out",
                 "$0.2500",
@@ -32,7 +32,5 @@ from spanwise.types import Usage
         ),
     ],
 )
-def test_usage_is_told_in_parts_and_nothing_where_there_was_none(
-    usage: Usage, expected: list[str]
-) -> None:
+def test_usage_parts_and_no_parts_without_calls(usage: Usage, expected: list[str]) -> None:
     assert usage_words(usage) == expected

@@ -1,4 +1,4 @@
-"""Whether anything answers a question: the signals and the models, against sums written out."""
+"""Abstention signals and models, compared with explicit sums."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
-from spanwise.core.abstention import (
+from spanwise.core.ranking.abstention import (
     SIGNALS,
     AbstentionModel,
     LogisticModel,
     abstention_signals,
-    can_judge,
+    is_assessable,
 )
-from spanwise.core.features import lay_out
-from spanwise.core.question import read_question
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import build_rows
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
 
 WORDS, COVERAGE, SCORE, MEANING = range(4)
@@ -51,14 +51,14 @@ def signals(
     return abstention_signals(
         read_question(question),
         scan=scan,
-        rows=lay_out([(0, PassageRange(10, start, end)) for start, end in spans]),
+        rows=build_rows([(0, PassageRange(10, start, end)) for start, end in spans]),
         passages=passages,
         candidates=np.array(candidates or range(len(impacts[0]))),
         score=score,
     )
 
 
-def test_words_are_those_of_the_best_chunk_over_all_that_a_chunk_can_hold() -> None:
+def test_the_words_signal_is_that_of_the_best_chunk() -> None:
     assert signals()[WORDS] == pytest.approx(2.0 / (2 * 2.2))
 
 
@@ -75,7 +75,7 @@ def test_a_chunk_of_another_range_is_no_neighbour() -> None:
     assert apart[COVERAGE] == pytest.approx(0.5)
 
 
-def test_a_word_that_no_chunk_holds_counts_as_much_as_any() -> None:
+def test_a_word_in_no_chunk_has_the_full_weight() -> None:
     unknown = signals(impacts=([0.0, 2.0, 0.0], [0.0, 0.0, 0.0]), holders=(1, 0))
     known, missing = np.log(1 + 289.5 / 1.5), np.log1p(290)
     assert unknown[WORDS] == pytest.approx(2.0 * known / (2.2 * (known + missing)))
@@ -83,7 +83,7 @@ def test_a_word_that_no_chunk_holds_counts_as_much_as_any() -> None:
     assert unknown[COVERAGE] == pytest.approx(roots[0] / roots.sum())
 
 
-def test_a_word_that_says_what_to_do_counts_less() -> None:
+def test_request_words_weigh_less() -> None:
     asked = signals("summarize margin", impacts=([0.0, 0.0, 0.0], [0.0, 2.0, 0.0]))
     assert asked[WORDS] == pytest.approx(2.0 / (1.4 * 2.2))
 
@@ -96,7 +96,7 @@ def test_score_and_nearest_meaning_are_of_candidates() -> None:
     assert of_one[COVERAGE] == 1.0
 
 
-def test_a_low_score_says_no_more_than_a_middling_one() -> None:
+def test_low_scores_have_a_lower_limit() -> None:
     assert signals(score=1.0)[SCORE] == signals(score=6.9)[SCORE] < signals()[SCORE]
 
 
@@ -112,13 +112,13 @@ def test_a_low_score_says_no_more_than_a_middling_one() -> None:
         (" ".join(f"word{at}" for at in range(64)), False),
     ],
 )
-def test_only_a_question_that_says_what_it_asks_is_judged(question: str, judged: bool) -> None:
-    assert can_judge(read_question(question)) is judged
+def test_only_a_question_with_a_subject_is_assessed(question: str, judged: bool) -> None:
+    assert is_assessable(read_question(question)) is judged
 
 
 def test_a_request_in_another_language_is_a_request() -> None:
     question = read_question("Fasse das Dokument zusammen", languages=["de"])
-    assert not can_judge(question)
+    assert not is_assessable(question)
 
 
 MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.5, missing=0.3)
@@ -128,17 +128,17 @@ MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.
     ("words", "evidence", "is_weak", "is_missing"),
     [(0.0, 0.2689, True, True), (0.25, 0.3775, True, False), (0.5, 0.5, False, False)],
 )
-def test_two_thresholds_part_what_is_found_weak_and_missing(
+def test_two_thresholds_separate_weak_and_missing_evidence(
     words: float, evidence: float, is_weak: bool, is_missing: bool
 ) -> None:
-    judged = MODEL.judge(np.array([words, 9.0, 9.0, 9.0]))
+    judged = MODEL.assess(np.array([words, 9.0, 9.0, 9.0]))
     assert judged.evidence == pytest.approx(evidence, abs=1e-4)
     assert (judged.is_weak, judged.is_missing) == (is_weak, is_missing)
 
 
 @pytest.mark.parametrize("far", [-1e6, 1e6])
-def test_signals_far_out_overflow_nothing(far: float) -> None:
-    assert MODEL.judge(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
+def test_extreme_signals_do_not_overflow(far: float) -> None:
+    assert MODEL.assess(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
 
 
 def as_json(**changes: object) -> str:
@@ -152,14 +152,14 @@ def as_json(**changes: object) -> str:
     return json.dumps({**data, **changes})
 
 
-def test_cosines_of_another_embedder_are_not_judged_by() -> None:
+def test_cosines_of_another_embedder_are_ignored() -> None:
     model = AbstentionModel.from_json(as_json())
     assert model.for_embedder("vendor:model") is model.with_vectors
     assert model.for_embedder("vendor:other") is model.keywords_alone
     assert model.for_embedder(None) is model.keywords_alone
 
 
-def test_a_model_for_other_signals_is_refused() -> None:
+def test_a_model_for_other_signals_is_rejected() -> None:
     with pytest.raises(OptionError, match="for the signals"):
         AbstentionModel.from_json(as_json(signals=["x"]))
 
@@ -168,6 +168,6 @@ def test_a_model_for_other_signals_is_refused() -> None:
     "text",
     ["", "[]", "{}", as_json(with_vectors={}), as_json(with_vectors={"weights": [1]})],
 )
-def test_what_is_no_model_is_refused(text: str) -> None:
+def test_an_invalid_model_is_rejected(text: str) -> None:
     with pytest.raises(OptionError, match="cannot be read"):
         AbstentionModel.from_json(text)

@@ -1,10 +1,10 @@
-"""The beta distribution against scipy, and what is refused."""
+"""The beta distribution, compared with scipy, and errors."""
 
 import numpy as np
 import pytest
 from scipy.stats import beta
 
-from spanwise.core.beta import RERANKER_SHAPES, beta_relevance
+from spanwise.core.extraction.published import RERANKER_SHAPES, beta_relevance
 from spanwise.errors import OptionError
 
 SCORES = np.concatenate(
@@ -35,17 +35,17 @@ def test_relevance_has_the_form_of_the_scores() -> None:
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.01, float("nan"), float("inf")])
-def test_a_score_outside_of_its_range_is_refused(score: float) -> None:
+def test_a_score_outside_of_its_range_is_rejected(score: float) -> None:
     with pytest.raises(OptionError, match=r"scores must be in \[0, 1\]"):
         beta_relevance([0.5, score], shape="cohere")
 
 
-def test_an_unknown_shape_is_refused() -> None:
+def test_an_unknown_shape_is_rejected() -> None:
     with pytest.raises(OptionError, match="'jina'; name one of cohere, voyage, or give a and b"):
         beta_relevance([0.5], shape="jina")
 
 
 @pytest.mark.parametrize("shape", [(0.0, 1.0), (1.0, 101.0), (float("nan"), 1.0)])
-def test_a_shape_out_of_range_is_refused(shape: tuple[float, float]) -> None:
+def test_a_shape_out_of_range_is_rejected(shape: tuple[float, float]) -> None:
     with pytest.raises(OptionError, match=r"must each be from 0\.01 to 100"):
         beta_relevance([0.5], shape=shape)

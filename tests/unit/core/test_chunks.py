@@ -1,4 +1,4 @@
-"""How sections are cut into chunks."""
+"""Division of sections into chunks."""
 
 import time
 import tracemalloc
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanwise.core.chunks import chunk_lengths, split_chunks
+from spanwise.core.documents.chunks import chunk_lengths, split_chunks
 from spanwise.errors import OptionError
 from spanwise.options import ChunkOptions
 from spanwise.types import Block, Section
@@ -32,7 +32,7 @@ def cut(
 
 
 def test_empty_text_has_no_chunks() -> None:
-    """Nothing gives nothing."""
+    """Empty input, empty output."""
     assert split_chunks("", [], options=OPTIONS) == []
 
 
@@ -65,7 +65,7 @@ def test_chunks_of_other_scripts_end_at_sentences(sentence: str, options: ChunkO
 
 
 def test_chunks_of_thai_end_at_spaces_and_part_no_mark() -> None:
-    """There are no stops: a space ends a phrase, and without one a cut falls between letters."""
+    """Thai has no stops: text is cut at spaces, or else between letters."""
     phrase = "รายได้ของบริษัทเพิ่มขึ้นในปีที่แล้ว "
     assert all(chunk.endswith(" ") for chunk in cut(phrase * 60))
     for chunk in cut(phrase.strip() * 60):
@@ -73,7 +73,7 @@ def test_chunks_of_thai_end_at_spaces_and_part_no_mark() -> None:
         assert len(chunk) <= OPTIONS.max
 
 
-def test_characters_that_say_more_make_shorter_chunks() -> None:
+def test_dense_scripts_make_shorter_chunks() -> None:
     assert chunk_lengths(OPTIONS, language="zh").target == OPTIONS.target // 2
     assert chunk_lengths(OPTIONS, language="th") == OPTIONS
     tokens = ChunkOptions(unit="tokens")
@@ -90,20 +90,20 @@ def test_short_paragraphs_share_chunks() -> None:
     assert [len(chunk) for chunk in cut((SENTENCE + "\n\n") * 8)] == [264, 264]
 
 
-def test_heading_goes_with_its_text() -> None:
+def test_heading_is_in_the_chunk_of_its_text() -> None:
     """No chunk ends with a heading."""
     text = PARAGRAPH + "Fees and charges\n\n" + SENTENCE * 6
     assert [chunk[:8] for chunk in cut(text)] == ["The harb", "Fees and"]
 
 
 def test_rest_is_shared() -> None:
-    """The last two chunks are of a size, rather than one full and one tiny."""
+    """The last two chunks have about the same length."""
     lengths = [len(chunk) for chunk in cut(SENTENCE * 8)]
     assert lengths == [256, 256]
 
 
 def test_table_is_kept_whole_with_its_caption() -> None:
-    """A block up to its own limit is one chunk, and takes the line that leads it."""
+    """A block within its limit is one chunk with its lead line."""
     table = "| cell | another cell. And more |\n" * 20
     text = PARAGRAPH + "Table 1: Cells\n" + table + SENTENCE * 4
     start = len(PARAGRAPH) + 15
@@ -121,13 +121,13 @@ def test_long_table_is_cut_between_rows() -> None:
 
 
 def test_long_sentence_is_cut_at_clauses() -> None:
-    """Where no sentence ends, a clause does."""
+    """A sentence that is too long is cut at a clause."""
     text = "and the harbour of Altona grew with the trade in grain and wood, " * 20
     assert {chunk[-2:] for chunk in cut(text)} == {", "}
 
 
 def test_long_words_are_cut_between_characters() -> None:
-    """Where no word ends, characters do; none is over the maximum."""
+    """A word that is too long is cut between characters; no chunk exceeds the maximum."""
     assert [len(chunk) for chunk in cut("x" * 1_200)] == [360, 360, 270, 210]
 
 
@@ -152,7 +152,7 @@ def test_length_in_tokens() -> None:
 
 
 def test_tokens_need_a_counter() -> None:
-    """Without one, lengths in tokens are an error."""
+    """Lengths in tokens without a counter are an error."""
     with pytest.raises(OptionError, match="count_tokens"):
         split_chunks("a", [section(0, 1)], options=ChunkOptions(unit="tokens"))
 
@@ -162,12 +162,12 @@ def test_tokens_need_a_counter() -> None:
     [[], [section(0, 3)], [section(1, 4)], [section(0, 2), section(3, 4)], [section(0, 0)]],
 )
 def test_sections_must_partition_the_text(sections: list[Section]) -> None:
-    """A gap, an overlap or an empty section is an error that says where."""
+    """A gap, an overlap or an empty section is an error with its place."""
     with pytest.raises(OptionError, match="partition"):
         split_chunks("four", sections, options=OPTIONS)
 
 
-def test_block_that_no_window_holds_is_cut() -> None:
+def test_block_that_no_window_contains_is_cut() -> None:
     """A block far over its limit is cut like text, across windows."""
     text = "x = 1\n" * 40_000
     chunks = cut(text, blocks=[Block(start=0, end=len(text), kind="code")])
@@ -180,7 +180,7 @@ def test_block_that_no_window_holds_is_cut() -> None:
     "part", ["word ", SENTENCE, "a\n", "x", "他说", "\u0301", ". ", "......", "\n", " ", "| a "]
 )
 def test_time_and_memory_grow_with_the_text(part: str) -> None:
-    """A text of one kind of character costs no more than its length; memory does not follow it."""
+    """Time is linear in the text for any character; memory is bounded."""
     text = part * (2_000_000 // len(part))
     tracemalloc.start()
     split_chunks(text[:500_000], [section(0, 500_000)], options=OPTIONS)
@@ -192,7 +192,7 @@ def test_time_and_memory_grow_with_the_text(part: str) -> None:
     assert time.perf_counter() - start < 30
 
 
-def test_options_are_the_default_ones_where_none_are_given() -> None:
+def test_options_default_to_the_standard_ones() -> None:
     text = "One more sentence about margins stands here. " * 60
     section = Section(start=0, end=len(text), title="", path=("",))
     assert split_chunks(text, [section]) == split_chunks(text, [section], options=ChunkOptions())

@@ -1,13 +1,13 @@
-"""Citations, made and followed."""
+"""Citations and their location in later versions."""
 
 from dataclasses import replace
 
 import pytest
 from tests.records import make_record, make_whole
 
-from spanwise.core import citations
-from spanwise.core.citations import QUOTE_CHARS, cite, cite_range, locate, printed_labels
-from spanwise.core.versions import text_hash, text_version
+from spanwise.core.answers import citations
+from spanwise.core.answers.citations import QUOTE_CHARS, cite, cite_range, locate, printed_labels
+from spanwise.core.documents.versions import text_hash, text_version
 from spanwise.errors import OptionError
 from spanwise.types import Page
 
@@ -24,12 +24,14 @@ TEXT = "# One\nNone.\nThe lease ends in May.\n# Two\nNone.\nFreight rose by a th
     ("start", "end", "pages"),
     [(0, 10, (1, 1)), (0, 11, (1, 3)), (9, 26, (1, 4)), (10, 25, (3, 3)), (29, 30, (4, 4))],
 )
-def test_pages_are_those_that_hold_characters(start: int, end: int, pages: tuple[int, int]) -> None:
+def test_pages_are_those_that_contain_characters(
+    start: int, end: int, pages: tuple[int, int]
+) -> None:
     made = cite(make_record("a", root="/in"), (start, end), pages=PAGES, section_path=(), text=None)
     assert made.pages == pages
 
 
-def test_a_document_without_pages_has_none() -> None:
+def test_a_document_without_pages_has_no_page_numbers() -> None:
     made = cite(make_record("a", root="/in"), (0, 5), pages=(), section_path=(), text=None)
     assert (made.pages, made.page_labels, made.page_range) == (None, None, "")
 
@@ -43,18 +45,18 @@ def test_a_document_without_pages_has_none() -> None:
         (29, 30, "page 4"),
     ],
 )
-def test_pages_are_said_with_what_is_printed_on_them(start: int, end: int, said: str) -> None:
-    """What is no label, such as markup, is not said: it stands in the context of a model."""
+def test_pages_are_cited_by_their_printed_labels(start: int, end: int, said: str) -> None:
+    """Invalid labels such as markup are omitted, because a model reads them."""
     made = cite(make_record("a", root="/in"), (start, end), pages=PAGES, section_path=(), text=None)
     assert made.page_range == said
 
 
-def test_labels_are_those_that_citations_may_name() -> None:
+def test_printed_labels_are_those_in_citations() -> None:
     assert printed_labels(PAGES) == ["F-1", "xii"]
     assert printed_labels([Page(start=0, end=5, label="1"), Page(start=5, end=6, label=" ")]) == []
 
 
-def test_a_citation_holds_what_it_takes_to_find_its_text_again() -> None:
+def test_a_citation_contains_hash_and_beginning_of_its_text() -> None:
     text = "Freight rose. " * 50
     made = cite_range(make_whole(text), 14, 500)
     assert made.version == text_version(text)
@@ -63,13 +65,13 @@ def test_a_citation_holds_what_it_takes_to_find_its_text_again() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 3), (5, 3), (0, len(TEXT) + 1)])
-def test_a_range_that_is_none_is_refused(start: int, end: int) -> None:
+def test_an_invalid_range_is_rejected(start: int, end: int) -> None:
     with pytest.raises(OptionError, match=f"range {start}-{end}"):
         cite_range(make_whole(TEXT), start, end)
 
 
 def test_the_same_version_has_the_text_where_it_was() -> None:
-    """Although the words stand nearer to the cited section elsewhere."""
+    """Even if the words also occur nearer to the cited section."""
     start = TEXT.rindex("None.")
     cited = replace(cite_range(make_whole(TEXT), start, start + 5), section_path=("# One",))
     found = locate(make_whole(TEXT), cited)
@@ -117,7 +119,7 @@ def test_a_moved_text_is_cited_with_its_new_pages_and_section() -> None:
     assert found.citation.place in found.message
 
 
-def test_an_edited_text_is_found_by_what_is_like_it() -> None:
+def test_an_edited_text_is_located_by_similarity() -> None:
     start = TEXT.index("Freight")
     cited = cite_range(make_whole(TEXT), start, start + 24)
     found = locate(make_whole(TEXT.replace("by a third", "by a quarter")), cited)
@@ -127,15 +129,15 @@ def test_an_edited_text_is_found_by_what_is_like_it() -> None:
     assert found.occurrences == 0
 
 
-def test_a_text_that_is_gone_is_like_nothing() -> None:
+def test_a_text_that_is_gone_has_no_location() -> None:
     start = TEXT.index("Freight")
     cited = cite_range(make_whole(TEXT), start, start + 24)
     found = locate(make_whole("Nobody speaks of that, here or elsewhere.\n"), cited)
     assert (found.status, found.citation, found.text, found.similarity) == ("changed", None, "", 0)
 
 
-def test_a_text_that_goes_on_otherwise_is_not_the_cited_one() -> None:
-    """Its beginning is all that the citation holds in words."""
+def test_a_text_with_only_the_same_beginning_does_not_match() -> None:
+    """The citation contains only the beginning in words."""
     text = "".join(f"Sentence {number} of many. " for number in range(40))
     cited = cite_range(make_whole(text), 0, 600)
     changed = text[:500] + "X" + text[501:]
@@ -153,7 +155,7 @@ def test_places_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.message == "the document is as it was cited; it stands in 5 places or more"
 
 
-def test_a_beginning_in_too_many_places_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_beginning_in_too_many_places_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(citations, "_MAX_HASHED_CHARS", 10_000)
     cited = cite_range(make_whole("." * 700 + "end"), 0, 703)
     with pytest.raises(OptionError, match="too many places"):

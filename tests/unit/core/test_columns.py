@@ -1,10 +1,10 @@
-"""Columns that stores keep of a chunk."""
+"""Features of a chunk that stores hold."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.columns import digit_share, section_openings
+from spanwise.core.ranking.scan import digit_share, section_openings
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
-"""Conditions as a model writes them, and the filter that is made of them."""
+"""Conditions of a model, and the filter made from them."""
 
 from __future__ import annotations
 
 import pytest
 from tests.filing_records import filings
 
-from spanwise.core.conditions import Condition, filter_of_conditions
-from spanwise.core.question_fields import question_fields
+from spanwise.core.ranking.question_fields import Condition, filter_of_conditions, question_fields
 
 DOCUMENTS = [record.metadata for record in filings()]
 ONE = "What did 3M say in its 10-K of 2018?"
@@ -79,7 +78,7 @@ def test_conditions_become_a_typed_filter(
         (("period_end", "=", ["2018"]), 2016),
     ],
 )
-def test_a_condition_that_loses_what_the_question_says_is_left_out(
+def test_a_condition_that_excludes_a_mentioned_value_is_dropped(
     condition: tuple[str, str, list[str]], lost: object
 ) -> None:
     where, (warning,) = made(condition, question=SEVERAL)
@@ -105,7 +104,7 @@ def test_a_condition_that_loses_what_the_question_says_is_left_out(
         ("", "", [""]),
     ],
 )
-def test_what_the_question_does_not_say_is_left_out(
+def test_values_that_are_not_mentioned_are_dropped(
     condition: tuple[str, str, list[str]],
 ) -> None:
     where, warnings = made(condition, question=ONE)
@@ -114,13 +113,13 @@ def test_what_the_question_does_not_say_is_left_out(
     assert "left out" in warnings[0]
 
 
-def test_what_can_be_used_of_a_condition_is_kept() -> None:
+def test_valid_values_of_a_condition_are_kept() -> None:
     where, (warning,) = made(("company", "=", ["3M", "ACME", "Apple"]), question=ONE)
     assert where == 'company = "3M"'
     assert warning.startswith("2 conditions, the first `company = 'ACME'`, were left out")
 
 
-def test_a_filter_that_no_document_passes_is_left_out() -> None:
+def test_a_filter_that_no_document_passes_is_omitted() -> None:
     fields = question_fields(ONE, documents=DOCUMENTS)
     condition = Condition(field="fiscal_year", operator="=", values=("2018",))
     others = [document for document in DOCUMENTS if document["fiscal_year"] != 2018]

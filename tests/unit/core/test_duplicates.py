@@ -1,9 +1,14 @@
-"""Which texts say the same, and which of them stands for all."""
+"""Near-duplicate texts and their representatives."""
 
 import numpy as np
 import pytest
 
-from spanwise.core.duplicates import TextMarks, are_copies, originals, shares_without_copies
+from spanwise.core.ranking.duplicates import (
+    TextFingerprint,
+    are_near_duplicates,
+    deduplicate_shares,
+    find_representatives,
+)
 
 CLAUSE = (
     "Each party shall keep confidential all information that it receives from the other party "
@@ -24,21 +29,29 @@ CLAUSE = (
         (CLAUSE[:100], False),
     ],
 )
-def test_copies_have_the_same_numbers_and_nearly_the_same_words(other: str, expected: bool) -> None:
-    assert are_copies(TextMarks.of(CLAUSE), TextMarks.of(other)) is expected
+def test_near_duplicates_have_the_same_numbers_and_similar_words(
+    other: str, expected: bool
+) -> None:
+    assert are_near_duplicates(TextFingerprint.of(CLAUSE), TextFingerprint.of(other)) is expected
 
 
-def test_headings_and_phrases_are_no_copies() -> None:
-    assert not are_copies(
-        TextMarks.of("Item 7. Risk factors"), TextMarks.of("Item 7. Risk factors")
+def test_headings_and_phrases_are_no_duplicates() -> None:
+    assert not are_near_duplicates(
+        TextFingerprint.of("Item 7. Risk factors"), TextFingerprint.of("Item 7. Risk factors")
     )
 
 
-def test_the_document_with_the_most_shares_stands_for_all() -> None:
+def test_the_document_with_the_most_shares_represents_duplicates() -> None:
     shares = np.array([0.1, 0.1, 0.2, 0.5, 0.1])
     documents = np.array([0, 1, 1, 2, 2])
-    assert originals([(0, 1)], shares=shares, documents=documents).tolist() == [1, 1, 2, 3, 4]
-    chain = originals([(0, 1), (1, 4)], shares=shares, documents=documents)
+    assert find_representatives([(0, 1)], shares=shares, documents=documents).tolist() == [
+        1,
+        1,
+        2,
+        3,
+        4,
+    ]
+    chain = find_representatives([(0, 1), (1, 4)], shares=shares, documents=documents)
     assert chain.tolist() == [4, 4, 2, 3, 4]
 
 
@@ -46,30 +59,32 @@ def test_the_order_of_pairs_does_not_matter() -> None:
     shares, documents = np.array([0.4, 0.3, 0.2, 0.1]), np.arange(4)
     pairs = [(0, 3), (1, 2), (2, 3)]
     expected = [0, 0, 0, 0]
-    assert originals(pairs, shares=shares, documents=documents).tolist() == expected
-    assert originals(pairs[::-1], shares=shares, documents=documents).tolist() == expected
+    assert find_representatives(pairs, shares=shares, documents=documents).tolist() == expected
+    assert (
+        find_representatives(pairs[::-1], shares=shares, documents=documents).tolist() == expected
+    )
 
 
-def test_what_stands_around_a_copy_goes_with_it_as_far_as_shares_fall() -> None:
+def test_neighbours_of_a_duplicate_lose_decreasing_shares() -> None:
     shares = np.array([0.05, 0.2, 0.1, 0.3, 0.01, 0.05, 0.15, 0.1, 0.04])
     copy_of = np.arange(9)
     copy_of[6] = 1
-    once = shares_without_copies(shares, copy_of, starts=np.array([0, 4]))
+    once = deduplicate_shares(shares, copy_of, starts=np.array([0, 4]))
     assert once.tolist() == pytest.approx([0.05, 0.35, 0.1, 0.3, 0, 0, 0, 0, 0])
-    kept = shares_without_copies(shares, copy_of, starts=np.array([0, 4, 6, 7]))
+    kept = deduplicate_shares(shares, copy_of, starts=np.array([0, 4, 6, 7]))
     assert kept.tolist() == pytest.approx([0.05, 0.35, 0.1, 0.3, 0.01, 0.05, 0, 0.1, 0.04])
-    risen = shares_without_copies(
+    risen = deduplicate_shares(
         np.array([0.2, 0.1, 0.3, 0.05, 0.4]), np.array([0, 1, 2, 0, 4]), starts=np.array([0, 1])
     )
     assert risen.tolist() == pytest.approx([0.25, 0.1, 0.3, 0, 0.4])
 
 
-def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
+def test_the_best_chunk_of_a_query_keeps_its_share() -> None:
     shares, copy_of = np.array([0.5, 0.4, 0.4, 0.3]), np.array([0, 0, 2, 3])
     starts = np.array([0, 1])
-    gone = shares_without_copies(shares, copy_of, starts=starts)
+    gone = deduplicate_shares(shares, copy_of, starts=starts)
     assert gone.tolist() == pytest.approx([0.9, 0, 0, 0])
-    kept = shares_without_copies(shares, copy_of, starts=starts, kept=[2])
+    kept = deduplicate_shares(shares, copy_of, starts=starts, protected=[2])
     assert kept.tolist() == pytest.approx([0.9, 0, 0.4, 0.3])
 
 
@@ -82,6 +97,6 @@ def test_what_a_query_finds_best_beside_a_copy_stays() -> None:
         "開示してはならない。",
     ],
 )
-def test_copies_are_known_where_words_have_no_spaces(text: str) -> None:
-    assert are_copies(TextMarks.of(text), TextMarks.of(f"{text}\n"))
-    assert not are_copies(TextMarks.of(text), TextMarks.of(text[::-1]))
+def test_near_duplicates_are_detected_without_spaces(text: str) -> None:
+    assert are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(f"{text}\n"))
+    assert not are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(text[::-1]))

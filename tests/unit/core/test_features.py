@@ -1,4 +1,4 @@
-"""The features, against sums that are written out."""
+"""Features, compared with explicit sums."""
 
 import numpy as np
 import pytest
@@ -7,28 +7,28 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
-from spanwise.core.features import FEATURES, candidate_rows, feature_matrix, lay_out
-from spanwise.core.question import read_question
-from spanwise.core.routing import route
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.features import FEATURES, build_rows, candidate_rows, feature_matrix
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.routing import route
+from spanwise.core.ranking.scan import PassageRange
 
 
 def test_smoothing_stays_inside_a_range() -> None:
-    rows = lay_out([(0, PassageRange(1, 0, 2)), (0, PassageRange(1, 50, 52))])
+    rows = build_rows([(0, PassageRange(1, 0, 2)), (0, PassageRange(1, 50, 52))])
     smoothed = rows.smooth(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0.5, 1.0, 0.25]))
     assert smoothed.tolist() == [0.25, 1.0, 0.0, 0.0]
 
 
 def test_the_best_near_stays_inside_a_range() -> None:
-    rows = lay_out([(0, PassageRange(1, 0, 4)), (0, PassageRange(1, 50, 52))])
+    rows = build_rows([(0, PassageRange(1, 0, 4)), (0, PassageRange(1, 50, 52))])
     best = rows.best_near(np.array([5.0, 1.0, 2.0, 0.0, 9.0, 3.0]), 1)
     assert best.tolist() == [5.0, 5.0, 2.0, 2.0, 9.0, 9.0]
 
 
 def test_the_best_of_a_section_is_that_of_all_its_chunks_in_the_range() -> None:
-    rows = lay_out([(0, PassageRange(1, 3, 7)), (0, PassageRange(1, 50, 52))])
+    rows = build_rows([(0, PassageRange(1, 3, 7)), (0, PassageRange(1, 50, 52))])
     openings = np.array([False, False, True, False, False, True])
-    best = rows.best_of_runs(np.array([1.0, 2.0, -4.0, -3.0, 0.0, 7.0]), openings)
+    best = rows.best_of_sections(np.array([1.0, 2.0, -4.0, -3.0, 0.0, 7.0]), openings)
     assert best.tolist() == [2.0, 2.0, -3.0, -3.0, 0.0, 7.0]
 
 
@@ -37,7 +37,7 @@ def test_the_best_of_a_section_is_that_of_all_its_chunks_in_the_range() -> None:
     st.integers(0, 4),
 )
 def test_best_values_are_those_of_a_loop(ranges: list[list[tuple[int, bool]]], reach: int) -> None:
-    rows = lay_out([(0, PassageRange(n, 0, len(one))) for n, one in enumerate(ranges)])
+    rows = build_rows([(0, PassageRange(n, 0, len(one))) for n, one in enumerate(ranges)])
     values = np.array([float(value) for one in ranges for value, _ in one])
     openings = np.array([opens for one in ranges for _, opens in one])
     near: list[float] = []
@@ -50,11 +50,11 @@ def test_best_values_are_those_of_a_loop(ranges: list[list[tuple[int, bool]]], r
             max(n for n, s in zip(numbers, section, strict=True) if s == mine) for mine in section
         ]
     assert rows.best_near(values, reach).tolist() == near
-    assert rows.best_of_runs(values, openings).tolist() == sections
+    assert rows.best_of_sections(values, openings).tolist() == sections
 
 
-def test_rows_say_which_chunk_of_which_document_they_are() -> None:
-    rows = lay_out([(3, PassageRange(1, 5, 7)), (4, PassageRange(2, 0, 1))])
+def test_rows_identify_document_and_chunk() -> None:
+    rows = build_rows([(3, PassageRange(1, 5, 7)), (4, PassageRange(2, 0, 1))])
     assert rows.documents.tolist() == [3, 3, 4]
     assert rows.chunks.tolist() == [5, 6, 0]
     assert rows.starts.tolist() == [0, 2]
@@ -63,7 +63,7 @@ def test_rows_say_which_chunk_of_which_document_they_are() -> None:
 def matrix(question: str, *, title: bool = False) -> NDArray[np.float64]:
     scan = scan_of([3, 3], titles=[title, False], terms=[1, 1], hits=[(0, 1, 2.0)])
     routing = route(scan)
-    rows = lay_out([(0, PassageRange(10, 0, 3)), (1, PassageRange(11, 0, 3))])
+    rows = build_rows([(0, PassageRange(10, 0, 3)), (1, PassageRange(11, 0, 3))])
     features, _ = feature_matrix(
         read_question(question),
         scan=scan,
@@ -79,7 +79,7 @@ def test_there_is_a_column_for_each_feature() -> None:
     assert matrix("margin").shape == (6, len(FEATURES))
 
 
-def test_the_chunk_that_holds_the_term_is_best_and_its_neighbours_follow() -> None:
+def test_the_chunk_that_contains_the_term_is_best_and_its_neighbours_follow() -> None:
     words = matrix("margin")[:, list(FEATURES).index("words")]
     assert np.argmax(words) == 1
     assert words[0] == words[2] > words[3]

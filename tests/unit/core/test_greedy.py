@@ -1,9 +1,9 @@
-"""Greedy extraction: the published worked examples, rules, and refusals."""
+"""Greedy extraction: the published worked examples, rules, and errors."""
 
 import pytest
 
-from spanwise.core.greedy import GreedyRun, extract_greedily
-from spanwise.core.segments import extract_segments
+from spanwise.core.extraction.published import GreedyRun, extract_greedily
+from spanwise.core.extraction.segments import extract_segments
 from spanwise.errors import OptionError
 
 GREED_LOSES = [0.9, -0.2, 0.9, 0.3, 0.3, 0.9]
@@ -14,7 +14,7 @@ def places(runs: list[GreedyRun]) -> list[tuple[int, int, int, int]]:
     return [(run.query, run.document, run.start, run.end) for run in runs]
 
 
-def test_the_run_worth_most_bridges_nothing_it_does_not_have_to() -> None:
+def test_the_best_run_bridges_no_unnecessary_gap() -> None:
     runs = extract_greedily([[-0.2, -0.2, 0.4, 0.8, -0.1]], max_segment_chunks=10, budget_chunks=10)
     assert runs == [GreedyRun(document=0, start=2, end=4, value=1.2, query=0)]
 
@@ -62,22 +62,22 @@ def test_a_value_that_equals_the_minimum_is_enough() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [[]], [[-0.1, -0.2]], [[], []]])
-def test_nothing_comes_of_nothing(values: list[list[float]]) -> None:
+def test_empty_values_give_no_runs(values: list[list[float]]) -> None:
     assert extract_greedily(values, max_segment_chunks=2, budget_chunks=2) == []
 
 
-def test_queries_with_other_chunks_are_refused() -> None:
+def test_queries_with_other_chunks_are_rejected() -> None:
     with pytest.raises(OptionError, match=r"\[\[2\], \[1\]\] chunks; give all the same chunks"):
         extract_greedily([[0.5, 0.1], [0.5]], max_segment_chunks=2, budget_chunks=2)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 6e8])
-def test_values_out_of_range_are_refused(value: float) -> None:
+def test_values_out_of_range_are_rejected(value: float) -> None:
     with pytest.raises(OptionError, match=r"finite and sum to less than 5e\+08"):
         extract_greedily([[value]], max_segment_chunks=2, budget_chunks=2)
 
 
 @pytest.mark.parametrize(("longest", "budget"), [(0, 1), (1, -1)])
-def test_limits_out_of_range_are_refused(longest: int, budget: int) -> None:
+def test_limits_out_of_range_are_rejected(longest: int, budget: int) -> None:
     with pytest.raises(OptionError, match="they must be at least 1 and 0"):
         extract_greedily([[1.0]], max_segment_chunks=longest, budget_chunks=budget)

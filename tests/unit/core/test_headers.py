@@ -1,6 +1,6 @@
 """Headers of chunks."""
 
-from spanwise.core.headers import chunk_header
+from spanwise.core.documents.headers import chunk_header
 from spanwise.options import HeaderOptions
 
 OPTIONS = HeaderOptions(max_chars=100)
@@ -8,25 +8,25 @@ SUMMARY = "We make many things and sell them to people all over the world, every
 
 
 def test_header_has_a_line_each() -> None:
-    """Title, summary and path stand in lines of their own, whatever breaks they hold."""
+    """Title, summary and path are one line each, even with line breaks inside."""
     header = chunk_header("Report\n2020", summary="One.", section_path=["A", "B"], options=OPTIONS)
     assert header == "Report 2020\nOne.\nA > B"
 
 
-def test_empty_lines_are_left_out() -> None:
-    """What is empty takes no line; nothing gives nothing."""
+def test_empty_lines_are_omitted() -> None:
+    """Empty parts have no line; an empty header is empty."""
     assert chunk_header("", section_path=["A"], options=OPTIONS) == "A"
     assert chunk_header("", options=OPTIONS) == ""
 
 
-def test_repeated_title_is_left_out() -> None:
-    """A path that begins with the title of the document does not say it again."""
+def test_repeated_title_is_omitted() -> None:
+    """A path that begins with the document title does not repeat it."""
     assert chunk_header("Report", section_path=["REPORT", "B"], options=OPTIONS) == "Report\nB"
     joined = chunk_header("Report", section_path=["Report / A", "B"], options=OPTIONS)
     assert joined == "Report\nA > B"
 
 
-def test_summary_can_be_left_out() -> None:
+def test_summary_can_be_omitted() -> None:
     """The options decide."""
     options = HeaderOptions(summary=False)
     assert chunk_header("T", summary="S", options=options) == "T"
@@ -42,7 +42,7 @@ def test_long_header_loses_the_middle_of_the_path_first() -> None:
 
 
 def test_long_header_loses_the_end_of_the_summary_next() -> None:
-    """The summary takes what title and path leave."""
+    """The summary gets the space that title and path leave."""
     path = ["PART I", "Item 1. Business of the company", "Competition", "Europe"]
     header = chunk_header("Report", summary=SUMMARY, section_path=path, options=OPTIONS)
     assert header == (
@@ -58,12 +58,12 @@ def test_header_keeps_its_limit() -> None:
     assert len(chunk_header("T" * 300, section_path=["P"], options=OPTIONS)) == 100
 
 
-def test_options_are_the_default_ones_where_none_are_given() -> None:
+def test_options_default_to_the_standard_ones() -> None:
     title = "Annual report " * 60
     assert chunk_header(title) == chunk_header(title, options=HeaderOptions())
 
 
-def test_the_summary_of_the_section_stands_last() -> None:
+def test_the_section_summary_is_last() -> None:
     header = chunk_header(
         "Report", summary="One.", section_path=["A"], section_summary="Of\nA.", options=OPTIONS
     )

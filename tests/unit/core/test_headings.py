@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.headings import find_headings
+from spanwise.core.documents.headings import find_headings
 
 CONTRACT = """NON-DISCLOSURE AGREEMENT
 
@@ -46,8 +46,8 @@ def test_headings_of_a_contract() -> None:
     ]
 
 
-def test_rules_of_stars_stand_above_the_others() -> None:
-    """Where no rule of stars is used, the others start at the top."""
+def test_rules_of_stars_are_the_outermost_level() -> None:
+    """Without rules of stars, the others start at the top level."""
     lower = "Names\n=====\nOf things.\n\nScopes\n------\nOf names.\n"
     found = [(heading.level, heading.title) for heading in find_headings(lower)]
     assert found == [(1, "Names"), (2, "Scopes")]
@@ -56,8 +56,8 @@ def test_rules_of_stars_stand_above_the_others() -> None:
     assert found == [(1, "Execution model"), (2, "Names"), (3, "Scopes")]
 
 
-def test_headings_are_lines_as_they_stand() -> None:
-    """The range of a heading is its line, without its break, whatever the break is."""
+def test_heading_ranges_are_whole_lines() -> None:
+    """The range of a heading is its line without the line break."""
     text = "PART I\r\n\r\n  ITEM 1. Business\r\n\r\nWe sell.\r\n"
     lines = [text[heading.start : heading.end] for heading in find_headings(text)]
     assert lines == ["PART I", "  ITEM 1. Business"]
@@ -90,12 +90,12 @@ def test_headings_are_lines_as_they_stand() -> None:
     ],
 )
 def test_text_is_no_heading(text: str) -> None:
-    """What is doubtful is text: lists, contents, addresses, code, tables, references."""
+    """Doubtful lines are text: lists, contents, addresses, code, tables, references."""
     assert find_headings(text) == ()
 
 
 def test_heads_of_pages_are_no_headings() -> None:
-    """Capitals that stand again and again head pages, not sections."""
+    """Upper-case lines that repeat are page headers."""
     page = "\n\nANNUAL REPORT\n\nSome text.\n"
     assert len(find_headings(page * 3)) == 3
     assert find_headings(page * 4) == ()
@@ -106,7 +106,7 @@ def test_heads_of_pages_are_no_headings() -> None:
     "line", ["a\n", "\n", "1. FOO BAR\n\n", "A", " ", "\n ", "=====\n", "ARTICLE I\n", ". "]
 )
 def test_time_grows_with_the_text(line: str) -> None:
-    """Nothing that repeats costs more than its length."""
+    """Repeated text takes linear time."""
     text = line * (2_000_000 // len(line))
     start = time.perf_counter()
     find_headings(text)

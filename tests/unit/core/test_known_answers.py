@@ -1,19 +1,19 @@
-"""What known answers make of a question and of the chunks that were read."""
+"""Query expansion by known answers, and its score changes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from spanwise.core.features import Rows, lay_out
-from spanwise.core.known_answers import (
+from spanwise.core.ranking.features import Rows, build_rows
+from spanwise.core.ranking.known_answers import (
+    ExpansionTerms,
     KnownAnswers,
     QuestionKind,
-    SoughtWords,
     answer_lift,
     term_rarities,
 )
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 
 
 def kind(*terms: str, questions: int = 4, **answers: float) -> QuestionKind:
@@ -25,38 +25,38 @@ CAP = kind("cap", "law", damage=0.5)
 
 
 def test_a_question_of_a_kind_looks_for_the_words_of_its_answers() -> None:
-    sought = KnownAnswers(kinds=(LAW, CAP)).sought(["which", "law", "govern", "alder"])
+    sought = KnownAnswers(kinds=(LAW, CAP)).expansion(["which", "law", "govern", "alder"])
     assert sought is not None
     assert sought.shares == {"construed": 0.8, "statute": 0.4}
-    assert sought.likeness == 1.0
+    assert sought.similarity == 1.0
 
 
-def test_a_question_like_no_kind_looks_for_nothing() -> None:
+def test_a_question_similar_to_no_kind_is_not_expanded() -> None:
     known = KnownAnswers(kinds=(LAW, CAP))
-    assert known.sought(["weather"]) is None
-    assert known.sought(["law"]) is None  # both kinds hold it: less than half of either
-    assert known.sought([]) is None
-    assert KnownAnswers().sought(["law", "govern"]) is None
+    assert known.expansion(["weather"]) is None
+    assert known.expansion(["law"]) is None  # both kinds hold it: less than half of either
+    assert known.expansion([]) is None
+    assert KnownAnswers().expansion(["law", "govern"]) is None
 
 
-def test_where_its_own_words_are_all_that_is_known_it_looks_for_nothing() -> None:
+def test_a_question_with_all_known_words_is_not_expanded() -> None:
     known = KnownAnswers(kinds=(kind("govern", "law", law=0.5),))
-    assert known.sought(["law", "govern"]) is None
+    assert known.expansion(["law", "govern"]) is None
 
 
 def test_kinds_weigh_by_their_questions() -> None:
     few = kind("cap", "liability", questions=1, damage=0.8)
     many = kind("cap", "sum", questions=3, damage=0.4)
-    sought = KnownAnswers(kinds=(few, many)).sought(["cap", "liability", "sum"])
+    sought = KnownAnswers(kinds=(few, many)).expansion(["cap", "liability", "sum"])
     assert sought is not None
     assert sought.shares["damage"] == pytest.approx((0.8 + 3 * 0.4) / 4)
 
 
-def test_what_is_partly_like_a_kind_is_told_so() -> None:
+def test_partial_similarity_to_a_kind_is_reported() -> None:
     known = KnownAnswers(kinds=(kind("annual", "fee", "limit", "raise", amount=0.5),))
-    sought = known.sought(["annual", "fee", "limit"])
+    sought = known.expansion(["annual", "fee", "limit"])
     assert sought is not None
-    assert sought.likeness == pytest.approx(0.5)
+    assert sought.similarity == pytest.approx(0.5)
 
 
 def test_rarer_terms_weigh_more() -> None:
@@ -65,20 +65,20 @@ def test_rarer_terms_weigh_more() -> None:
 
 
 def test_the_best_words_are_those_of_most_share_and_rarity() -> None:
-    sought = SoughtWords(shares={"a": 0.1, "b": 0.9, "c": 0.5}, likeness=1.0)
+    sought = ExpansionTerms(shares={"a": 0.1, "b": 0.9, "c": 0.5}, similarity=1.0)
     words, worth = sought.best(np.array([1.0, 0.0, 2.0]))
     assert words == ("a", "c")  # no chunk holds b
     assert worth.tolist() == [0.1, 1.0]
-    many = SoughtWords(shares={f"{at:02}": (at + 1) / 50 for at in range(50)}, likeness=1.0)
+    many = ExpansionTerms(shares={f"{at:02}": (at + 1) / 50 for at in range(50)}, similarity=1.0)
     words, _ = many.best(np.ones(50))
     assert words == tuple(f"{at:02}" for at in range(20, 50))
 
 
 def two_documents() -> Rows:
-    return lay_out([(0, PassageRange(1, 0, 3)), (1, PassageRange(2, 0, 2))])
+    return build_rows([(0, PassageRange(1, 0, 3)), (1, PassageRange(2, 0, 2))])
 
 
-def test_a_chunk_loses_by_what_the_best_of_its_document_holds_more() -> None:
+def test_a_chunk_is_compared_with_the_best_of_its_document() -> None:
     impacts = np.array([[2.0, 0.0, 0.0, 1.0, 0.0]], dtype=np.float32)
     lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=0.5)
     score = np.array([2.0, 0.6, 0.0, 1.0, 0.3])  # with three tenths of the neighbours
@@ -86,8 +86,8 @@ def test_a_chunk_loses_by_what_the_best_of_its_document_holds_more() -> None:
     assert lift == pytest.approx(-0.5 * (best - score) / score.std())
 
 
-def test_documents_are_not_told_apart() -> None:
-    """One that holds none of the words is as good as one that holds them all."""
+def test_documents_are_not_ranked_against_each_other() -> None:
+    """A document without any of the words ranks like one with all of them."""
     impacts = np.array([[2.0, 0.0, 0.0, 0.0, 0.0]], dtype=np.float32)
     lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0)
     assert lift[0] == 0
@@ -95,6 +95,6 @@ def test_documents_are_not_told_apart() -> None:
     assert (lift[1:3] < 0).all()
 
 
-def test_words_that_stand_everywhere_say_nothing() -> None:
+def test_words_in_every_chunk_have_no_effect() -> None:
     impacts = np.zeros((1, 5), dtype=np.float32)
     assert not answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0).any()

@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from spanwise.core.language_traits import FUNCTION_WORDS, LETTERS
-from spanwise.core.languages import (
+from spanwise.core.text.language_traits import FUNCTION_WORDS, LETTERS
+from spanwise.core.text.languages import (
     detect_language,
     document_language,
     question_language,
@@ -63,7 +63,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("language", TEXTS)
-def test_a_sentence_tells_its_language(language: str) -> None:
+def test_a_sentence_is_enough_to_detect_its_language(language: str) -> None:
     assert detect_language(TEXTS[language]) == language
 
 
@@ -77,7 +77,7 @@ def test_a_sentence_tells_its_language(language: str) -> None:
         "def run(self, i):\n    for i in range(10):\n        return com.se.o(i)\n" * 40,
     ],
 )
-def test_what_is_no_prose_has_no_language(text: str) -> None:
+def test_text_that_is_not_prose_has_no_language(text: str) -> None:
     assert detect_language(text) == ""
 
 
@@ -88,7 +88,7 @@ def test_most_of_a_text_decides() -> None:
 
 
 def test_only_some_places_of_a_long_text_are_read() -> None:
-    """The middle of one of them changes nothing."""
+    """Text between the samples has no effect."""
     text = TEXTS["de"] * 2_000
     assert detect_language(text[:40_000] + "x" * 2_000 + text[40_000:]) == "de"
 
@@ -107,12 +107,12 @@ def test_codes_of_languages_are_read(tag: str, language: str) -> None:
     assert read_language(tag) == language
 
 
-def test_who_gives_a_language_knows_it() -> None:
+def test_a_given_language_overrides_detection() -> None:
     assert document_language(TEXTS["de"], metadata={"language": "nl-BE"}) == "nl"
 
 
 @pytest.mark.parametrize("given", ["", "unknown language", 7, True])
-def test_a_field_that_names_no_language_is_left_aside(given: str | int) -> None:
+def test_an_invalid_language_field_is_ignored(given: str | int) -> None:
     assert document_language(TEXTS["de"], metadata={"language": given}) == "de"
 
 

@@ -1,8 +1,8 @@
-"""Ends of lines, and places that must not be cut."""
+"""Line ends, and offsets where a text must not be cut."""
 
 import pytest
 
-from spanwise.core.lines import LINE_END, is_paragraph_end, safe_cut
+from spanwise.core.text.sentences import LINE_END, is_paragraph_end, safe_cut
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_lines_end_after_their_blank_lines(text: str, ends: list[tuple[int, bool
         ("abcd", 4, 4),
     ],
 )
-def test_cuts_move_before_what_belongs_together(text: str, cut: int, place: int) -> None:
-    """A cut goes back to where the text may be cut; where it never may, it stays."""
+def test_cuts_never_split_a_visible_character(text: str, cut: int, place: int) -> None:
+    """A cut moves back to a safe offset; without one it is unchanged."""
     assert safe_cut(text, cut, start=0) == place

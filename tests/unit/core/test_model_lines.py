@@ -1,4 +1,4 @@
-"""Lines that a model wrote: what is usable, and what only looks like a title."""
+"""Validation of single lines from a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.model_lines import model_line
+from spanwise.core.text.model_lines import model_line
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from spanwise.core.model_lines import model_line
         ('A screen of 15"', 'A screen of 15"'),
     ],
 )
-def test_a_line_is_taken_without_what_stands_around_it(written: str, expected: str) -> None:
+def test_surrounding_marks_are_removed_from_a_line(written: str, expected: str) -> None:
     assert model_line(written, max_chars=60) == expected
 
 
@@ -62,13 +62,13 @@ def test_a_line_is_taken_without_what_stands_around_it(written: str, expected: s
         "x" * 61,
     ],
 )
-def test_what_is_no_line_of_words_is_refused(written: str) -> None:
+def test_unusable_lines_are_rejected(written: str) -> None:
     with pytest.raises(ValueError, match=r"it (is|holds|has) "):
         model_line(written, max_chars=60)
 
 
 @given(st.text(alphabet=st.characters(), max_size=80))
-def test_what_is_taken_can_be_stored_and_is_one_short_line(written: str) -> None:
+def test_accepted_lines_are_short_and_storable(written: str) -> None:
     try:
         line = model_line(written, max_chars=60)
     except ValueError:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.number_questions import is_number_question
+from spanwise.core.ranking.question import is_number_question
 
 
 @pytest.mark.parametrize("question", ["How much was paid?", "net margin in 2019", "Is it $5?"])

@@ -1,8 +1,11 @@
-"""The headings of documents: of parsers, items and clauses together."""
+"""The headings of documents: of parsers, kinds and clauses together."""
+
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from spanwise.core.outlines import document_headings
+from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.outlines import document_headings, merge_headings
 from spanwise.errors import OptionError
 from spanwise.types import Document, Heading
 
@@ -29,44 +32,34 @@ def outline(found: Document) -> list[tuple[int, str]]:
     return [(heading.level, heading.title) for heading in document_headings(found)]
 
 
-def test_items_stand_above_what_a_parser_found() -> None:
-    """Contents and references are no headings; what follows the last item is in none."""
-    text = (
-        f"COVER\nItem 1. One 3\nPART I\nItem 1. One\n{BODY}Trade\n{BODY}Item 2. Two\n{BODY}"
-        f"Item 3. Three\n{BODY}Loss\n{BODY}SIGNATURES\n{BODY}"
+def test_the_first_kind_with_headings_decides_alone() -> None:
+    """A kind gets the headings of the parser, or those of the text where there are none."""
+    seen: list[tuple[str, tuple[Heading, ...]]] = []
+
+    def chapters(text: str, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+        seen.append((text, tuple(headings)))
+        return merge_headings([Heading(start=0, end=9, level=1, title="Chapter 1")], headings)
+
+    def none(_text: str, _headings: Sequence[Heading]) -> tuple[Heading, ...]:
+        return ()
+
+    text = f"Chapter 1\n{BODY}Boats\n1. Use. {SAID}\n2. Law. {SAID}\n"
+    parsed = document(text, ("Chapter", 3), ("Boats", 2))
+    kinds = [kind(none), kind(chapters), kind(none)]
+    found = document_headings(parsed, kinds=kinds)
+    assert [(heading.level, heading.title) for heading in found] == [(1, "Chapter 1"), (2, "Boats")]
+    assert seen == [(text, parsed.headings)]
+    assert document_headings(parsed, kinds=[kind(none)]) == document_headings(parsed)
+
+
+def kind(headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]) -> DocumentKind:
+    """Return a kind of documents without a cover."""
+    return DocumentKind(
+        cover_fields=lambda _: {}, cover_title=lambda _: "", kind_field="kind", headings=headings
     )
-    parsed = document(
-        text,
-        ("COVER", 1), ("Item 1. One 3", 2), ("PART I", 2), ("Item 1. One", 3), ("Trade", 4),
-        ("Item 2", 4), ("Loss", 1), ("SIGNATURES", 3),
-    )  # fmt: skip
-    assert outline(parsed) == [
-        (3, "COVER"),
-        (1, "PART I"),
-        (2, "Item 1. One"),
-        (6, "Trade"),
-        (2, "Item 2. Two"),
-        (2, "Item 3. Three"),
-        (3, "Loss"),
-        (1, "SIGNATURES"),
-    ]
 
 
-def test_items_of_a_plain_text() -> None:
-    """Where no parser found any, the headings of the text stand below the items."""
-    text = (
-        f"PART I\nItem 1. One\n{BODY}\nTRADE OF BOATS\n\n{BODY}Item 2. Two\n{BODY}Item 3. C\n{BODY}"
-    )
-    assert outline(document(text)) == [
-        (1, "PART I"),
-        (2, "Item 1. One"),
-        (5, "TRADE OF BOATS"),
-        (2, "Item 2. Two"),
-        (2, "Item 3. C"),
-    ]
-
-
-def test_clauses_stand_below_the_headings_of_a_parser() -> None:
+def test_clauses_are_below_parser_headings() -> None:
     """A heading that is a clause too is the clause; others keep their levels."""
     text = (
         f"Charter\n1. Use. {SAID}\n1.1 Sails. {SAID}\nNotes\n{SAID}\n2. Law. {SAID}\n(a) {SAID}\n"

@@ -1,4 +1,4 @@
-"""What a model writes of a page becomes text, headings and tables."""
+"""Text, headings and tables from a model's Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.page_markdown import PageText, read_markdown
+from spanwise.core.documents.page_markdown import PageText, read_markdown
 
 PAGE = """
 # Results
@@ -67,7 +67,7 @@ def test_odd_lines(markdown: str, text: str) -> None:
     assert (page.text, page.headings, page.blocks) == (text, (), ())
 
 
-def test_tables_are_apart_where_something_stands_between() -> None:
+def test_text_between_tables_separates_them() -> None:
     page = read_markdown("| a | b |\n| c | d |\n\n| e | f |\n| g | h |\n# H\n| alone |")
     assert tables(page) == ["a | b\nc | d", "e | f\ng | h"]
     assert marked(page) == ["H"]
@@ -93,7 +93,7 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES | st.text(max_size=8), max_size=30))
-def test_what_points_into_the_text_is_in_order_and_inside(lines: list[str]) -> None:
+def test_headings_and_tables_are_in_order_and_inside_the_text(lines: list[str]) -> None:
     page = read_markdown("\n".join(lines))
     assert page.text == page.text.strip("\n")
     for ranges in (page.headings, page.blocks):

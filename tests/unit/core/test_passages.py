@@ -1,10 +1,10 @@
-"""The passage most like a quote."""
+"""The passage that is most similar to a quote."""
 
 import time
 
 import pytest
 
-from spanwise.core.passages import nearest_passage
+from spanwise.core.answers.citations import nearest_passage
 
 PROSE = (
     "Margins fell in the second half because freight cost more than planned. "
@@ -52,7 +52,7 @@ def test_a_script_without_spaces_is_compared_too() -> None:
 
 
 @pytest.mark.parametrize("quote", ["", "x", "Zebras graze on wide plains at dawn.", "in the"])
-def test_what_is_like_nothing_gives_nothing(quote: str) -> None:
+def test_text_without_a_similar_passage_has_no_result(quote: str) -> None:
     assert (
         nearest_passage("Revenue by segment is shown below for each quarter.", quote, near=0)
         is None
@@ -68,7 +68,7 @@ def test_of_two_passages_that_are_as_like_the_nearer_counts() -> None:
 
 
 def test_time_is_linear() -> None:
-    """A long quote beside a long text of one word, which would be quadratic by a usual diff."""
+    """A long quote and a long text of one word, which a diff would compare in quadratic time."""
     began = time.monotonic()
     nearest_passage("lease " * 300_000, "lease of " * 20_000, near=0)
     assert time.monotonic() - began < 10

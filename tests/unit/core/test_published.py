@@ -1,4 +1,4 @@
-"""The published method: its formula of value, its choice of documents, and refusals."""
+"""The published method: chunk values, choice of documents, and errors."""
 
 from dataclasses import replace
 from math import exp
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from spanwise.core.published import extract_published, published_values
+from spanwise.core.extraction.published import extract_published, published_values
 from spanwise.errors import OptionError
 from spanwise.options import PublishedOptions
 
@@ -63,8 +63,8 @@ def test_the_smallest_decay_leaves_the_first_rank_alone() -> None:
     assert values(replace(PLAIN, rank_decay=0.001)) == [0.7, -0.2, -0.2]
 
 
-def test_documents_of_low_ranks_alone_are_left_out() -> None:
-    """What is left out keeps its rank."""
+def test_documents_of_low_ranks_alone_are_omitted() -> None:
+    """Excluded chunks keep their rank."""
     ranking = [(0, 0, 0.9), (1, 0, 0.8), (0, 2, 0.9)]
     lengths = [[700] * 3, [700]]
     runs = extract_published(
@@ -89,7 +89,7 @@ def test_documents_keep_their_numbers() -> None:
     assert [(run.document, run.start, run.end) for run in runs] == [(2, 1, 2)]
 
 
-def test_an_empty_ranking_finds_nothing() -> None:
+def test_an_empty_ranking_gives_no_runs() -> None:
     assert extract_published([[]], [700], options=PLAIN) == []
     assert extract_published([], [], options=PLAIN) == []
 
@@ -103,12 +103,12 @@ def test_an_empty_ranking_finds_nothing() -> None:
         ([(0, 0, 0.5), (0, 0, 0.4)], "chunk 0 of document 0 twice"),
     ],
 )
-def test_a_wrong_ranking_is_refused(ranking: list[tuple[int, int, float]], said: str) -> None:
+def test_a_wrong_ranking_is_rejected(ranking: list[tuple[int, int, float]], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         extract_published([ranking], [700], options=PLAIN)
 
 
-def test_lists_of_different_lengths_are_refused() -> None:
+def test_lists_of_different_lengths_are_rejected() -> None:
     with pytest.raises(OptionError, match="give one of each for each chunk"):
         published_values([0.5], [0, 1], [700], options=PLAIN)
 
@@ -121,7 +121,7 @@ def test_lists_of_different_lengths_are_refused() -> None:
         ("dsrag-find-all", (40, 200, 0.4, 0.18, 0, 200.0, 200)),
     ],
 )
-def test_presets_hold_the_published_numbers(name: str, numbers: tuple[float, ...]) -> None:
+def test_presets_contain_the_published_numbers(name: str, numbers: tuple[float, ...]) -> None:
     preset = PublishedOptions.preset(name)
     assert numbers == (
         preset.max_segment_chunks,
@@ -153,11 +153,11 @@ def test_presets_hold_the_published_numbers(name: str, numbers: tuple[float, ...
         ("unretrieved_length", "none"),
     ],
 )
-def test_options_out_of_range_are_refused(field: str, value: Any) -> None:
+def test_options_out_of_range_are_rejected(field: str, value: Any) -> None:
     with pytest.raises(OptionError, match=f"{field} is"):
         PublishedOptions(**{field: value})
 
 
-def test_an_unknown_preset_is_refused() -> None:
+def test_an_unknown_preset_is_rejected() -> None:
     with pytest.raises(OptionError, match="one of dsrag-balanced, dsrag-precision, dsrag-find-all"):
         PublishedOptions.preset("balanced")

@@ -1,12 +1,12 @@
-"""Reading a question once."""
+"""Analysis of a question."""
 
 import unicodedata
 
 import numpy as np
 import pytest
 
-from spanwise.core.abstention import can_judge
-from spanwise.core.question import read_question, telling_terms
+from spanwise.core.ranking.abstention import is_assessable
+from spanwise.core.ranking.question import informative_terms, read_question
 
 
 def test_terms_are_distinct_and_in_order() -> None:
@@ -17,16 +17,16 @@ def test_a_question_without_words_has_no_terms() -> None:
     assert read_question("?!").terms == ()
 
 
-def test_words_that_a_title_holds_are_left_out() -> None:
+def test_words_that_a_title_contains_are_omitted() -> None:
     question = read_question("What was the revenue of Acme in 2020?")
     assert question.without(frozenset({"acm"})) == "What was the revenue of in 2020"
 
 
-def test_a_title_that_holds_nothing_of_the_question_changes_nothing() -> None:
+def test_a_title_without_a_word_of_the_question_changes_nothing() -> None:
     assert read_question("What was the revenue?").without(frozenset({"acm"})) is None
 
 
-def test_a_title_that_holds_the_whole_question_leaves_it_whole() -> None:
+def test_a_title_with_all_words_of_the_question_leaves_it_whole() -> None:
     assert read_question("Acme revenue").without(frozenset({"acm", "revenu"})) is None
 
 
@@ -46,19 +46,19 @@ def test_questions_that_compare_documents_are_known(question: str) -> None:
 @pytest.mark.parametrize(
     "question", ["What drove the change in gross margin?", "Who may terminate the agreement?"]
 )
-def test_other_questions_compare_nothing(question: str) -> None:
+def test_other_questions_are_no_comparisons(question: str) -> None:
     assert not read_question(question).compares
 
 
-def test_the_most_telling_terms_are_rare_or_repeated() -> None:
+def test_the_most_informative_terms_are_rare_or_repeated() -> None:
     question = read_question("common rare common unknown often often often often")
     assert question.terms == ("common", "rare", "unknown", "often")
-    chosen = telling_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
+    chosen = informative_terms(question, np.array([0.1, 5.0, 0.0, 3.0]), limit=2)
     assert chosen == ("rare", "often")
 
 
 def test_ties_go_to_the_earlier_term() -> None:
-    assert telling_terms(read_question("x y z"), np.ones(3), limit=2) == ("x", "y")
+    assert informative_terms(read_question("x y z"), np.ones(3), limit=2) == ("x", "y")
 
 
 def test_a_word_is_one_term_in_all_languages_of_the_documents() -> None:
@@ -90,7 +90,7 @@ def test_a_question_is_read_in_its_own_language() -> None:
     assert question.asks_number
 
 
-def test_words_that_are_left_out_count_where_they_are_repeated() -> None:
+def test_words_that_are_omitted_count_where_they_are_repeated() -> None:
     assert read_question("owned by its own").uses["own"] == 2
 
 
@@ -99,5 +99,5 @@ def test_letters_typed_in_two_parts_are_the_same_letters() -> None:
     whole = read_question(asked, languages=["de"])
     apart = read_question(unicodedata.normalize("NFD", asked), languages=["de"])
     assert apart.terms == whole.terms
-    assert can_judge(apart)
+    assert is_assessable(apart)
     assert apart.text == unicodedata.normalize("NFD", asked)

@@ -1,4 +1,4 @@
-"""Which metadata a question says, whatever stands in the documents."""
+"""Metadata that a question mentions, for hostile documents too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.filing_records import filings
 
-from spanwise.core.question_fields import question_fields
+from spanwise.core.ranking.question_fields import question_fields
 from spanwise.types import Scalar
 
 FILINGS = [record.metadata for record in filings()]
@@ -50,7 +50,7 @@ def test_a_year_and_a_form_count_only_where_a_document_has_them() -> None:
         ("What of Straße 3?", ["STRASSE 3", "Weg"], ("STRASSE 3",)),
     ],
 )  # fmt: skip
-def test_a_text_is_said_by_its_words_or_by_its_first_ones(
+def test_a_text_is_mentioned_by_all_or_its_first_words(
     question: str, values: list[str], expected: tuple[str, ...]
 ) -> None:
     assert said(question, fields(*values)) == {"company": expected}
@@ -70,7 +70,7 @@ def test_a_text_is_said_by_its_words_or_by_its_first_ones(
         ("What did X say?", ["x" * 200, "3M"]),
     ],
 )
-def test_words_that_are_no_names_say_no_value(question: str, values: list[str]) -> None:
+def test_words_that_are_not_names_mention_no_value(question: str, values: list[str]) -> None:
     assert said(question, fields(*values)) == {}
 
 
@@ -78,11 +78,11 @@ def test_words_that_are_no_names_say_no_value(question: str, values: list[str]) 
     "question",
     ["compare amazon and Microsoft", "Apple or Microsoft?", "Wie lief es für Apple und IBM?"],
 )
-def test_a_field_of_which_more_may_be_said_is_left_out(question: str) -> None:
+def test_a_field_with_other_possible_mentions_is_dropped(question: str) -> None:
     assert said(question, fields("Amazon.com", "Apple", "IBM", "Microsoft")) == {}
 
 
-def test_a_field_that_few_documents_have_is_left_out() -> None:
+def test_a_field_that_few_documents_have_is_omitted() -> None:
     documents = [*fields("3M", "3M", "3M"), {"company": "3M", "topic": "10-K"}]
     assert said("What does the 10-K of 3M say?", documents) == {"company": ("3M",)}
 
@@ -90,7 +90,7 @@ def test_a_field_that_few_documents_have_is_left_out() -> None:
 @pytest.mark.parametrize(
     "values", [(2018, "2018"), (True, False), (10**400, 2018), (2018, float("nan"))]
 )
-def test_values_of_several_kinds_or_none_that_are_read_say_nothing(
+def test_values_of_mixed_or_unknown_kinds_are_ignored(
     values: tuple[Scalar, ...],
 ) -> None:
     assert said("What of 2018?", fields(*values)) == {}
@@ -110,7 +110,7 @@ def test_numbers_are_read_as_people_write_them(question: str, expected: tuple[fl
     assert said(question, fields(0, 5_000)).get("company", ()) == expected
 
 
-def test_the_latest_question_that_says_a_value_counts() -> None:
+def test_the_latest_question_with_a_value_is_used() -> None:
     earlier = ["What did Apple sell in 2016?", "And Microsoft?"]
     assert said("And in 2018?", earlier=earlier) == {
         "company": ("Microsoft",),

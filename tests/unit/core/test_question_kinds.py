@@ -1,10 +1,10 @@
-"""Which questions are of a kind, and what it remembers."""
+"""Kinds of questions and their answer words."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
-from spanwise.core.question_kinds import (
+from spanwise.core.ranking.known_answers import (
     MOST_KINDS,
     MOST_WORDS,
     AnsweredQuestion,
@@ -46,17 +46,17 @@ def test_questions_of_a_kind_share_the_words_of_their_answers() -> None:
     assert kinds[0].answers == {"damages": 0.833}  # of one answer whole, of the other 14 of 21
 
 
-def test_what_was_answered_in_one_document_is_no_kind() -> None:
+def test_questions_of_one_document_form_no_kind() -> None:
     questions = [asked(n, "law govern", "construed", document="a.txt") for n in range(3)]
     assert learn_kinds(questions, rarities=RARITIES) == ()
 
 
-def test_answers_without_a_word_in_common_teach_nothing() -> None:
+def test_answers_without_common_words_are_ignored() -> None:
     questions = [asked(1, "law govern", "ohio"), asked(2, "law govern", "texas")]
     assert learn_kinds(questions, rarities=RARITIES) == ()
 
 
-def test_questions_without_words_of_their_own_teach_nothing() -> None:
+def test_questions_without_terms_are_ignored() -> None:
     questions = [asked(1, "", "ohio"), asked(2, "", "ohio")]
     assert learn_kinds(questions, rarities=RARITIES) == ()
 
@@ -75,7 +75,7 @@ def test_a_kind_keeps_the_terms_of_half_of_its_questions() -> None:
     assert kind.terms == ("contract", "govern", "law")
 
 
-def test_the_words_that_tell_most_are_kept() -> None:
+def test_the_most_informative_words_are_kept() -> None:
     words = [f"w{at:03}" for at in range(MOST_WORDS + 10)]
     rarities = {word: float(at) for at, word in enumerate(words)}
     questions = [asked(n, "law govern", " ".join(words)) for n in (1, 2)]

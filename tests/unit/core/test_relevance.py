@@ -6,10 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel, hedge, shares_of, spread_over_documents
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import (
+    RelevanceModel,
+    hedge_weight,
+    softmax_shares,
+    spread_over_documents,
+)
 from spanwise.errors import OptionError
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
 
 MODEL = RelevanceModel(
     features=("a", "b"),
@@ -26,18 +31,18 @@ def test_a_score_is_the_sum_of_its_contributions() -> None:
     assert MODEL.scores(features).tolist() == [0.0, 0.0]
 
 
-def test_what_lies_far_out_is_clipped() -> None:
+def test_outliers_are_clipped() -> None:
     assert MODEL.scores(np.array([[1000.0, 0.0]])).tolist() == [5.0]
 
 
 def test_shares_sum_to_one_and_follow_the_scores() -> None:
-    shares = shares_of(np.array([1.0, 2.0, 0.0]))
+    shares = softmax_shares(np.array([1.0, 2.0, 0.0]))
     assert shares.sum() == pytest.approx(1.0)
     assert np.argsort(shares).tolist() == [2, 0, 1]
 
 
 def test_no_scores_have_no_shares() -> None:
-    assert shares_of(np.zeros(0)).tolist() == []
+    assert softmax_shares(np.zeros(0)).tolist() == []
 
 
 def test_relevance_is_read_off_the_table_and_levels_off() -> None:
@@ -53,7 +58,7 @@ def test_share_at_is_the_smallest_share_with_a_relevance(relevance: float) -> No
 
 
 @pytest.mark.parametrize("relevance", [0.81, -0.1, float("nan")])
-def test_a_relevance_that_no_share_has_is_refused(relevance: float) -> None:
+def test_a_relevance_that_no_share_has_is_rejected(relevance: float) -> None:
     with pytest.raises(OptionError, match=r"must be in \[0, 0.80\]"):
         MODEL.share_at(relevance)
 
@@ -66,9 +71,9 @@ def test_a_comparison_counts_the_second_chunk_of_a_document_half() -> None:
     assert scores.tolist() == [3.0, 2.0, 2.5, 1.0]
 
 
-def test_the_hedge_is_wide_where_no_document_stands_out() -> None:
-    sure = hedge(np.array([0.5, 0.5, 0.0]), np.array([4, 4, 9]))
-    unsure = hedge(np.array([0.25, 0.25, 0.25, 0.25]), np.array([1, 2, 3, 4]))
+def test_the_hedge_weight_is_high_without_a_clear_best_document() -> None:
+    sure = hedge_weight(np.array([0.5, 0.5, 0.0]), np.array([4, 4, 9]))
+    unsure = hedge_weight(np.array([0.25, 0.25, 0.25, 0.25]), np.array([1, 2, 3, 4]))
     assert sure == pytest.approx(0.2)
     assert unsure == pytest.approx(0.2 + 0.5 * 0.75)
 
@@ -86,14 +91,14 @@ def test_the_shipped_model_is_for_the_features_of_this_version() -> None:
     assert model.table[:, 0].tolist() == [0.0, 0.0]
 
 
-def test_weights_for_other_features_are_refused() -> None:
+def test_weights_for_other_features_are_rejected() -> None:
     data = {"features": ["x"], "means": [0], "deviations": [1], "weights": [1], "table": [[0, 0]]}
     with pytest.raises(OptionError, match=r"features \('x',\), and this .*'coverage'.* train"):
         RelevanceModel.from_json(json.dumps(data), features=tuple(FEATURES))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"features": 3}'])
-def test_what_is_no_model_is_refused(text: str) -> None:
+def test_an_invalid_model_is_rejected(text: str) -> None:
     with pytest.raises(OptionError, match="cannot be read"):
         RelevanceModel.from_json(text, features=tuple(FEATURES))
 

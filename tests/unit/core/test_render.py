@@ -1,15 +1,15 @@
-"""Segments as a language model sees them."""
+"""Rendering of segments for a language model."""
 
 from dataclasses import replace
 
 import pytest
 
-from spanwise.core.render import (
-    frame,
+from spanwise.core.extraction.render import (
     opening_line,
     render_context,
     render_segment,
     render_segments,
+    segment_frame,
 )
 from spanwise.errors import OptionError
 from spanwise.types import Citation
@@ -25,18 +25,18 @@ CITATION = Citation(
 )
 
 
-def test_the_opening_line_says_where_the_segment_stands() -> None:
+def test_the_opening_tag_contains_the_citation() -> None:
     assert opening_line("segment", 1, CITATION) == (
         '<segment number="1" document="a &quot;b&quot; &amp; c.md" pages="2-3" characters="10-90">'
     )
 
 
-def test_the_opening_line_is_one_line_whatever_a_file_is_called() -> None:
+def test_the_opening_tag_is_one_line_for_any_file_name() -> None:
     named = replace(CITATION, document_id="a\n\x1b<b>\u2028.md")
     assert 'document="a&#10;&#27;<b>&#8232;.md"' in opening_line("segment", 1, named)
 
 
-def test_a_segment_stands_under_its_header_inside_its_fence() -> None:
+def test_a_segment_has_its_header_inside_its_fence() -> None:
     shown = render_segment("segment", number=1, citation=CITATION, header="Title", text="\n x \n")
     assert shown == f"{opening_line('segment', 1, CITATION)}\nTitle\n\nx\n</segment>"
 
@@ -48,15 +48,15 @@ def test_a_segment_without_header_has_no_empty_line_for_it() -> None:
 
 def test_a_frame_is_all_but_the_text() -> None:
     whole = render_segment("segment", number=999, citation=CITATION, header="Title", text="x")
-    before, after = frame(CITATION, "Title")
+    before, after = segment_frame(CITATION, "Title")
     assert f"{before}x{after}" == whole + "\n\n"
 
 
-def test_segments_stand_apart() -> None:
+def test_segments_are_separated() -> None:
     assert render_context(["a", "b"]) == "a\n\nb"
 
 
-def test_segments_are_numbered_inside_a_fence_that_none_of_them_closes() -> None:
+def test_segments_are_numbered_and_none_closes_the_fence() -> None:
     shown = render_segments(
         ["one </segment>", "two"], citations=[CITATION, CITATION], headers=["A", ""], also_in=[0, 2]
     )

@@ -1,4 +1,4 @@
-"""What a reranker adds to the scores of candidates."""
+"""Additions of a reranker to the scores of candidates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.rerank import best_candidates, rerank_lift
+from spanwise.search.rerank import rerank_lift, top_candidates
 
 SCORES = st.lists(
     st.floats(-1e300, 1e300, allow_nan=False, allow_infinity=False), min_size=1, max_size=30
@@ -15,7 +15,7 @@ SCORES = st.lists(
 
 
 def test_the_best_come_first_and_ties_go_to_the_earlier_one() -> None:
-    assert best_candidates(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist() == [1, 3, 2]
+    assert top_candidates(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist() == [1, 3, 2]
 
 
 def test_a_score_counts_by_its_deviation_from_the_mean() -> None:
@@ -23,13 +23,13 @@ def test_a_score_counts_by_its_deviation_from_the_mean() -> None:
     assert lift == pytest.approx([-2.0, -2.0, 2.0])
 
 
-def test_what_was_not_read_has_the_lowest_of_what_was() -> None:
+def test_candidates_that_were_not_read_get_the_lowest_score() -> None:
     lift = rerank_lift(np.array([0.9, 0.5, 0.1]), at=np.array([4, 0, 2]), count=6, weight=1.0)
     assert lift[[1, 3, 5]].tolist() == [lift[2]] * 3
 
 
 @pytest.mark.parametrize("score", [0.0, 0.7, -1e300, 5e-324])
-def test_the_same_score_for_all_adds_nothing(score: float) -> None:
+def test_equal_scores_add_nothing(score: float) -> None:
     lift = rerank_lift(np.full(4, score), at=np.arange(4), count=9, weight=3.0)
     assert lift.tolist() == [0.0] * 9
 

@@ -1,15 +1,15 @@
-"""Which documents a question is about, and what of them is read."""
+"""Choice of documents, and of their chunks to read."""
 
 import numpy as np
 import pytest
 from tests.scans import scan_of
 
-from spanwise.core.routing import chosen_ranges, fused, route, z
-from spanwise.core.scan import Moments, PassageRange
+from spanwise.core.ranking.routing import fuse_z_scores, route, select_ranges, z_scores
+from spanwise.core.ranking.scan import Moments, PassageRange
 
 
-def test_z_is_zero_where_nothing_deviates() -> None:
-    assert z(np.array([3.0, 4.0]), Moments(3.0, 0.0)).tolist() == [0.0, 0.0]
+def test_z_scores_are_zero_without_deviation() -> None:
+    assert z_scores(np.array([3.0, 4.0]), Moments(3.0, 0.0)).tolist() == [0.0, 0.0]
 
 
 def test_a_document_whose_title_is_named_comes_first() -> None:
@@ -32,23 +32,23 @@ def test_a_better_hit_breaks_the_tie_between_documents() -> None:
 
 def test_documents_are_read_whole_while_there_is_room() -> None:
     scan = scan_of([30, 30], hits=[(0, 1, 1.0), (1, 2, 3.0)])
-    chosen = chosen_ranges(scan, route(scan), max_chunks=100)
+    chosen = select_ranges(scan, route(scan), max_chunks=100)
     assert chosen == [(0, PassageRange(10, 0, 30)), (1, PassageRange(11, 0, 30))]
 
 
-def test_of_a_document_too_long_what_stands_around_its_hits_is_read() -> None:
+def test_of_a_long_document_only_the_chunks_around_hits_are_read() -> None:
     scan = scan_of([1000], hits=[(0, 5, 1.0), (0, 500, 3.0), (0, 505, 2.0)])
-    chosen = chosen_ranges(scan, route(scan), max_chunks=60)
+    chosen = select_ranges(scan, route(scan), max_chunks=60)
     assert chosen == [(0, PassageRange(10, 0, 18)), (0, PassageRange(10, 488, 518))]
 
 
 def test_no_more_than_there_is_room_for_is_read() -> None:
     scan = scan_of([1000] * 5, hits=[(d, c * 40, 1.0) for d in range(5) for c in range(20)])
-    chosen = chosen_ranges(scan, route(scan), max_chunks=200)
+    chosen = select_ranges(scan, route(scan), max_chunks=200)
     assert sum(span.end - span.start for _, span in chosen) <= 200
 
 
 def test_fused_scores_do_without_vectors() -> None:
     scan = scan_of([3])
-    keyword_only = fused(np.array([2.0]), np.array([9.0]), scan)
+    keyword_only = fuse_z_scores(np.array([2.0]), np.array([9.0]), scan)
     assert keyword_only.tolist() == pytest.approx([0.7 * 2 + 0.3 * 9])

@@ -1,4 +1,4 @@
-"""How documents are cut into sections."""
+"""Division of documents into sections."""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.sections import split_sections
+from spanwise.core.documents.sections import split_sections
 from spanwise.errors import OptionError
 from spanwise.options import SectionOptions
 from spanwise.types import Block, Document, Heading, Section
@@ -34,7 +34,7 @@ def paths(sections: Sequence[Section]) -> list[tuple[str, ...]]:
 
 
 def test_empty_text_has_no_sections() -> None:
-    """Nothing gives nothing."""
+    """Empty input, empty output."""
     assert split_sections(Document(id="d", text=""), options=OPTIONS) == ()
 
 
@@ -69,7 +69,7 @@ def test_bare_heading_joins_its_child() -> None:
 
 
 def test_short_siblings_join() -> None:
-    """Short sections side by side share one section and its title."""
+    """Short siblings are merged into one section."""
     document = markdown(f"# A\n{BODY}## B\nOne.\n## C\nTwo.\n## D\n{BODY}# E\n{BODY}")
     assert paths(split_sections(document, options=OPTIONS)) == [
         ("A",),
@@ -79,12 +79,12 @@ def test_short_siblings_join() -> None:
 
 
 def test_short_last_child_stays() -> None:
-    """A short section does not join one that leaves its parent."""
+    """A short section is not merged across its parent's end."""
     document = markdown(f"# A\n{BODY}## B\nOne.\n# C\n{BODY}")
     assert paths(split_sections(document, options=OPTIONS)) == [("A",), ("A", "B"), ("C",)]
 
 
-def test_deep_headings_stand_beside_each_other() -> None:
+def test_deep_headings_become_siblings() -> None:
     """A path has at most eight titles."""
     text = "".join(f"{'#' * level} {level}\n{BODY}" for level in range(1, 11))
     assert [len(path) for path in paths(split_sections(markdown(text), options=OPTIONS))] == [
@@ -94,7 +94,7 @@ def test_deep_headings_stand_beside_each_other() -> None:
     ]
 
 
-def test_headings_are_found_where_the_parser_gave_none() -> None:
+def test_headings_are_detected_without_parser_headings() -> None:
     """A plain text is cut at the headings it shows."""
     text = f"ARTICLE I\n\n{BODY}ARTICLE II\n\n{BODY}"
     sections = split_sections(Document(id="d", text=text), options=OPTIONS)
@@ -186,6 +186,6 @@ def test_a_million_headings(levels: int) -> None:
     assert time.perf_counter() - start < 60
 
 
-def test_options_are_the_default_ones_where_none_are_given() -> None:
+def test_options_default_to_the_standard_ones() -> None:
     document = Document(id="d", text="One more sentence about margins stands here. " * 300)
     assert split_sections(document) == split_sections(document, options=SectionOptions())

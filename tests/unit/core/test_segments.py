@@ -1,4 +1,4 @@
-"""Segment extraction: hard families, rules, known answers, and refusals."""
+"""Segment extraction: hard instances, rules, known solutions, and errors."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.chunk_values import numbers, random_documents, share_documents
 
-from spanwise.core import knapsack, segments
-from spanwise.core.segments import Extraction, chunk_values, extract_segments
+from spanwise.core.extraction import knapsack, segments
+from spanwise.core.extraction.segments import Extraction, chunk_values, extract_segments
 from spanwise.errors import OptionError
 
 
@@ -82,7 +82,7 @@ def test_equal_chunks_apart_give_the_first_that_fit() -> None:
 
 
 def test_many_items_are_handled() -> None:
-    """More than 2,048 chunks worth something, in one document, are searched exactly."""
+    """More than 2,048 positive chunks in one document are solved exactly."""
     draw = numbers(11)
     values = np.array([draw(1 << draw(18)) / 1e6 for _ in range(5_000)])
     lengths = np.array([40 + draw(90) for _ in range(5_000)], dtype=np.int64)
@@ -136,10 +136,10 @@ def test_many_allowed_runs_are_tried_in_steps(seed: int, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("limits", [{}, {"min_segment_value": 0.6, "max_segment_tokens": 500}])
-def test_too_much_work_gives_a_bound(
+def test_exceeding_the_work_limit_returns_a_bound(
     limits: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where proving the best would be too much work, a good answer comes with a bound."""
+    """If the proof exceeds the work limit, the incumbent is returned with a bound."""
     case = random_documents(2, documents=4, chunks=60)
     best = extract_segments(*case, budget_tokens=3_000, segment_charge=0.1, **limits)  # type: ignore[arg-type]
     for name in ("_FEW_LABELS", "_SOME_LABELS", "_MANY_LABELS", "_MANY_CELLS"):
@@ -150,8 +150,8 @@ def test_too_much_work_gives_a_bound(
     assert found.tokens <= 3_000
 
 
-def test_too_much_work_may_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no answer inside the budget was met, none is given, and it is not called the best."""
+def test_exceeding_the_work_limit_may_return_no_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an incumbent there are no runs, and they are not called optimal."""
     for name in ("_FEW_LABELS", "_SOME_LABELS", "_MANY_LABELS", "_MANY_CELLS"):
         monkeypatch.setattr(knapsack, name, -1)
     found = extract([[0.2, 0.1, 0.2]], [[1, 2, 1]], budget_tokens=3, segment_charge=0.1)
@@ -160,7 +160,7 @@ def test_too_much_work_may_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_over_the_budget_at_the_best_price_is_passed_by() -> None:
-    """Where the bound is met although the first best path is over the budget, another is found."""
+    """If the first best path exceeds the budget, another one that meets the bound is found."""
     extraction = extract(
         [[0.5, -1, 0.5, -1, 0.5, -1, 0.2]], [[3, 1, 3, 1, 3, 1, 2]], budget_tokens=6
     )
@@ -202,13 +202,13 @@ def test_runs_touch_where_their_union_is_too_long() -> None:
 
 
 def test_a_chunk_above_the_cap_is_never_taken_nor_crossed() -> None:
-    """The best chunk of all is left out where it is too long."""
+    """The best chunk is excluded if it is too long."""
     extraction = extract([[0.4, 9.0, 0.4]], [[5, 50, 5]], budget_tokens=100, max_segment_tokens=49)
     assert places(extraction) == [(0, 0, 1), (0, 2, 3)]
 
 
-def test_a_chunk_worth_nothing_is_left_at_the_ends() -> None:
-    """Chunks of value 0 are held between others where they are cheaper than a run, not beside."""
+def test_worthless_chunks_at_the_ends_are_dropped() -> None:
+    """Chunks of value 0 bridge gaps if that is cheaper than a run; they never extend a run."""
     extraction = extract(
         [[0.0, 0.3, 0.0, 0.3, 0.0]], [[5] * 5], budget_tokens=100, segment_charge=0.01
     )
@@ -220,9 +220,7 @@ def test_a_chunk_worth_nothing_is_left_at_the_ends() -> None:
     [([], 100), ([[]], 100), ([[-0.1, 0.0]], 100), ([[0.5, 0.5]], 14), ([[0.5, 0.5]], 0)],
     ids=["no document", "no chunk", "no positive chunk", "header leaves no room", "no budget"],
 )
-def test_nothing_is_taken_where_nothing_fits_or_pays(
-    values: list[list[float]], budget: int
-) -> None:
+def test_no_run_is_chosen_if_none_fits_or_pays(values: list[list[float]], budget: int) -> None:
     """Without a run that is allowed and worth something, the answer is empty and optimal."""
     lengths = [[10] * len(row) for row in values]
     extraction = extract(values, lengths, budget_tokens=budget, header_tokens=5)
@@ -230,7 +228,7 @@ def test_nothing_is_taken_where_nothing_fits_or_pays(
 
 
 @pytest.mark.parametrize("budget", [10, 1_000])
-def test_nothing_is_taken_where_no_run_is_worth_the_minimum(budget: int) -> None:
+def test_no_run_is_chosen_below_the_minimum(budget: int) -> None:
     """Chunks that are worth something, but less than the minimum, are not taken."""
     extraction = extract(
         [[0.3, -0.1, 0.3]], [[10, 10, 10]], budget_tokens=budget, min_segment_value=0.6
@@ -250,8 +248,8 @@ def test_the_minimum_may_exceed_the_charge() -> None:
 # Required chunks
 
 
-def test_a_required_chunk_is_held_before_value() -> None:
-    """A chunk worth less than nothing is taken where it is required."""
+def test_a_required_chunk_has_priority_over_value() -> None:
+    """A required chunk is taken even with a negative value."""
     values, lengths = [[0.9, -0.2], [-0.3]], [[10, 10], [10]]
     free = extract(values, lengths, budget_tokens=10)
     bound = extract(values, lengths, budget_tokens=10, required=[(1, 0)])
@@ -260,8 +258,8 @@ def test_a_required_chunk_is_held_before_value() -> None:
     assert (bound.value, bound.bound) == (-0.3, -0.3)
 
 
-def test_most_required_chunks_are_held() -> None:
-    """Two cheap required chunks go before a dear one; one given twice counts twice."""
+def test_as_many_required_chunks_as_possible_are_covered() -> None:
+    """Two short required chunks beat a long one; a chunk given twice counts twice."""
     values, lengths = [[0.1, -1, 0.1, -1, 0.9]], [[10, 5, 10, 5, 20]]
     both = extract(values, lengths, budget_tokens=20, required=[(0, 0), (0, 2), (0, 4)])
     twice = extract(
@@ -272,7 +270,7 @@ def test_most_required_chunks_are_held() -> None:
 
 
 def test_a_required_chunk_need_not_be_worth_the_minimum() -> None:
-    """The minimum is waived for a run that holds a required chunk, for no other."""
+    """The minimum is waived only for runs with a required chunk."""
     extraction = extract(
         [[0.1, -1.0, 0.2]],
         [[10, 10, 10]],
@@ -331,7 +329,7 @@ def test_answers_are_the_same_on_every_platform() -> None:
         {"budget_tokens": 10, "required": [(0, -1)]},
     ],
 )
-def test_limits_out_of_range_are_refused(limits: dict[str, object]) -> None:
+def test_limits_out_of_range_are_rejected(limits: dict[str, object]) -> None:
     """Each limit has a range, and required chunks must exist."""
     with pytest.raises(OptionError):
         extract([[0.5, 0.5]], [[3, 3]], **limits)
@@ -350,10 +348,10 @@ def test_limits_out_of_range_are_refused(limits: dict[str, object]) -> None:
         ([[0.5]], [[1 << 40]]),
     ],
 )
-def test_chunks_out_of_range_are_refused(
+def test_chunks_out_of_range_are_rejected(
     values: list[list[float]], lengths: list[list[int]]
 ) -> None:
-    """Values are finite and not too large, lengths positive, and there is one for each value."""
+    """Values must be finite and in range, lengths positive, one per value."""
     with pytest.raises(OptionError):
         extract(values, lengths, budget_tokens=10)
 
@@ -366,7 +364,7 @@ def test_required_chunks_narrow_the_range_of_values() -> None:
         extract(values, lengths, budget_tokens=10, required=[(0, 0)])
 
 
-def test_lengths_that_are_no_whole_numbers_are_refused() -> None:
+def test_fractional_lengths_are_rejected() -> None:
     """Lengths are counts."""
     with pytest.raises(OptionError, match="whole number"):
         extract_segments([np.array([0.5])], [np.array([3.5])], budget_tokens=10)
@@ -375,8 +373,8 @@ def test_lengths_that_are_no_whole_numbers_are_refused() -> None:
 # Chunk values
 
 
-def test_chunk_values_are_shares_less_what_tokens_must_earn() -> None:
-    """A chunk of reference length at the penalty is worth nothing; length scales the price."""
+def test_chunk_values_are_shares_less_a_penalty() -> None:
+    """A chunk of reference length at the penalty share has value 0."""
     values = chunk_values([0.02, 0.02, 0.0], [100, 50, 200], penalty_share=0.02)
     assert values.tolist() == [0.0, 0.01, -0.04]
     assert chunk_values([], [], penalty_share=0.1).tolist() == []
@@ -391,7 +389,7 @@ def test_chunk_values_are_shares_less_what_tokens_must_earn() -> None:
         ([1, 1], {"penalty_share": 0.1, "reference_length_tokens": 0}),
     ],
 )
-def test_chunk_values_refuse_what_does_not_match(
+def test_chunk_values_reject_different_lengths(
     lengths: list[int], limits: dict[str, float]
 ) -> None:
     """Lengths match shares, and numbers are in range."""
@@ -411,7 +409,7 @@ def test_plain_lists_are_taken_as_arrays_are() -> None:
 
 
 def test_a_flat_list_is_one_document() -> None:
-    """The published example: two chunks worth taking, with nothing worth bridging to."""
+    """The published example: two chunks worth taking, and no gap worth bridging."""
     found = extract_segments([-0.2, -0.2, 0.4, 0.8, -0.1], [1] * 5, budget_tokens=5)
     assert places(found) == [(0, 2, 4)]
     assert found.runs[0].value == 1.2
@@ -422,6 +420,6 @@ def test_a_document_may_be_an_empty_list() -> None:
     assert extract_segments([], [], budget_tokens=9).runs == ()
 
 
-def test_lengths_in_a_flat_list_are_whole_numbers_too() -> None:
+def test_flat_lengths_must_be_whole_numbers() -> None:
     with pytest.raises(OptionError, match="a length is not a whole number of at least 1"):
         extract_segments([1.0, 1.0], [4.5, 1.0], budget_tokens=9)

@@ -1,10 +1,10 @@
-"""Ends of sentences."""
+"""Sentence ends."""
 
 from itertools import pairwise
 
 import pytest
 
-from spanwise.core.sentences import sentence_ends
+from spanwise.core.text.sentences import sentence_ends
 
 
 def split(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 import Stemmer
 
-from spanwise.core.stems import STEMMERS, stem, stem_language
+from spanwise.core.text.terms import STEMMERS, stem, stem_language
 
 
 def stem_one(word: str, language: str) -> str:

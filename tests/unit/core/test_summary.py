@@ -1,8 +1,8 @@
-"""Titles and summaries out of a text."""
+"""Extractive titles and summaries."""
 
 import pytest
 
-from spanwise.core.summary import clip, extract_title, summarise
+from spanwise.core.documents.summary import clip, extract_title, summarise
 
 TEXT = """Volume 7, No. 3
 | Year | Income |
@@ -11,7 +11,7 @@ harbour of Altona, and the trade made the harbour rich. 12 13 14 15 16 17 18.
 """
 
 
-def test_summary_is_the_sentence_that_says_most() -> None:
+def test_summary_is_the_most_representative_sentence() -> None:
     """It uses the words the text uses most; rows and numbers are no sentences."""
     assert summarise(TEXT) == "The harbour of Altona grew with the grain trade."
 
@@ -29,7 +29,7 @@ def test_text_without_words_has_no_summary(text: str) -> None:
 
 
 def test_summary_reads_only_the_beginning() -> None:
-    """What comes after the first few thousand characters changes nothing."""
+    """Text after the first few thousand characters has no effect."""
     text = "The harbour grew with trade. " * 400
     assert summarise(text + "Quite another subject. " * 999) == summarise(text)
 

@@ -1,4 +1,4 @@
-"""What stands above a part of a table is searched with it."""
+"""Table heads are searched with each part of a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 
-from spanwise.core.chunks import ChunkSpan
-from spanwise.core.table_heads import searched_text, table_heads
+from spanwise.core.documents.chunks import ChunkSpan
+from spanwise.core.documents.table_heads import searched_text, table_heads
 from spanwise.types import Block, Section
 
 
 def heads(text: str, *, cuts: tuple[str, ...], kind: str = "table", before: str = "") -> list[str]:
-    """Return the heads of chunks of one section "Ships" that begin with some words."""
+    """Return the table heads of the chunks of one section "Ships"."""
     whole = f"{before}{text}"
     section = Section(start=0, end=len(whole), title="Ships", path=("Ships",))
     block = Block(start=len(before), end=len(whole), kind="table" if kind == "table" else "code")
@@ -22,26 +22,26 @@ def heads(text: str, *, cuts: tuple[str, ...], kind: str = "table", before: str 
 
 
 def test_later_parts_get_title_and_head() -> None:
-    """The first part holds both itself."""
+    """The first part contains both."""
     text = "Fleet\n(in thousands)\nYear | 2022 | 2021\nBoats | 12 | 14\nBarges | 1,577 | 4"
     assert heads(text, cuts=("Barges",)) == ["", "Ships\nFleet\n(in thousands)\nYear | 2022 | 2021"]
 
 
-def test_a_table_that_stands_under_text_gets_the_title() -> None:
+def test_a_table_below_text_gets_the_section_title() -> None:
     """Its head is in the chunk."""
     text = " | 2022\nBoats | 12"
     found = heads(text, cuts=(" | 2022",), before="Words of the section.\n\n")
     assert found == ["", "Ships"]
 
 
-def test_a_table_without_a_head_gives_none() -> None:
+def test_a_table_without_a_head_has_an_empty_head() -> None:
     """Its first line is a row."""
     assert heads("Boats | 12\nBarges | 4", cuts=("Barges",)) == ["", "Ships"]
 
 
 @pytest.mark.parametrize("row", ["Boats | wood", "- | oak"])
 def test_the_first_line_heads_a_table_of_words(row: str) -> None:
-    """No figure says where its rows begin."""
+    """Without a figure, the start of the rows is unknown."""
     lines = "\n".join([row] * 9)
     assert heads(f"Kind | Made of\n{lines}\nLast | iron", cuts=("Last",)) == [
         "",
@@ -49,8 +49,8 @@ def test_the_first_line_heads_a_table_of_words(row: str) -> None:
     ]
 
 
-def test_code_and_text_get_none() -> None:
-    """A name stands before its use."""
+def test_code_and_text_have_no_table_head() -> None:
+    """A name precedes its use."""
     assert heads("a = 1\nb = 2", cuts=("b",), kind="code") == ["", ""]
     assert table_heads("", sections=[], blocks=[], chunks=[]) == []
 

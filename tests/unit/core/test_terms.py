@@ -1,10 +1,10 @@
-"""Terms: what the index counts and what a question is matched by."""
+"""Terms of the keyword index."""
 
 import unicodedata
 
 import pytest
 
-from spanwise.core.terms import content_words, text_terms, word_terms, words
+from spanwise.core.text.terms import content_words, text_terms, word_terms, words
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from spanwise.core.terms import content_words, text_terms, word_terms, words
         ("PDF黑豹", ("pdf", "黑豹")),
     ],
 )
-def test_a_word_gives_its_stem_and_the_stems_of_its_parts(
+def test_a_compound_word_yields_its_stem_and_those_of_its_parts(
     word: str, terms: tuple[str, ...]
 ) -> None:
     assert word_terms(word) == terms
@@ -82,7 +82,7 @@ def test_capitals_with_accents_are_one_word() -> None:
     assert word_terms("ÜBERSICHT", language="de") == ("ubersicht",)
 
 
-def test_a_text_gives_all_its_terms_in_order() -> None:
+def test_all_terms_of_a_text_are_in_order() -> None:
     assert text_terms("Margins fell; margins rose.") == ["margin", "fell", "margin", "rose"]
 
 

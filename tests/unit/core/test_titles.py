@@ -1,10 +1,11 @@
-"""Titles of documents, and the words that route questions."""
+"""Titles and routing words of documents."""
 
 from dataclasses import replace
 
 import pytest
 
-from spanwise.core.titles import document_title, title_words
+from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.titles import document_title, title_words
 from spanwise.types import Document, Heading, Scalar
 
 HEADING = Heading(start=0, end=3, level=1, title="The  Heading")
@@ -43,7 +44,7 @@ def test_title_comes_from_the_best_source(document: Document, title: str) -> Non
     ],
 )
 def test_heading_that_opens_a_plain_text_is_its_title(text: str, title: str) -> None:
-    """What its parser could not know; stamps and numbers before it are passed over."""
+    """Stamps and numbers before the heading are skipped."""
     document = Document(id="docs/a.txt", text=text)
     assert document_title(document) == title
     assert title_words(document, title=title) == f"{title} docs" + ("" if " a" in title else " a")
@@ -71,7 +72,7 @@ def test_other_first_lines_are_no_title(text: str) -> None:
 
 
 def test_text_under_headings_of_its_parser_is_not_looked_at() -> None:
-    """A parser that found headings knows better, also where the first one comes late."""
+    """Parser headings take precedence, even if the first one is late."""
     late = Heading(start=9_000, end=9_003, level=1, title="Late")
     text = "TITLE PAGE\n\nSome text.\n" + "x" * 9_010
     assert document_title(Document(id="log.txt", text=text, headings=(late,))) == "log"
@@ -85,7 +86,7 @@ def test_late_heading_is_no_title() -> None:
 
 
 def test_title_words_add_file_name_and_path() -> None:
-    """Each word of id and source that the title lacks stands once behind it."""
+    """Words of id and source that the title lacks are appended once."""
     document = Document(
         id="finance/2020/Acme_10-K.pdf", text="x", source="/data/ann/finance/2020/Acme_final.pdf"
     )
@@ -102,16 +103,27 @@ def test_title_words_without_title() -> None:
 FILING: dict[str, Scalar] = {"company": "Altby Harbour", "form": "10-K", "fiscal_year": 2021}
 
 
-def test_filing_is_titled_by_its_first_page() -> None:
-    """Before its headings, which are those of the form; a title that is given goes before it."""
-    document = Document(id="a.pdf", text="x", headings=(HEADING,), metadata=FILING)
-    assert document_title(document) == "Altby Harbour 10-K 2021"
-    assert document_title(replace(document, title="Given")) == "Given"
-    assert document_title(replace(document, given_fields=("company", "form"))) == "The Heading"
+def test_a_kind_may_title_its_documents() -> None:
+    """Before its headings; a title that is given goes before it."""
+    kinds = [
+        DocumentKind(
+            cover_fields=lambda _: {},
+            cover_title=lambda fields: str(fields.get("case", "")),
+            kind_field="court",
+            headings=lambda _text, _headings: (),
+        )
+    ]
+    document = Document(id="a.pdf", text="x", headings=(HEADING,), metadata={"case": "A v. B"})
+    assert document_title(document, kinds=kinds) == "A v. B"
+    assert document_title(document) == "The Heading"
+    assert document_title(replace(document, title="Given"), kinds=kinds) == "Given"
+    given = replace(document, given_fields=("court",))
+    assert document_title(given, kinds=kinds) == "The Heading"
+    assert document_title(replace(document, metadata={}), kinds=kinds) == "The Heading"
 
 
 def test_stamp_is_no_title() -> None:
-    """Where a parser found a heading behind it, that one is."""
+    """A parser heading after it is the title."""
     stamp = Heading(start=0, end=3, level=1, title="Table of Contents")
     late = Heading(start=5, end=9, level=1, title="Guide")
     assert document_title(Document(id="a.md", text="x" * 9, headings=(stamp, late))) == "Guide"
@@ -127,5 +139,5 @@ def test_stamp_is_no_title() -> None:
     ],
 )
 def test_title_words_name_company_form_and_year(title: str, expected: str) -> None:
-    """Each only where the title and the name of the file have no word of it."""
+    """Only if title and file name have no word of it."""
     assert title_words(Document(id="a.pdf", text="", metadata=FILING), title=title) == expected

@@ -1,4 +1,4 @@
-"""Which sentences of a chunk are kept."""
+"""Trimming of a chunk to sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from spanwise.core.trimming import kept_sentences, sentence_places
+from spanwise.search.trim import select_sentences, sentence_places
 
 
 @pytest.mark.parametrize(
@@ -41,26 +41,26 @@ def test_rows_code_items_and_headings_are_not_cut(text: str) -> None:
     assert sentence_places(text) == [0, len(text)]
 
 
-def test_a_heading_stays_with_what_it_heads() -> None:
+def test_a_heading_stays_with_its_text() -> None:
     text = "Rain fell.\n\nMargin\n\nIt fell."
     assert sentence_places(text) == [0, text.index("Margin"), len(text)]
 
 
-def test_the_sentence_that_holds_the_words_is_kept() -> None:
-    assert kept_sentences([100, 100, 100], [0.0, 0.9, 0.0], share=0.3, cost=0.1) == (1, 2)
+def test_the_sentence_that_contains_the_words_is_kept() -> None:
+    assert select_sentences([100, 100, 100], [0.0, 0.9, 0.0], share=0.3, cost=0.1) == (1, 2)
 
 
 def test_a_weak_sentence_between_two_strong_ones_is_kept() -> None:
-    assert kept_sentences([100, 20, 100], [0.6, 0.0, 0.6], share=0.5, cost=0.2) == (0, 3)
+    assert select_sentences([100, 20, 100], [0.6, 0.0, 0.6], share=0.5, cost=0.2) == (0, 3)
 
 
 def test_of_sentences_alike_all_are_kept() -> None:
-    assert kept_sentences([40, 90, 60], [0.2, 0.2, 0.2], share=0.3, cost=0.1) == (0, 3)
+    assert select_sentences([40, 90, 60], [0.2, 0.2, 0.2], share=0.3, cost=0.1) == (0, 3)
 
 
 def test_without_a_cost_all_are_kept() -> None:
-    assert kept_sentences([40, 90, 60], [0.0, 1.0, 0.0], share=0.3, cost=0.0) == (0, 3)
+    assert select_sentences([40, 90, 60], [0.0, 1.0, 0.0], share=0.3, cost=0.0) == (0, 3)
 
 
-def test_where_nothing_is_worth_its_tokens_the_least_loss_is_kept() -> None:
-    assert kept_sentences([50, 10, 50], [0.0, 0.0, 0.0], share=0.1, cost=0.9) == (1, 2)
+def test_if_nothing_is_worth_its_tokens_the_least_loss_is_kept() -> None:
+    assert select_sentences([50, 10, 50], [0.0, 0.0, 0.0], share=0.1, cost=0.9) == (1, 2)

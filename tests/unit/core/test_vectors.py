@@ -1,4 +1,4 @@
-"""Vectors as stores keep them."""
+"""Quantised vectors."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spanwise.core.vectors import cosines, quantise_rows, unit_rows
+from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
 
 ROWS = np.array([[3.0, 4.0], [0.0, 0.0], [-1e-30, 0.0], [1e30, 1e30]])
 
 
 def test_stored_rows_have_unit_length() -> None:
-    """Whatever length they came with; zeros stay zeros."""
+    """Input vectors may have any length; zeros stay zeros."""
     stored = unit_rows(ROWS)
     assert stored.dtype == np.float16
     expected = np.array([[0.6, 0.8], [0, 0], [-1, 0], [0.70710678, 0.70710678]])
@@ -31,7 +31,7 @@ def test_quantised_rows_and_their_scales() -> None:
 
 @pytest.mark.parametrize("function", [unit_rows, quantise_rows])
 @pytest.mark.parametrize("vectors", [[[1.0, np.nan]], [[np.inf]], [1.0, 2.0]])
-def test_unusable_vectors_are_refused(function: object, vectors: object) -> None:
+def test_unusable_vectors_are_rejected(function: object, vectors: object) -> None:
     """Not finite, or not rows."""
     assert callable(function)
     with pytest.raises(ValueError, match=r"vectors (hold|have)"):
@@ -81,8 +81,8 @@ def test_rows_do_not_depend_on_their_neighbours(seed: int) -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 8, 256])
-def test_what_is_stored_again_keeps_its_bits(dimension: int) -> None:
-    """Else the unchanged chunks of a replaced document would drift from those of a new one."""
+def test_stored_vectors_are_unchanged_when_stored_again(dimension: int) -> None:
+    """Otherwise unchanged chunks of a replaced document would differ from those of a new one."""
     once = unit_rows(np.random.default_rng(0).standard_normal((2_000, dimension)))
     assert np.array_equal(unit_rows(once.astype(np.float32)), once)
 

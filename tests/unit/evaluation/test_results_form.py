@@ -9,8 +9,8 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrieval import Retrieved
-from spanwise.plain import Plain
 from spanwise.types import Usage
+from spanwise.types.plain import Plain
 
 QUESTION = LabelledQuestion(
     id="q1",

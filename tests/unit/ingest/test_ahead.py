@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spanwise.ingest.ahead import map_ahead
+from spanwise.ingest.pipeline import map_ahead
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3, 20])

@@ -11,7 +11,7 @@ import pytest
 from tests.records import make_record
 
 from spanwise.errors import DocumentError, FetchError
-from spanwise.ingest.compare import Verdict, compare, kept_fields
+from spanwise.ingest.compare import Verdict, compare, stored_fields
 from spanwise.ingest.sources import Source
 from spanwise.types import DocumentRecord, Scalar
 
@@ -127,6 +127,6 @@ def test_sources_come_in_their_order(source: Source, stored: DocumentRecord) -> 
 
 
 def test_fields_are_kept_for_the_same_root_alone(stored: DocumentRecord) -> None:
-    assert kept_fields(stored, root="/in") == {"year": 2018}
-    assert kept_fields(stored, root="/elsewhere") == {}
-    assert kept_fields(None, root="/in") == {}
+    assert stored_fields(stored, root="/in") == {"year": 2018}
+    assert stored_fields(stored, root="/elsewhere") == {}
+    assert stored_fields(None, root="/in") == {}

@@ -7,7 +7,7 @@ from typing import Literal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spanwise.ingest.given import given_document
+from spanwise.ingest.given_parts import given_document
 from spanwise.types import Document
 
 MARKDOWN = (

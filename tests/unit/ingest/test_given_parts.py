@@ -8,7 +8,7 @@ from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.ingest.given_parts import given_sections, stored_parts, with_contexts
 from spanwise.knowledge_base.opening import open_store
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
 
 DOCUMENT = Document(id="a", text="0123456789")
@@ -126,7 +126,7 @@ def test_given_parts_stand_in_headers_and_are_searched() -> None:
 def test_parts_for_a_document_that_is_none_of_the_run_are_told() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         report = base.add(__file__, given={"other.py": GivenParts(title="T")})
-    assert "parts are given for 'other.py', which is none of the documents of this run" in (
+    assert "parts are given for 'other.py', which is not a document of this run" in (
         report.warnings
     )
 

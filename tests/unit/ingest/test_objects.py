@@ -10,10 +10,10 @@ import fsspec
 import pytest
 
 from spanwise.errors import FetchError, OptionError
-from spanwise.ingest.objects import download, objects_of
+from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.object_storage import download, objects_of
 from spanwise.ingest.sources import Source, find_sources
-from spanwise.ingest.sync import look_into
-from spanwise.sources.walk import Choice
+from spanwise.ingest.sync import scan_folder
 
 FILES = {
     "a.txt": b"one",
@@ -35,9 +35,9 @@ def fill_store() -> Iterator[str]:
 
 def test_a_prefix_is_a_folder(address: str) -> None:
     """Ids are relative to it; hidden objects are left out; a slash at its end changes nothing."""
-    found = objects_of(address, choice=Choice())
+    found = objects_of(address, patterns=PathPatterns())
     assert [name for name, _ in found] == ["a.txt", "deep/b.md", "odd::n.txt", "x.zip"]
-    assert objects_of(f"{address}/", choice=Choice()) == found
+    assert objects_of(f"{address}/", patterns=PathPatterns()) == found
     source = dict(found)["deep/b.md"]
     assert source == Source(
         document_id="deep/b.md",
@@ -52,7 +52,7 @@ def test_a_prefix_is_a_folder(address: str) -> None:
 
 def test_patterns_choose(address: str) -> None:
     """As in a folder, an archive is opened for what they take."""
-    found = objects_of(address, choice=Choice.of(["*.md"], []))
+    found = objects_of(address, patterns=PathPatterns.of(["*.md"], []))
     assert [(name, one.members_only) for name, one in found] == [
         ("deep/b.md", False),
         ("x.zip", True),
@@ -66,7 +66,7 @@ def test_an_object_itself_has_its_address_as_id(address: str) -> None:
 
 
 def test_an_object_is_read_under_the_limit(address: str, tmp_path: Path) -> None:
-    source = dict(objects_of(address, choice=Choice()))["odd::n.txt"]
+    source = dict(objects_of(address, patterns=PathPatterns()))["odd::n.txt"]
     target, stopped = tmp_path / "a", threading.Event()
     download(source, target, max_bytes=1, stopped=stopped)
     assert target.read_bytes() == b"5"
@@ -76,7 +76,7 @@ def test_an_object_is_read_under_the_limit(address: str, tmp_path: Path) -> None
 
 
 def test_an_object_that_is_gone_is_an_error_that_names_it(address: str, tmp_path: Path) -> None:
-    source = dict(objects_of(address, choice=Choice()))["a.txt"]
+    source = dict(objects_of(address, patterns=PathPatterns()))["a.txt"]
     fsspec.filesystem("memory").rm("/bucket/reports/a.txt")
     with pytest.raises(FetchError) as caught:
         download(source, tmp_path / "a", max_bytes=10, stopped=threading.Event())
@@ -109,7 +109,7 @@ def test_a_store_whose_library_is_missing_names_the_extra(monkeypatch: pytest.Mo
 
 
 def test_a_prefix_can_be_synced_and_an_object_cannot(address: str) -> None:
-    looked = look_into(address)
+    looked = scan_folder(address)
     assert looked.taken == {"a.txt", "deep/b.md", "odd::n.txt", "x.zip"}
     with pytest.raises(OptionError):
-        look_into(f"{address}/a.txt")
+        scan_folder(f"{address}/a.txt")

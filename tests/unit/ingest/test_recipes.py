@@ -11,17 +11,17 @@ from tests.records import make_record
 
 from spanwise.ingest.recipes import (
     has_recipe,
-    kept_recipe,
     plain_title,
     reads_pages,
     recorded_recipe,
-    wanted_recipe,
+    requested_recipe,
+    stored_recipe,
 )
 from spanwise.options import ContextOptions
 from spanwise.types import DocumentRecord, GivenParts
 
 ALL = ContextOptions(sections=True, headers=True, chunk_contexts=True)
-RECIPE = wanted_recipe(model="a:b", options=ALL)
+RECIPE = requested_recipe(model="a:b", options=ALL)
 
 
 def record(recipe: str) -> DocumentRecord:
@@ -29,16 +29,16 @@ def record(recipe: str) -> DocumentRecord:
 
 
 def test_nothing_asked_for_is_an_empty_recipe() -> None:
-    assert wanted_recipe() == {}
+    assert requested_recipe() == {}
     assert recorded_recipe({}, plain_title="A", again=()) == ""
     assert plain_title(record("")) == "a"
 
 
 def test_the_same_recipe_is_known_again() -> None:
     made = record(recorded_recipe(RECIPE, plain_title="Plain", again=()))
-    assert has_recipe(made, wanted_recipe(model="a:b", options=ALL))
+    assert has_recipe(made, requested_recipe(model="a:b", options=ALL))
     assert has_recipe(made, {}), "where nothing is asked for, it stays"
-    assert kept_recipe(made) == RECIPE
+    assert stored_recipe(made) == RECIPE
     assert plain_title(made) == "Plain"
 
 
@@ -71,18 +71,18 @@ def test_what_is_to_be_asked_again_is_another_recipe() -> None:
     ],
 )
 def test_each_option_that_changes_what_is_made_changes_the_recipe(changed: dict[str, Any]) -> None:
-    assert wanted_recipe(model="a:b", options=replace(ALL, **changed)) != RECIPE
+    assert requested_recipe(model="a:b", options=replace(ALL, **changed)) != RECIPE
 
 
 def test_model_and_given_parts_change_the_recipe_and_words_are_not_written_down() -> None:
-    assert wanted_recipe(model="a:c", options=ALL) != RECIPE
-    given = wanted_recipe(model="a:b", options=ALL, given=GivenParts(title="Secret plan"))
+    assert requested_recipe(model="a:c", options=ALL) != RECIPE
+    given = requested_recipe(model="a:b", options=ALL, given=GivenParts(title="Secret plan"))
     assert given != RECIPE
     assert "Secret" not in json.dumps(given)
 
 
 def test_whether_a_model_has_read_pages_is_known() -> None:
-    read = wanted_recipe(model="a:b", options=ContextOptions(read_pages=True))
+    read = requested_recipe(model="a:b", options=ContextOptions(read_pages=True))
     assert reads_pages(record(recorded_recipe(read, plain_title="A", again=("pages",))))
     assert not reads_pages(record(recorded_recipe(RECIPE, plain_title="A", again=())))
     assert not reads_pages(record(""))
@@ -90,6 +90,6 @@ def test_whether_a_model_has_read_pages_is_known() -> None:
 
 def test_options_of_other_parts_do_not_count() -> None:
     headers = ContextOptions(headers=True)
-    assert wanted_recipe(model="a:b", options=replace(headers, window_tokens=300)) == (
-        wanted_recipe(model="a:b", options=headers)
+    assert requested_recipe(model="a:b", options=replace(headers, window_tokens=300)) == (
+        requested_recipe(model="a:b", options=headers)
     )

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from spanwise.ingest.stopping import run_until_stopped
+from spanwise.ingest.stoppable import run_until_stopped
 
 
 def test_what_it_returns_or_raises_comes_through() -> None:

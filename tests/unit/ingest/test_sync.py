@@ -9,9 +9,9 @@ import pytest
 from tests.permissions import ordinary_user
 from tests.records import make_record
 
-from spanwise.core.file_names import name_to_id
+from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.sync import Gone, look_into
+from spanwise.ingest.sync import FolderComparison, scan_folder
 
 
 def make(root: Path, *names: str) -> Path:
@@ -31,9 +31,9 @@ def gone(
 ) -> tuple[list[str], list[str]]:
     """Return the ids that are gone, and the sources that are in doubt."""
     records = [make_record(name, root=folder) for name in stored]
-    looked = look_into(folder, include=include, exclude=exclude)
-    split = looked.split_gone(records, allow_empty=allow_empty)
-    return [one.id for one in split.certain], [doubt.source for doubt in split.doubts]
+    looked = scan_folder(folder, include=include, exclude=exclude)
+    split = looked.compare_records(records, allow_empty=allow_empty)
+    return [one.id for one in split.deleted], [doubt.source for doubt in split.errors]
 
 
 def test_what_is_not_there_is_gone(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_documents_from_elsewhere_are_left_alone(tmp_path: Path) -> None:
         make_record("y", root=""),
         make_record("z.txt", root=folder / "z.txt"),
     ]
-    assert look_into(folder).split_gone(others, allow_empty=True) == Gone()
+    assert scan_folder(folder).compare_records(others, allow_empty=True) == FolderComparison()
 
 
 @pytest.mark.parametrize("spelled", ["in", "./in/", "in/../in", "link"])
@@ -68,7 +68,7 @@ def test_a_folder_is_known_however_it_is_spelled(
     make(tmp_path / "in", "a.txt")
     (tmp_path / "link").symlink_to("in")
     monkeypatch.chdir(tmp_path)
-    assert look_into(spelled).root == str((tmp_path / "in").resolve())
+    assert scan_folder(spelled).root == str((tmp_path / "in").resolve())
 
 
 def test_a_folder_of_which_nothing_is_taken_is_refused(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_listed_itself_is_an_error(tmp_path: Path) -> No
     folder = make(tmp_path / "in", "a.txt")
     folder.chmod(0)
     with ordinary_user(tmp_path), pytest.raises(FetchError, match="cannot be read"):
-        look_into(folder)
+        scan_folder(folder)
     folder.chmod(0o755)
 
 
@@ -109,7 +109,7 @@ def test_below_a_link_that_leads_nowhere_nothing_is_gone(
     stored = ("a.txt", "disk/b.txt", "disk/deep/c.txt", "gone.txt")
     found, doubts = gone(folder, *stored, include=include)
     assert found == ["gone.txt"]
-    sources = look_into(folder, include=include).sources
+    sources = scan_folder(folder, include=include).sources
     failed = [source.source for source in sources if isinstance(source, DocumentError)]
     assert [*doubts, *failed] == [str(folder / "disk")], "it is reported once"
 
@@ -133,16 +133,16 @@ def test_what_stands_in_the_place_of_a_folder_is_no_doubt(tmp_path: Path) -> Non
 @pytest.mark.parametrize("missing", ["nowhere", "a\0b", "n" * 5_000])
 def test_a_folder_that_is_missing_is_an_error(tmp_path: Path, missing: str) -> None:
     with pytest.raises(FetchError, match="nothing was changed"):
-        look_into(str(tmp_path / missing))
+        scan_folder(str(tmp_path / missing))
 
 
 @pytest.mark.parametrize("wrong", ["", " ", 5, None, ["in"], "https://example.org/in"])
 def test_what_is_no_path_is_refused(wrong: object) -> None:
     with pytest.raises(OptionError, match="name one folder"):
-        look_into(wrong)  # type: ignore[arg-type]
+        scan_folder(wrong)  # type: ignore[arg-type]
 
 
 def test_a_file_is_refused(tmp_path: Path) -> None:
     make(tmp_path, "a.txt")
-    with pytest.raises(OptionError, match="no folder; `add`"):
-        look_into(tmp_path / "a.txt")
+    with pytest.raises(OptionError, match="not a folder; `add`"):
+        scan_folder(tmp_path / "a.txt")

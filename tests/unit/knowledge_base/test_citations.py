@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spanwise import Citation, KnowledgeBase
-from spanwise.core.citations import QUOTE_CHARS
+from spanwise.core.answers.citations import QUOTE_CHARS
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.knowledge_base.citations import given_citations
 

@@ -9,8 +9,8 @@ import pytest
 from tests.reports import LEASES, PROSE, REPORT
 
 from spanwise import KnowledgeBase
-from spanwise.core.packs.landmarks import document_signals
 from spanwise.errors import OptionError, PackError, StoreError
+from spanwise.packs.landmarks import document_signals
 from spanwise.types import PackInfo
 
 LEASE = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise.errors import ParseError
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.parsed import Source
+from spanwise.parsers.parsed import Losses, Source
 
 SOURCE = Source(data=b"", name="a")
 

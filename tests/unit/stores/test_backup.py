@@ -14,8 +14,8 @@ from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores import backup
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 
 QUERY = question("steady lease margin")
 
@@ -68,7 +68,7 @@ def test_a_target_that_is_there_is_refused(store: EmbeddedStore, tmp_path: Path)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("folder", "file", "link", "a.kb"):
-        with pytest.raises(OptionError, match="is there already; name a folder"):
+        with pytest.raises(OptionError, match="already exists; name a new folder"):
             store.backup(tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -84,7 +84,7 @@ def test_a_target_inside_of_the_knowledge_base_is_refused(
 
 
 def test_a_target_in_a_missing_folder_is_refused(store: EmbeddedStore, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="nowhere is missing; make it"):
+    with pytest.raises(OptionError, match="nowhere does not exist; create it"):
         store.backup(tmp_path / "nowhere" / "b.kb")
 
 
@@ -96,7 +96,9 @@ def test_nothing_is_left_of_a_copy_that_fails(
         raise PermissionError(13, "not for you")
 
     monkeypatch.setattr(backup, step, fail)
-    with pytest.raises(StoreError, match=r"b\.kb cannot be written.*not for you.*nothing is left"):
+    with pytest.raises(
+        StoreError, match=r"b\.kb cannot be written.*not for you.*partial copy is removed"
+    ):
         store.backup(tmp_path / "b.kb")
     assert left(tmp_path) == ["a.kb"]
 
@@ -188,7 +190,7 @@ WRITER = """
 import itertools, sys
 from pathlib import Path
 from spanwise.stores import embedded
-from spanwise.testing.crash_child import crash_entry
+from tests.crash.crash_child import crash_entry
 
 embedded._FLUSH_ROWS = 300
 store = embedded.open_embedded(Path(sys.argv[1]))

@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.scan import ScanQuery
-from spanwise.core.vectors import quantise_rows
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.errors import StoreError
-from spanwise.stores import check_index, index, manifest
+from spanwise.stores import doctor as check_index
+from spanwise.stores import index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
-from spanwise.stores.part_file import open_part, write_part
-from spanwise.testing.entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.stores.part import open_part, write_part
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 from spanwise.types import CheckFinding, CheckReport
 
 QUERY = question("steady lease margin")
@@ -146,21 +147,21 @@ FOUND = {
     "bytes for text": ("chunks", "chunk 0 is missing, no text"),
     "missing section": ("sections", "its sections end at 0"),
     "longer section": ("sections", "its sections end at"),
-    "path": ("sections", "is no list of titles"),
+    "path": ("sections", "is not a list of titles"),
     "missing page": ("pages", "0 of its 1 pages"),
     "page outside": ("pages", "page 1 is missing, or outside"),
     "heading outside": ("record", "1 rows of `heading` are outside"),
     "empty block": ("record", "1 rows of `block` are outside"),
     "status": ("record", "its status 'fine' is none of"),
-    "metadata": ("record", "are no fields"),
-    "metadata of lists": ("record", "are no fields"),
+    "metadata": ("record", "are not an object"),
+    "metadata of lists": ("record", "are not an object"),
     "no JSON": ("record", "cannot be read"),
-    "warnings": ("record", "are no texts"),
+    "warnings": ("record", "are not a list of texts"),
     "counts": ("chunks", "its chunks, characters and tokens are"),
     "signal": ("record", "its signal 'p/x' has 3 bytes for"),
     "missing vectors": ("vectors", "its vectors are missing"),
-    "fewer vectors": ("vectors", "bytes, and not"),
-    "no numbers": ("vectors", "what is no number"),
+    "fewer vectors": ("vectors", "bytes, expected"),
+    "no numbers": ("vectors", "not finite"),
     "other lengths": ("vectors", "not of unit length"),
     "came twice": ("changes", "came 2 times and went 0 times"),
     "gone and there": ("changes", "came 1 times and went 1 times"),
@@ -333,14 +334,14 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     turn_bits: ("part", "are damaged"),
     cut_short: ("part", "bytes, not"),
     empty: ("part", "is damaged"),
-    damage_header: ("part", "is no index part, or is damaged"),
+    damage_header: ("part", "is not an index part, or is damaged"),
     lose_part: ("part", "it is missing"),
-    lose_manifest: ("manifest", "is missing, and there are index parts"),
+    lose_manifest: ("manifest", "is missing, and only it"),
     damage_manifest: ("manifest", "is damaged"),
     take_manifest_of_another: ("manifest", "another history"),
-    write_other_impacts: ("part", "impacts are not those of its documents"),
-    write_other_vectors: ("part", "vectors are not those of its documents"),
-    write_other_openings: ("part", "openings are not those of its documents"),
+    write_other_impacts: ("part", "impacts do not match its documents"),
+    write_other_vectors: ("part", "vectors do not match its documents"),
+    write_other_openings: ("part", "openings do not match its documents"),
     write_other_starts: ("part", "other numbers of chunks"),
     write_other_order: ("part", "not in order"),
 }

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import FormatError
-from spanwise.stores.checksums import checksum
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS, make_corpus
-from spanwise.testing.questions import fill
+from spanwise.stores.row_checksums import checksum
+from spanwise.testing.store_entries import SETTINGS, make_corpus
+from spanwise.testing.store_questions import fill
 from spanwise.testing.store_threads import make_turn
 
 

@@ -12,20 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.vectors import unit_rows
-from spanwise.errors import (
-    FormatError,
-    OptionError,
-    StoreBusyError,
-    StoreError,
-    StoreFullError,
-)
-from spanwise.stores import connections, truth
-from spanwise.stores.checksums import seal_document
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.errors import FormatError, OptionError, StoreBusyError, StoreError, StoreFullError
+from spanwise.stores import connections
+from spanwise.stores import database as truth
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_threads import make_turn
 
 
@@ -36,7 +31,7 @@ def made(path: Path) -> EmbeddedStore:
 
 
 def test_a_missing_knowledge_base_is_made_only_when_asked(tmp_path: Path) -> None:
-    expected = r"there is no knowledge base at .*a\.kb; .*`spanwise add` makes one.*create=True"
+    expected = r"there is no knowledge base at .*a\.kb; .*`spanwise add`.*create=True"
     with pytest.raises(FormatError, match=expected):
         open_embedded(tmp_path / "a.kb", create=False)
     assert not (tmp_path / "a.kb").exists()
@@ -73,7 +68,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="another program"):
         open_embedded(tmp_path / "a.kb")
     (tmp_path / "a.kb" / "truth.db").write_bytes(b"no database at all" * 100)
-    with pytest.raises(FormatError, match="damaged or no knowledge base"):
+    with pytest.raises(FormatError, match="damaged or not a knowledge base"):
         open_embedded(tmp_path / "a.kb")
 
 
@@ -116,7 +111,7 @@ def test_an_emptied_database_beside_its_log_is_damage(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.kb" / "truth.db").mkdir(parents=True)
     for create in (True, False):
-        with pytest.raises(FormatError, match=r"truth\.db is no file.*name another folder"):
+        with pytest.raises(FormatError, match=r"truth\.db is not a file.*name another folder"):
             open_embedded(tmp_path / "a.kb", create=create)
 
 
@@ -160,7 +155,9 @@ def test_a_full_disk_keeps_nothing_of_the_document(tmp_path: Path) -> None:
         pages = connection.execute("pragma page_count").fetchone()[0]
         connection.execute(f"pragma max_page_count = {pages + 3}")
     for entry in (make_entry("b", ["x" * 50_000]), make_entry("a", ["y" * 50_000])):
-        with pytest.raises(StoreFullError, match=r"nothing of the document .* free some space"):
+        with pytest.raises(
+            StoreFullError, match=r"nothing of the current document .* free some space"
+        ):
             store.put_document(entry)
     assert [record.id for record in store.list_records()] == ["a"]
     assert [chunk.text for chunk in store.get_chunks("a")] == ["first "]
@@ -171,9 +168,9 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from spanwise.errors import StoreFullError
-from spanwise.stores.checksums import seal_document
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry
 
 def limited(size, work):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -326,13 +323,13 @@ def test_a_forked_process_must_open_again(tmp_path: Path) -> None:
 READ_ONLY = """
 import os, sys
 from pathlib import Path
-from spanwise.core.scan import ScanQuery
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
-from spanwise.stores.checksums import seal_document
+from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.entries import make_entry, text_vector
+from spanwise.testing.store_entries import make_entry, text_vector
 from spanwise.testing.store_threads import make_turn
-from spanwise.stores.dots import _simsimd
+from spanwise.stores.scan import _simsimd
 _simsimd()
 if os.geteuid() == 0:  # root may write everywhere
     os.setgid(65534)
@@ -384,7 +381,7 @@ def test_a_folder_that_cannot_be_written_can_be_searched(tmp_path: Path) -> None
         text=True,
     )
     assert done.stderr.count("\n") == 1, "said once"
-    assert "cannot be written: outputs of models are not kept" in done.stderr
+    assert "model outputs are not cached" in done.stderr
     expected = ["[1]", "True ['a']", *["refused"] * 7, "1 output", "None"]
     assert done.stdout.splitlines() == expected
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.ports import DocumentEntry
 from spanwise.stores.entries import check_entry
-from spanwise.testing.entries import DIMENSION, make_corpus, make_entry
+from spanwise.stores.port import DocumentEntry
+from spanwise.testing.store_entries import DIMENSION, make_corpus, make_entry
 from spanwise.types import Page
 
 ENTRY = make_entry("a", ["first\n", "second\n", "third"], metadata={"year": 1})
@@ -35,16 +35,19 @@ def _with_vectors(vectors: object) -> DocumentEntry:
         (replace(ENTRY, document=replace(DOCUMENT, text="")), "has no id or no text"),
         (
             replace(ENTRY, document=replace(DOCUMENT, text="x\udc00")),
-            r"surrogate pair at .* 1",
+            r"lone surrogate at .* 1",
         ),
         (replace(ENTRY, document=replace(DOCUMENT, pages=(Page(start=2, end=1),))), "is outside"),
         (replace(ENTRY, document=replace(DOCUMENT, metadata={"x": None})), "'x': None"),  # type: ignore[dict-item]
         (replace(ENTRY, document=replace(DOCUMENT, metadata={"": 1})), "'': 1"),
         (replace(ENTRY, sections=ENTRY.sections[:1]), "its sections end at 13, its text at 18"),
-        (replace(ENTRY, sections=ENTRY.sections[1:]), "starts not at 0"),
+        (replace(ENTRY, sections=ENTRY.sections[1:]), "does not start at 0"),
         (replace(ENTRY, chunks=(FIRST, SECOND)), "its chunks end at 13, its text at 18"),
         (replace(ENTRY, chunks=(SECOND, THIRD)), "is not chunk 0 from 0 on"),
-        (replace(ENTRY, chunks=(replace(FIRST, text="other\n"), SECOND, THIRD)), "another text"),
+        (
+            replace(ENTRY, chunks=(replace(FIRST, text="other\n"), SECOND, THIRD)),
+            "does not match the text",
+        ),
         (replace(ENTRY, chunks=(replace(FIRST, section=5), SECOND, THIRD)), "names no section"),
         (replace(ENTRY, chunks=(replace(FIRST, tokens=0), SECOND, THIRD)), "has no tokens"),
         (replace(ENTRY, chunks=(replace(FIRST, section=1), SECOND, THIRD)), "not inside of its"),

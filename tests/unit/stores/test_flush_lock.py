@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.stores.flush_lock import flush_lock
+from spanwise.stores.flush import flush_lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from spanwise.stores.flush_lock import flush_lock
+from spanwise.stores.flush import flush_lock
 with flush_lock(Path(sys.argv[1])) as held:
     print(held, flush=True)
     time.sleep(60)

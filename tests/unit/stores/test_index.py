@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spanwise.core.scan import Scan, ScanQuery
-from spanwise.core.terms import text_terms
+from spanwise.core.ranking.scan import Scan, ScanQuery
+from spanwise.core.text.terms import text_terms
 from spanwise.errors import StoreError
-from spanwise.ports import Store
 from spanwise.stores import build, embedded, flush, index
+from spanwise.stores.database import IndexedDocument
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
-from spanwise.stores.part import Part
-from spanwise.stores.part_file import open_part
-from spanwise.stores.truth import StoredDocument
-from spanwise.testing.entries import SETTINGS, make_entry, text_vector
+from spanwise.stores.part import Part, open_part
+from spanwise.stores.port import Store
+from spanwise.testing.store_entries import SETTINGS, make_entry, text_vector
 
 
 @pytest.fixture
@@ -139,7 +138,7 @@ def test_what_is_lost_is_made_anew(
     again = open_embedded(path)
     with caplog.at_level(logging.WARNING, "spanwise"):
         assert bits(search(again)) == before
-    assert ("left out" in caplog.text) == (loss == "damage")
+    assert ("damaged index part" in caplog.text) == (loss == "damage")
     again.close()
     assert len(parts(path)) == 1
 
@@ -156,7 +155,7 @@ def test_a_silently_damaged_file_is_made_anew_by_optimise(
     again = open_embedded(path)
     with caplog.at_level(logging.WARNING, "spanwise"):
         again.optimise()
-    assert "made anew" in caplog.text
+    assert "rebuilt" in caplog.text
     assert part.name not in parts(path)
     assert bits(search(again)) == before
     again.close()
@@ -209,7 +208,7 @@ def test_a_rebuild_that_was_killed_goes_on(
     built: list[int] = []
     real = build.build_part
 
-    def build_part(documents: tuple[StoredDocument, ...], **others: Any) -> Part:
+    def build_part(documents: tuple[IndexedDocument, ...], **others: Any) -> Part:
         built.extend(document.number for document in documents)
         if documents[-1].number == 9:
             raise KeyboardInterrupt
@@ -345,7 +344,7 @@ def test_parts_with_crossing_documents_are_kept_apart(store: EmbeddedStore, path
 def test_scores_do_not_depend_on_simsimd(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spanwise.stores import dots
+    from spanwise.stores import scan as dots
 
     put(store, range(6))
     before = bits(search(store))

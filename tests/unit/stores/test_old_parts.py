@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spanwise.core.scan import PassageRange
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import FormatError
-from spanwise.stores import index, part_file
+from spanwise.stores import index
+from spanwise.stores import part as part_file
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, read_manifest
-from spanwise.stores.part_file import open_part, write_part
-from spanwise.testing.entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.questions import fill, fingerprint, question
+from spanwise.stores.part import open_part, write_part
+from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
+from spanwise.testing.store_questions import fill, fingerprint, question
 from spanwise.types import CheckReport
 
 QUERIES = (question("steady lease margin"), question("annual dividend 7", vector=False))
@@ -161,7 +162,7 @@ def test_an_old_part_under_a_manifest_of_today_is_damage(
     write_old_parts(path)
     with caplog.at_level(logging.WARNING, "spanwise"), closing(open_embedded(path)) as store:
         assert said(store) == expected
-    assert "left out and made anew" in caplog.text
+    assert "rebuilt" in caplog.text
     write_old_parts(path)
     findings = check(path, repair=True).findings
     assert [(finding.code, finding.repaired) for finding in findings] == [("part", True)]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from spanwise.errors import FormatError
-from spanwise.stores.blocks import DamagedPartError
 from spanwise.stores.build import Vocabulary, build_part
-from spanwise.stores.part_file import check_part_file, open_part, write_part
-from spanwise.stores.truth import StoredDocument
+from spanwise.stores.database import IndexedDocument
+from spanwise.stores.part import check_part_file, open_part, write_part
+from spanwise.stores.part_checksums import DamagedPartError
 
 
-def document(number: int, text: str) -> StoredDocument:
-    return StoredDocument(
+def document(number: int, text: str) -> IndexedDocument:
+    return IndexedDocument(
         number=number,
         language="",
         title_words="lease",

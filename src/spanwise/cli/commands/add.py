@@ -1,4 +1,4 @@
-"""`spanwise add`: take files, folders and URLs into a knowledge base."""
+"""`spanwise add`: add files, folders and URLs to a knowledge base."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, parse_metadata
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.ingest import (
     draw_failures,
     draw_report,
     ingest_options,
+    ingest_target,
     interruptible_bar,
-    target,
 )
 from spanwise.cli.json_output import write_json
-from spanwise.cli.making import (
-    MakingArguments,
-    draw_foreseen,
-    made_of,
-    making_options,
-    models_of,
+from spanwise.cli.model_arguments import (
+    GenerationArguments,
+    draw_dry_run,
+    generation_keywords,
+    generation_models,
+    generation_options,
 )
-from spanwise.cli.settings import making_keywords
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.settings import creation_keywords
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from spanwise.cli.progress import IngestBar
     from spanwise.types import Durability, IngestReport, Scalar
 
-__all__ = ["add"]
 
-
-class _AddArguments(MakingArguments):
+class _AddArguments(GenerationArguments):
     sources: tuple[str, ...]
     kb: str | None
     include: tuple[str, ...]
@@ -57,31 +55,28 @@ class _AddArguments(MakingArguments):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Take in files, folders and URLs.",
+    cls=ExampleCommand,
+    short_help="Add files, folders and URLs.",
     examples=[
-        ("a folder, with everything below it", "spanwise add reports/"),
+        ("add a folder and its subfolders", "spanwise add reports/"),
         (
-            "only PDF files, with fields to filter by",
+            "add only PDF files, with a metadata field",
             "spanwise add reports/ --include '*.pdf' --metadata year=2018",
         ),
         (
-            "a page of the web, into another knowledge base",
+            "add a web page to another knowledge base",
             "spanwise add https://example.com/terms --kb legal.kb",
         ),
         (
-            "with sections, titles and summaries by a language model: what it would cost",
+            "estimate the cost of sections, titles and summaries",
             "spanwise add reports/ --llm openai:gpt-5-mini --sections --headers --dry-run",
         ),
         (
-            "standard input, which has no name",
+            "add standard input, with an id",
             "pandoc a.tex -t markdown | spanwise add - --id a.md",
         ),
     ],
     exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
         ExitCode.SOME_FAILED,
         ExitCode.NOTHING_FOUND,
         ExitCode.INTERRUPTED,
@@ -91,34 +86,35 @@ class _AddArguments(MakingArguments):
 @click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))
 @knowledge_base_option
 @ingest_options
-@making_options
+@generation_options
 @click.option(
     "--allow-private",
     is_flag=True,
-    help="Fetch URLs on private networks and on this machine too.",
+    help="Also fetch URLs on private networks and on this machine.",
 )
 @click.option(
     "--ignore-robots",
     is_flag=True,
-    help="Fetch URLs that the robots.txt of their server forbids to programs.",
+    help="Also fetch URLs that robots.txt disallows.",
 )
 @click.option(
     "--tuning",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Cut chunks as this file of `spanwise tune` wants them, in a new knowledge base.",
+    help="Tuning file written by `spanwise tune`; sets the chunk options of a new knowledge base.",
 )
-@click.option("--id", metavar="ID", help="Id of what comes from standard input (-).")
-@click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
+@click.option("--id", metavar="ID", help="Document id for text read from standard input (-).")
+@click.option(
+    "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
+)
 @json_option
 def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
-    """Add files, folders and URLs to a knowledge base, which is made if there is none.
+    """Add files, folders and URLs to a knowledge base. Create the knowledge base if needed.
 
-    A document that is there already, unchanged, costs nothing: the same command can be run again,
-    after an interruption too. The id of a document is its path below the folder that was added,
-    the name of the file, or the URL. Archives, mailboxes and e-mails are opened: a document in one
-    has the id of its container, "!/" and its own path. Object storage (s3://bucket/prefix) is read
-    through fsspec.
+    Unchanged documents are skipped, so an interrupted command can be run again. A document id is
+    the path below the added folder, the file name, or the URL. Archives, mailboxes and e-mails are
+    unpacked; the id of a document in one of them is the container id, "!/" and the path inside.
+    Object storage (s3://bucket/prefix) is read through fsspec.
     """
     fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
@@ -130,18 +126,18 @@ def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
     else:
         draw_failures(report)
         if arguments["dry_run"]:
-            draw_foreseen(report)
+            draw_dry_run(report)
         if not quiet:
             draw_report(
                 report,
                 path=path,
-                nothing="no document found",
-                foreseen=arguments["dry_run"],
+                empty_message="no document found",
+                is_dry_run=arguments["dry_run"],
             )
     if report.failed:
         return ExitCode.SOME_FAILED
-    found = report.added or report.replaced or report.unchanged
-    return ExitCode.OK if found else ExitCode.NOTHING_FOUND
+    documents = report.added or report.replaced or report.unchanged
+    return ExitCode.OK if documents else ExitCode.NOTHING_FOUND
 
 
 def _ingest(
@@ -156,10 +152,12 @@ def _ingest(
         timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
     )
     include, exclude, name = arguments["include"], arguments["exclude"], arguments["id"]
-    sources = [_standard_input(name) if one == "-" else one for one in arguments["sources"]]
-    models = models_of(arguments)
-    made = made_of(arguments, models=models)
-    folder = target(
+    sources = [
+        _standard_input(name) if source == "-" else source for source in arguments["sources"]
+    ]
+    models = generation_models(arguments)
+    generation = generation_keywords(arguments, models=models)
+    folder = ingest_target(
         path,
         sources=() if arguments["dry_run"] else sources,
         include=include,
@@ -174,7 +172,7 @@ def _ingest(
         tuning=arguments["tuning"],
         durability=arguments["durability"],
         listener=bar,
-        **making_keywords(path),
+        **creation_keywords(path),
     ) as knowledge_base:
         return knowledge_base.add(
             *sources,
@@ -184,7 +182,7 @@ def _ingest(
             replace=arguments["replace"],
             metadata=fields or None,
             on_document=bar.on_document,
-            **made,
+            **generation,
         )
 
 
@@ -193,5 +191,5 @@ def _standard_input(document_id: str | None) -> BinaryIO:
         raise click.UsageError("standard input has no name; give it an id: add - --id NAME")
     if sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal; pipe a document: add - --id NAME < F")
-    # Without a buffer: a thread that waits for one at the end of the process would abort it.
+    # Unbuffered: a daemon thread blocked on a buffer lock would abort the process at exit.
     return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)

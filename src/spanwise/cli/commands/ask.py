@@ -1,4 +1,4 @@
-"""`spanwise ask`: the answer to a question, every quote of it checked."""
+"""`spanwise ask`: answer a question with checked citations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from spanwise.cli.arguments import (
     tuning_option,
     where_option,
 )
-from spanwise.cli.asking import asked_question
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import waiting
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.search_arguments import question_text
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import AnswerOptions, QueryOptions
 
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.answering import AskArguments
     from spanwise.types import Answer
 
-__all__ = ["ask"]
 
-
-class _AskingArguments(TypedDict):
+class _AskOptions(TypedDict):
     question: tuple[str, ...]
     kb: str | None
     llm: str
@@ -56,29 +54,24 @@ class _AskingArguments(TypedDict):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Answer a question, every quote checked.",
+    cls=ExampleCommand,
+    short_help="Answer a question with checked citations.",
     examples=[
         (
-            "an answer with citations",
+            "answer a question with citations",
             'spanwise ask "Why did the margin fall in 2018?" --llm openai:gpt-5-mini',
         ),
         (
-            "a hard question: six long excerpts are read one by one, and combined",
+            "answer a hard question from six long excerpts",
             'spanwise ask "How did the risks change over the years?" --excerpts 6',
         ),
         (
-            "for a program, and for five cents at most",
+            "write JSON, and spend at most five cents",
             'spanwise ask "What are the fees?" -d msa.pdf --json --max-cost 0.05',
         ),
-        ("a conversation, kept in the knowledge base", "spanwise ask --chat --llm ollama:qwen3"),
+        ("start a conversation", "spanwise ask --chat --llm ollama:qwen3"),
     ],
-    exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
-        ExitCode.NOTHING_FOUND,
-    ),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @click.argument("question", metavar="[QUESTION]", nargs=-1)
 @llm_option()
@@ -89,15 +82,15 @@ class _AskingArguments(TypedDict):
     type=click.IntRange(min=1),
     default=AnswerOptions().budget_tokens,
     show_default=True,
-    help="Most tokens of the segments that the model reads.",
+    help="Maximum tokens of the segments that the model reads.",
 )
 @click.option(
     "--excerpts",
     metavar="NUMBER",
     type=click.IntRange(min=0, max=32),
     default=0,
-    help="Read so many longer excerpts one by one, several at once, and combine what each of them "
-    "says: for hard questions.",
+    help="Number of longer excerpts for hard questions: the model reads each one separately and "
+    "combines the results. Default: 0, read segments instead.",
 )
 @click.option(
     "--excerpt-tokens",
@@ -105,7 +98,7 @@ class _AskingArguments(TypedDict):
     type=click.IntRange(min=1),
     default=AnswerOptions().excerpt_tokens,
     show_default=True,
-    help="Most tokens of each excerpt.",
+    help="Maximum tokens per excerpt.",
 )
 @click.option(
     "--queries",
@@ -113,20 +106,22 @@ class _AskingArguments(TypedDict):
     type=click.IntRange(min=1, max=6),
     default=QueryOptions().queries,
     show_default=True,
-    help="How many further queries the model writes, at most.",
+    help="Maximum number of additional queries written by the model.",
 )
 @click.option(
     "--no-write-queries",
     is_flag=True,
-    help="Search for the question alone; it saves a call.",
+    help="Search for the question only. Saves one model call.",
 )
 @click.option(
     "--rerank",
     metavar="MODEL",
     default="",
-    help='Reranker, such as "cohere:rerank-v3.5". Without it the setting rerank.model counts.',
+    help='Reranker model, such as "cohere:rerank-v3.5". Default: the setting rerank.model.',
 )
-@click.option("--guidance", metavar="TEXT", default="", help="How to answer, for the model.")
+@click.option(
+    "--guidance", metavar="TEXT", default="", help="Instruction to the model on how to answer."
+)
 @click.option(
     "--document",
     "-d",
@@ -134,45 +129,46 @@ class _AskingArguments(TypedDict):
     metavar="ID",
     type=as_document_id,
     shell_complete=complete_document_ids,
-    help="Answer from this document alone; repeat for more.",
+    help="Answer only from this document. Repeatable.",
 )
 @where_option
 @tuning_option
-@max_cost_option("Most US dollars that the answer may cost.")
+@max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
 @click.option(
     "--thread",
     metavar="ID",
-    help="Conversation that the question follows, or begins: what was said in it is told to the "
-    "model, and the answer is kept in it.",
+    help="Conversation to continue, or to start under this id. The model sees its earlier turns; "
+    "the answer is stored in it.",
 )
 @click.option(
     "--chat",
     is_flag=True,
-    help="Ask one question after the other, on a terminal or as lines of standard input; /help "
-    "says more.",
+    help="Start an interactive conversation, or read one question per line from standard input. "
+    "Type /help for its commands.",
 )
 @json_option
-def ask(**arguments: Unpack[_AskingArguments]) -> ExitCode:
-    """Answer a question from the documents alone, with a language model.
+def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
+    """Answer a question from the documents, with a language model.
 
-    Each statement cites: [1] stands for a quote that was found in the stored text, with its
-    document, page and characters below; [1?] for one that was not found; [?] for none. Where the
-    documents hold no answer, it says what was searched.
+    Every statement has a citation mark. [1] is a quote that was found in the stored text; its
+    document, page and character range are listed below the answer. [1?] is a quote that was not
+    found. [?] is a statement without a quote. If the documents contain no answer, the output lists
+    the queries that were searched.
     """
     from spanwise.knowledge_base import KnowledgeBase
 
     if arguments["chat"]:
         return _chat(arguments)
     if not arguments["question"]:
-        raise click.UsageError("there is no question; give one in quotes, or --chat")
-    question = asked_question(arguments["question"])
+        raise click.UsageError("the question is missing; give one in quotes, or use --chat")
+    question = question_text(arguments["question"])
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
         if arguments["as_json"]:
             answer = knowledge_base.ask(question, **_keywords(arguments))
-            # Wall times are left out, as of a search; `usage` says what this run took.
+            # Wall times are left out as in a search; `usage` differs between runs.
             fields = {name: value for name, value in answer.to_dict().items() if name != "seconds"}
             write_json(fields, sys.stdout)
         else:
@@ -180,21 +176,21 @@ def ask(**arguments: Unpack[_AskingArguments]) -> ExitCode:
     return ExitCode.NOTHING_FOUND if answer.refused else ExitCode.OK
 
 
-def _chat(arguments: _AskingArguments) -> ExitCode:
-    """Ask and answer until there is no further question."""
+def _chat(arguments: _AskOptions) -> ExitCode:
+    """Answer questions until the input ends."""
     from spanwise.cli.chat import Chat
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.registry import make_language_model
+    from spanwise.models.registry import make_language_model
 
     if arguments["question"] or arguments["as_json"]:
-        raise click.UsageError("--chat asks for the questions itself, and draws the answers")
+        raise click.UsageError("--chat cannot be combined with a question or --json")
     if not arguments["llm"]:
         raise click.UsageError(
-            "--chat needs a language model; name one by --llm vendor:model, or set llm.model"
+            "--chat needs a language model; name one with --llm vendor:model, or set llm.model"
         )
     models = model_options(max_cost=arguments["max_cost"])
     keywords, page = _keywords(arguments), Page()
-    # Made once: its limits are those of all questions together.
+    # Created once, so that its limits apply to all questions together.
     keywords["llm"] = make_language_model(arguments["llm"], options=models)
     path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
@@ -207,8 +203,8 @@ def _chat(arguments: _AskingArguments) -> ExitCode:
         return chat.run()
 
 
-def _keywords(arguments: _AskingArguments) -> AskArguments:
-    """Return what `KnowledgeBase.ask` takes."""
+def _keywords(arguments: _AskOptions) -> AskArguments:
+    """Return the arguments of `KnowledgeBase.ask`."""
     return {
         "llm": arguments["llm"],
         "documents": arguments["document"] or None,
@@ -229,10 +225,10 @@ def _keywords(arguments: _AskingArguments) -> AskArguments:
 def _draw(
     knowledge_base: KnowledgeBase, question: str, keywords: AskArguments, page: Page
 ) -> Answer:
-    """Write the answer while it is being written, then what it cites."""
+    """Write the answer as it arrives, then its citations."""
     text = AnswerText(page)
     stream = knowledge_base.ask_stream(question, **keywords)
-    with waiting("searching, and asking the model"):
+    with waiting("searching and waiting for the model"):
         first = next(stream, "")
     text.write(first)
     for piece in stream:

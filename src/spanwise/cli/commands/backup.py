@@ -7,27 +7,22 @@ import sys
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, duration, size
 from spanwise.cli.progress import copy_bar
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
-
-__all__ = ["backup"]
 
 
 @click.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Copy a knowledge base while it is in use.",
     examples=[
-        ("as it is now", "spanwise backup copy.kb"),
-        ("see that it is sound", "spanwise doctor --kb copy.kb"),
+        ("copy the knowledge base", "spanwise backup copy.kb"),
+        ("check the copy", "spanwise doctor --kb copy.kb"),
     ],
     exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
         ExitCode.INTERRUPTED,
         ExitCode.TERMINATED,
     ),
@@ -36,10 +31,10 @@ __all__ = ["backup"]
 @knowledge_base_option
 @json_option
 def backup(*, copy: str, kb: str | None, as_json: bool) -> ExitCode:
-    """Copy a knowledge base to a new folder, while others search and write.
+    """Copy a knowledge base to a new folder. Other processes can search and write meanwhile.
 
-    The backup holds every document of one moment. It appears under its name when it is whole and
-    safe on the disk; after an error or an interruption nothing is left of it.
+    The copy is a consistent snapshot. It appears under its name only when it is complete and
+    written to disk. After an error or an interruption, the partial copy is deleted.
     """
     from spanwise.knowledge_base import KnowledgeBase
 

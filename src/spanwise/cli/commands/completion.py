@@ -1,32 +1,29 @@
-"""`spanwise completion`: teach a shell to complete the command line."""
+"""`spanwise completion`: print the shell completion script."""
 
 from __future__ import annotations
 
 import click
 
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.config import COMPLETION_VARIABLE
-
-__all__ = ["completion"]
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Teach a shell to complete commands.",
+    cls=ExampleCommand,
+    short_help="Print the shell completion script.",
     examples=[
-        ("for this session of bash", 'eval "$(spanwise completion bash)"'),
-        ("for every session of zsh", "spanwise completion zsh >> ~/.zshrc"),
+        ("enable completion in this bash session", 'eval "$(spanwise completion bash)"'),
+        ("enable completion in every zsh session", "spanwise completion zsh >> ~/.zshrc"),
         (
-            "for every session of fish",
+            "enable completion in every fish session",
             "spanwise completion fish > ~/.config/fish/completions/spanwise.fish",
         ),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.USAGE),
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(*, shell: str) -> ExitCode:
-    """Write the script that completes commands, options and files in a shell."""
+    """Print the shell script that completes commands, options and file names."""
     from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
     kind = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]

@@ -1,4 +1,4 @@
-"""`spanwise config`: what is set, where each value came from, and what is trusted."""
+"""`spanwise config`: show the settings, and approve files and addresses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, one_line
 from spanwise.cli.settings import untrusted_warning
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
 from spanwise.config import (
     FILE_NAME,
     KEYS,
@@ -29,43 +29,42 @@ from spanwise.config import (
     trust_store,
 )
 
-__all__ = ["config"]
-
 _ADDRESS = re.compile("https?://", re.IGNORECASE)
 
 
 @click.group(
-    cls=TeachingGroup,
+    cls=ExampleGroup,
     invoke_without_command=True,
-    short_help="Say what is set, and where.",
+    short_help="Show the settings and their sources.",
     examples=[
-        ("every setting of this folder, with its origin", "spanwise config"),
-        ("for a program", "spanwise config --json"),
-        ("let the spanwise.toml of this project count", "spanwise config trust"),
+        ("show every setting and its source", "spanwise config"),
+        ("write JSON", "spanwise config --json"),
+        ("approve the spanwise.toml of this project", "spanwise config trust"),
     ],
 )
 @knowledge_base_option
 @json_option
 @click.pass_context
 def config(context: click.Context, *, kb: str | None, as_json: bool) -> ExitCode:
-    """Say what is set, and where each value came from.
+    """Show every setting, its value and its source.
 
-    An argument counts first, then an environment variable, then spanwise.toml of the working
-    folder (or above it, up to the root of the repository), then spanwise.toml in the user's folder
-    for configuration, then the default. The Python library reads none of them.
+    Precedence: command-line argument, environment variable, project file, user file, default. The
+    project file is the nearest spanwise.toml from the working folder up to the repository root.
+    The user file is spanwise.toml in the user's configuration folder. The Python library reads
+    neither the files nor the variables.
 
-    The file of a project may come from somebody else. Until you approve it with `config trust`,
-    what it says about models, addresses, files, folders, limits and costs does not count.
+    A project file may have been written by someone else. Until you approve it with `config trust`,
+    its settings for models, addresses, files, folders, limits and costs are ignored.
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    settings = [_with_argument(one, kb) for one in read_settings()]
+    settings = [_with_argument(setting, kb) for setting in read_settings()]
     files = [str(path) for path in settings_files()]
     project, addresses = read_project_file(), trust_store().approved_origins()
     if as_json:
         document = {
             "files": files,
-            "settings": [dataclasses.asdict(one) for one in settings],
+            "settings": [dataclasses.asdict(setting) for setting in settings],
             "project": _project_fields(project),
             "trusted_addresses": addresses,
         }
@@ -87,50 +86,55 @@ def config(context: click.Context, *, kb: str | None, as_json: bool) -> ExitCode
 
 
 @config.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Approve a spanwise.toml or an address.",
     examples=[
-        ("the file of this project, after reading it", "spanwise config trust"),
-        ("the file of another folder", "spanwise config trust ../reports/spanwise.toml"),
-        ("the server that embeds a knowledge base", "spanwise config trust http://gpu:8000"),
+        ("approve the settings file of this project", "spanwise config trust"),
+        (
+            "approve the settings file of another folder",
+            "spanwise config trust ../reports/spanwise.toml",
+        ),
+        (
+            "approve the embedding server of a knowledge base",
+            "spanwise config trust http://gpu:8000",
+        ),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.USAGE),
 )
 @click.argument("what", metavar="[FILE|ADDRESS]", required=False)
 @json_option
 def trust(*, what: str | None, as_json: bool) -> ExitCode:
-    """Approve a spanwise.toml as it is now, or an address that a knowledge base names.
+    """Approve a spanwise.toml, or a server address stored in a knowledge base.
 
-    A file is approved with its folder and its content: when it changes, or is copied elsewhere, it
-    needs another approval. An address is approved with its scheme, host and port. Approvals lie in
-    the folder "trusted" of the user's folder for configuration.
+    A file is approved by folder and content: after a change or a copy to another folder, it must be
+    approved again. An address is approved by scheme, host and port. Approvals are stored in the
+    folder "trusted" of the user's configuration folder. Default: the project file.
     """
     if what is not None and _ADDRESS.match(what):
         origin = _origin(what)
         trust_store().add_origin(origin)
-        return _tell(f"{origin} is trusted", {"address": origin}, as_json=as_json)
+        return _write(f"{origin} is trusted", {"address": origin}, as_json=as_json)
     path = _file(what)
     settings = approve_file(path)
-    fields = {"file": str(path), "settings": [dataclasses.asdict(one) for one in settings]}
-    code = _tell(f"{path} is trusted as it is now; it sets", fields, as_json=as_json)
+    fields = {"file": str(path), "settings": [dataclasses.asdict(setting) for setting in settings]}
+    code = _write(f"{path} is trusted as it is now; it sets", fields, as_json=as_json)
     if not as_json and settings:
         _draw_settings(settings, Page())
     return code
 
 
 @config.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Withdraw the approval of a file or an address.",
     examples=[
-        ("that of the file of this project", "spanwise config untrust"),
-        ("that of a server", "spanwise config untrust http://gpu:8000"),
+        ("withdraw the approval of the project file", "spanwise config untrust"),
+        ("withdraw the approval of a server", "spanwise config untrust http://gpu:8000"),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes={ExitCode.NOTHING_FOUND: "the file or address was not approved"},
 )
 @click.argument("what", metavar="[FILE|ADDRESS]", required=False)
 @json_option
 def untrust(*, what: str | None, as_json: bool) -> ExitCode:
-    """Withdraw the approval of a spanwise.toml or of an address."""
+    """Withdraw the approval of a spanwise.toml or an address. Default: the project file."""
     if what is not None and _ADDRESS.match(what):
         subject = _origin(what)
         fields, was_trusted = {"address": subject}, trust_store().remove_origin(subject)
@@ -138,12 +142,12 @@ def untrust(*, what: str | None, as_json: bool) -> ExitCode:
         path = _file(what)
         subject = str(path)
         fields, was_trusted = {"file": subject}, trust_store().remove_file(path)
-    said = f"{subject} {'is no longer' if was_trusted else 'was not'} trusted"
-    _tell(said, fields, as_json=as_json)
+    message = f"{subject} {'is no longer' if was_trusted else 'was not'} trusted"
+    _write(message, fields, as_json=as_json)
     return ExitCode.OK if was_trusted else ExitCode.NOTHING_FOUND
 
 
-def _tell(text: str, fields: Mapping[str, object], *, as_json: bool) -> ExitCode:
+def _write(text: str, fields: Mapping[str, object], *, as_json: bool) -> ExitCode:
     if as_json:
         write_json(fields, sys.stdout)
     else:
@@ -152,23 +156,23 @@ def _tell(text: str, fields: Mapping[str, object], *, as_json: bool) -> ExitCode
 
 
 def _origin(address: str) -> str:
-    from spanwise.network_addresses import canonical_origin
+    from spanwise.config.network_addresses import canonical_origin
 
     try:
         return canonical_origin(address)
     except ValueError as error:
-        raise click.UsageError(f"{address!r} is no address: {error}") from error
+        raise click.UsageError(f"{address!r} is not an address: {error}") from error
 
 
 def _file(what: str | None) -> Path:
-    """Return the file that is meant: the one of the project where none is named."""
+    """Return the file to approve; the project file by default."""
     if what is not None:
         path = Path(what).absolute()
         return path / FILE_NAME if path.is_dir() else path
     project = read_project_file()
     if project is None:
         raise click.UsageError(
-            f"there is no {FILE_NAME} in this folder, or above it in its repository; name a file"
+            f"there is no {FILE_NAME} in this folder or above it in its repository; name a file"
         )
     return project.path
 
@@ -179,26 +183,28 @@ def _project_fields(project: ProjectFile | None) -> dict[str, object] | None:
     return {
         "path": str(project.path),
         "is_trusted": project.is_trusted,
-        "ignored": [dataclasses.asdict(one) for one in project.ignored],
+        "ignored": [dataclasses.asdict(setting) for setting in project.ignored],
     }
 
 
 def _draw_settings(settings: Sequence[Setting], page: Page) -> None:
-    values = [_shown(one.value) for one in settings]
-    widths = [max(map(len, column)) for column in ([one.name for one in settings], values)]
-    for one, value in zip(settings, values, strict=True):
-        origin = one_line(one.place or one.origin)
-        name = page.paint(one.name.ljust(widths[0]), "bold" if one.origin != "default" else "dim")
+    values = [_formatted(setting.value) for setting in settings]
+    names = [setting.name for setting in settings]
+    widths = [max(map(len, column)) for column in (names, values)]
+    for setting, value in zip(settings, values, strict=True):
+        origin = one_line(setting.place or setting.origin)
+        style = "dim" if setting.origin == "default" else "bold"
+        name = page.paint(setting.name.ljust(widths[0]), style)
         page.line(f"{name}  {value.ljust(widths[1])}  {page.paint(origin, 'dim')}")
 
 
-def _with_argument(one: Setting, kb: str | None) -> Setting:
-    if one.name != "kb" or not kb:
-        return one
+def _with_argument(setting: Setting, kb: str | None) -> Setting:
+    if setting.name != "kb" or not kb:
+        return setting
     return Setting(name="kb", value=kb, origin="argument", place="--kb")
 
 
-def _shown(value: Value) -> str:
+def _formatted(value: Value) -> str:
     if isinstance(value, tuple):
         value = ", ".join(value)
     return one_line(str(value)) or "-"

@@ -1,4 +1,4 @@
-"""`spanwise doctor`: check a knowledge base and repair what is derived."""
+"""`spanwise doctor`: check a knowledge base and repair its index."""
 
 from __future__ import annotations
 
@@ -8,48 +8,49 @@ from typing import TYPE_CHECKING
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, duration
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.types import CheckReport
 
-__all__ = ["doctor"]
 
 _REPAIRABLE = ("manifest", "part", "orphans", "outputs")
 
 
 @click.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Check a knowledge base for damage.",
     examples=[
-        ("is everything as it was stored?", "spanwise doctor"),
-        ("make the index anew where it is damaged", "spanwise doctor --repair"),
-        ("a backup, for a program", "spanwise doctor --kb copy.kb --json"),
-        ("forget what models answered", "spanwise doctor --forget-outputs"),
+        ("check a knowledge base", "spanwise doctor"),
+        ("rebuild damaged parts of the index", "spanwise doctor --repair"),
+        ("check a backup and write JSON", "spanwise doctor --kb copy.kb --json"),
+        ("delete cached model outputs", "spanwise doctor --forget-outputs"),
     ],
+    exit_codes={ExitCode.ERROR: "the knowledge base is damaged, or another error"},
 )
 @click.option(
     "--repair",
     is_flag=True,
-    help="Make anew what is derived. Documents are never changed: what to do is said.",
+    help="Rebuild damaged parts of the index. Documents are never changed; for a damaged document, "
+    "the report says what to do.",
 )
 @click.option(
     "--forget-outputs",
     is_flag=True,
-    help="Delete the kept outputs of models: the same is asked for, and paid for, again. "
-    "Documents and conversations stay.",
+    help="Delete cached model outputs. Later requests call, and pay for, the model again. "
+    "Documents and conversations are not deleted.",
 )
 @knowledge_base_option
 @json_option
 def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool) -> ExitCode:
-    """Check everything that is stored against its checksums, and the index against the documents.
+    """Check all stored data against its checksums, and the index against the documents.
 
-    Others may search and write meanwhile. It ends with code 0 if all is sound, or is again after
-    a repair.
+    Other processes can search and write during the check. The exit code is 0 if there is no damage
+    or if all damage was repaired.
     """
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.parsers.process.landlock import landlock_version
@@ -58,30 +59,30 @@ def doctor(*, repair: bool, forget_outputs: bool, kb: str | None, as_json: bool)
         forgotten = knowledge_base.forget_outputs() if forget_outputs else None
         report = knowledge_base.check(repair=repair)
     if as_json:
-        said = {} if forgotten is None else {"forgotten_outputs": forgotten}
-        said["parser_landlock"] = landlock_version()
-        write_json({"sound": report.sound, "report": report, **said}, sys.stdout)
+        extra = {} if forgotten is None else {"forgotten_outputs": forgotten}
+        extra["parser_landlock"] = landlock_version()
+        write_json({"sound": report.sound, "report": report, **extra}, sys.stdout)
     else:
         page = Page()
         if forgotten is not None:
-            page.line(f"{count(forgotten, 'kept output')} forgotten")
+            page.line(f"{count(forgotten, 'cached model output')} deleted")
         draw_check(report, page)
     return ExitCode.OK if report.sound else ExitCode.ERROR
 
 
 def _parser_rights() -> str:
-    """Return what the parser's process gives up on this system."""
+    """Return the restrictions of the parser process on this system."""
     from spanwise.parsers.process.landlock import landlock_version
 
     version = landlock_version()
     if not version:
-        return "no Landlock here: its process has your rights"
-    tcp = ", and connects to nothing by TCP" if version >= 4 else ""
-    return f"Landlock {version}: its process writes temporary files alone{tcp}"
+        return "not restricted: Landlock is not available, the process has your permissions"
+    tcp = ", no TCP connections" if version >= 4 else ""
+    return f"restricted by Landlock {version}: writes only temporary files{tcp}"
 
 
 def draw_check(report: CheckReport, page: Page) -> None:
-    """Write what was checked, each finding, and the verdict."""
+    """Write a summary of the check, each finding, and the verdict."""
     page.facts(
         [
             ("knowledge base", report.path),
@@ -106,4 +107,4 @@ def draw_check(report: CheckReport, page: Page) -> None:
         return
     page.line(page.paint(f"not sound: {count(len(unsound), 'finding')}", "red", "bold"))
     if any(finding.code in _REPAIRABLE for finding in unsound):
-        page.line("spanwise doctor --repair makes the index anew and deletes what has no owner")
+        page.line("`spanwise doctor --repair` rebuilds the index and deletes orphaned data")

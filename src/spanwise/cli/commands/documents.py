@@ -1,4 +1,4 @@
-"""`spanwise list`, `show` and `remove`: the documents of a knowledge base."""
+"""`spanwise list`, `show` and `remove`: list, show and remove documents."""
 
 from __future__ import annotations
 
@@ -15,32 +15,30 @@ from spanwise.cli.arguments import (
     knowledge_base_option,
     where_option,
 )
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, count, one_line, write_text
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.types import Chunk, Citation, Document, DocumentRecord, Scalar, Section
 
-__all__ = ["list_documents", "remove", "show"]
-
 
 @click.command(
     "list",
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="List the documents.",
     examples=[
-        ("every document", "spanwise list"),
-        ("those that pass a filter, for a program", "spanwise list --where 'year >= 2018' --json"),
+        ("list all documents", "spanwise list"),
+        ("list filtered documents as JSON", "spanwise list --where 'year >= 2018' --json"),
     ],
 )
 @knowledge_base_option
 @where_option
 @json_option
 def list_documents(*, kb: str | None, where: str | None, as_json: bool) -> ExitCode:
-    """List the documents of a knowledge base in the order of their ids."""
+    """List the documents of a knowledge base, sorted by id."""
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
@@ -74,7 +72,7 @@ def _draw_record(record: DocumentRecord, page: Page) -> None:
 
 
 def _fields(record: DocumentRecord) -> Mapping[str, Scalar]:
-    """Return the metadata of a document, with its language where that is known."""
+    """Return the metadata of a document, and its language if detected."""
     return {**({"language": record.language} if record.language else {}), **record.metadata}
 
 
@@ -91,47 +89,53 @@ class _ShowArguments(TypedDict):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Show one document, or how it was cut.",
+    cls=ExampleCommand,
+    short_help="Show a document, its sections or its chunks.",
     examples=[
-        ("what is known about a document, and its text", "spanwise show 3M_2018_10K.pdf"),
-        ("how it was cut", "spanwise show 3M_2018_10K.pdf --sections --chunks"),
-        ("the characters that a citation names", "spanwise show msa.md --start 1200 --end 1850"),
-        ("a page, by its number or by what is printed on it", "spanwise show 3M.pdf --page F-12"),
-        ("its text alone, into a file", "spanwise show 3M_2018_10K.pdf --text > 3M.txt"),
+        ("show the properties and the text of a document", "spanwise show 3M_2018_10K.pdf"),
+        ("show its sections and chunks", "spanwise show 3M_2018_10K.pdf --sections --chunks"),
+        ("show a character range from a citation", "spanwise show msa.md --start 1200 --end 1850"),
+        ("show a page by its printed number", "spanwise show 3M.pdf --page F-12"),
+        ("write its text to a file", "spanwise show 3M_2018_10K.pdf --text > 3M.txt"),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @click.argument(
     "document_id", metavar="ID", type=as_document_id, shell_complete=complete_document_ids
 )
 @knowledge_base_option
-@click.option("--text", is_flag=True, help="Write its text, nothing else.")
-@click.option("--sections", is_flag=True, help="Show its sections instead of its text.")
-@click.option("--chunks", is_flag=True, help="Show its chunks instead of its text.")
+@click.option("--text", is_flag=True, help="Write only the text.")
+@click.option("--sections", is_flag=True, help="Show the sections instead of the text.")
+@click.option("--chunks", is_flag=True, help="Show the chunks instead of the text.")
 @click.option(
-    "--start", metavar="N", type=click.IntRange(min=0), help="First character to show, from 0."
+    "--start",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="First character to show, counted from 0.",
 )
 @click.option(
-    "--end", metavar="N", type=click.IntRange(min=0), help="One past the last character to show."
+    "--end",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="End of the range: the character after the last one.",
 )
 @click.option(
-    "--page", metavar="PAGE", help="Show one page: its number from 1, or what is printed on it."
+    "--page", metavar="PAGE", help="Page to show: its number from 1, or its printed label."
 )
 @json_option
 def show(**arguments: Unpack[_ShowArguments]) -> ExitCode:
-    """Show one document: its text, its sections, its chunks, or some of its characters.
+    """Show a document: its properties and text, its sections, its chunks, or a part of its text.
 
-    As JSON it comes whole: text, pages, headings, metadata, and what is known about it.
+    With --json, write the whole document: text, pages, headings, metadata and properties.
     """
-    is_part = _is_part(arguments)
+    is_text_only = _is_text_only(arguments)
     from spanwise.knowledge_base import KnowledgeBase
 
     document_id = arguments["document_id"]
     with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
         document = knowledge_base.get(document_id)
-        if is_part:
-            start, end = _part(document, arguments)
+        if is_text_only:
+            start, end = _text_range(document, arguments)
             citation = knowledge_base.cite(document_id, start, end) if start < end else None
             return _show_text(document, start, end, citation, as_json=arguments["as_json"])
         record = knowledge_base.record(document_id)
@@ -153,30 +157,30 @@ def show(**arguments: Unpack[_ShowArguments]) -> ExitCode:
     return ExitCode.OK
 
 
-def _is_part(arguments: _ShowArguments) -> bool:
-    """Return whether text alone is asked for.
+def _is_text_only(arguments: _ShowArguments) -> bool:
+    """Return whether only text is requested.
 
     Raises:
-        UsageError: If it is asked for in two ways, or together with sections or chunks.
+        UsageError: If several options request text, or one of them and sections or chunks.
     """
-    ways = {
+    options = {
         "--text": arguments["text"],
         "--page": arguments["page"] is not None,
         "--start and --end": arguments["start"] is not None or arguments["end"] is not None,
     }
-    asked = [way for way, is_asked in ways.items() if is_asked]
-    if len(asked) > 1:
-        raise click.UsageError(f"{' and '.join(asked)} exclude each other; give one of them")
-    if asked and (arguments["sections"] or arguments["chunks"]):
-        raise click.UsageError(f"{asked[0]} show text; leave out --sections and --chunks")
-    return bool(asked)
+    used = [option for option, is_used in options.items() if is_used]
+    if len(used) > 1:
+        raise click.UsageError(f"{' and '.join(used)} exclude each other; give one of them")
+    if used and (arguments["sections"] or arguments["chunks"]):
+        raise click.UsageError(f"{used[0]} show text; leave out --sections and --chunks")
+    return bool(used)
 
 
-def _part(document: Document, arguments: _ShowArguments) -> tuple[int, int]:
-    """Return the characters that are asked for.
+def _text_range(document: Document, arguments: _ShowArguments) -> tuple[int, int]:
+    """Return the requested character range.
 
     Raises:
-        UsageError: If the document has no such page or characters.
+        UsageError: If the document has no such page or character range.
     """
     length = len(document.text)
     if arguments["page"] is not None:
@@ -191,13 +195,13 @@ def _part(document: Document, arguments: _ShowArguments) -> tuple[int, int]:
     return start, end
 
 
-def _page_range(document: Document, said: str) -> tuple[int, int]:
-    """Return the characters of a page; a number counts from 1, whatever is printed there."""
+def _page_range(document: Document, name: str) -> tuple[int, int]:
+    """Return the character range of a page, named by its number from 1 or by its label."""
     for number, page in enumerate(document.pages, start=1):
-        if said == str(number) or (not said.isdecimal() and said == page.label):
+        if name == str(number) or (not name.isdecimal() and name == page.label):
             return page.start, page.end
     raise click.UsageError(
-        f"there is no page {said!r} among the {count(len(document.pages), 'page')} of "
+        f"there is no page {name!r} among the {count(len(document.pages), 'page')} of "
         f"{document.id!r}"
     )
 
@@ -205,11 +209,11 @@ def _page_range(document: Document, said: str) -> tuple[int, int]:
 def _show_text(
     document: Document, start: int, end: int, citation: Citation | None, *, as_json: bool
 ) -> ExitCode:
-    """Write some characters of a document; `citation` is theirs, None where there are none."""
+    """Write a character range of a document; `citation` is None for an empty range."""
     text = document.text[start:end]
     if as_json:
-        said = {"document_id": document.id, "start": start, "end": end, "text": text}
-        write_json({**said, "citation": citation}, sys.stdout)
+        fields = {"document_id": document.id, "start": start, "end": end, "text": text}
+        write_json({**fields, "citation": citation}, sys.stdout)
     else:
         write_text(text if text.endswith("\n") else f"{text}\n", sys.stdout)
     return ExitCode.OK
@@ -245,7 +249,7 @@ def _draw_sections(sections: Sequence[Section], page: Page) -> None:
 def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
     for chunk in chunks:
         page.line()
-        said = page.joined(
+        label = page.joined(
             [
                 f"chunk {chunk.index}",
                 f"characters {chunk.start}-{chunk.end}",
@@ -253,22 +257,22 @@ def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
                 count(chunk.tokens, "token"),
             ]
         )
-        page.line(page.paint(said, "dim"))
+        page.line(page.paint(label, "dim"))
         page.body(chunk.text)
 
 
 @click.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Remove documents.",
     examples=[
-        ("one document", "spanwise remove old/report.pdf"),
+        ("remove one document", "spanwise remove old/report.pdf"),
         (
-            "several at once, ids as `spanwise list` says them",
+            "remove several documents",
             "spanwise remove old/a.pdf old/b.pdf",
         ),
-        ("all that came out of an archive", "spanwise remove reports.zip"),
+        ("remove all documents of an archive", "spanwise remove reports.zip"),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @click.argument(
     "document_ids",
@@ -281,17 +285,17 @@ def _draw_chunks(chunks: Sequence[Chunk], page: Page) -> None:
 @knowledge_base_option
 @json_option
 def remove(*, document_ids: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
-    """Remove documents from a knowledge base, each one whole; files on disk stay.
+    """Remove documents from a knowledge base. Source files are not deleted.
 
-    The id of an archive, mailbox or e-mail removes what came out of it, too.
+    The id of an archive, mailbox or e-mail removes all documents inside it.
     """
     from spanwise.ingest.sources import containers_of
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
         removed = knowledge_base.delete(*document_ids)
-    found = {name for one in removed for name in (one, *containers_of(one))}
-    not_found = [one for one in dict.fromkeys(document_ids) if one not in found]
+    matched = {name for removed_id in removed for name in (removed_id, *containers_of(removed_id))}
+    not_found = [name for name in dict.fromkeys(document_ids) if name not in matched]
     if as_json:
         write_json({"removed": removed, "not_found": not_found}, sys.stdout)
     else:

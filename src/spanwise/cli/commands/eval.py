@@ -1,63 +1,182 @@
-"""`spanwise eval`: measure retrieval on questions whose evidence is known."""
+"""`spanwise eval`: measure retrieval on questions with known evidence, and graded answers."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
 import sys
-from collections import Counter
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.evaluation_options import (
     EvalArguments,
     eval_options,
-    given_in_vain,
     method_names,
-    named_datasets,
+    options_without_effect,
     work_folder,
 )
-from spanwise.cli.exits import ExitCode
-from spanwise.cli.failures import Interrupted
+from spanwise.cli.failures import ExitCode, Interrupted
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
 from spanwise.cli.progress import step_bar, waiting
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.cli.usage import usage_words
+from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
+from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from spanwise.cli.evaluation_sets import OpenedSet
-    from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.judging.graded import Judged
-    from spanwise.evaluation.reading import Store
+    from spanwise.evaluation.answers.answer_runner import JudgingOptions
+    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.dataset import Dataset, LabelledQuestion
     from spanwise.evaluation.report import Reports, Summary
     from spanwise.evaluation.results import Evaluation
-    from spanwise.evaluation.retrievers import Material
-
-__all__ = ["evaluate_retrieval"]
-
-_WORDS = "spanwise.eval.words"
+    from spanwise.evaluation.retrievers import EvaluationContext
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ledger import Ledger
 
 
-class _RepeatableCommand(TeachingCommand):
-    """Command that knows how it was called, so that a report can say how to repeat it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationSet:
+    """A set of questions with its open knowledge base."""
+
+    dataset: Dataset
+    base: KnowledgeBase
+    path: Path
+    """Path of the knowledge base."""
+
+
+def judged_sets(
+    sets: Sequence[EvaluationSet],
+    arguments: EvalArguments,
+    *,
+    methods: Sequence[str],
+    budget: Ledger,
+    draw: Callable[[str, int, int], None],
+) -> Judged:
+    """Return the graded answers to all questions.
+
+    Args:
+        sets: The questions.
+        arguments: Arguments of the command line.
+        methods: Retrievers whose results are answered from; none to answer as `ask` does. Both read
+            as many tokens as the greatest budget.
+        budget: Shared budget of the run.
+        draw: Called with the progress.
+
+    Raises:
+        OptionError: If no answer of a set can be graded, a model does not fit, or the first answers
+            all fail.
+        ModelError: If a model cannot be reached.
+        CostLimitError: If a call may cost more than is left. Answers are cached.
+    """
+    from spanwise.evaluation.answers.answer_runner import check_gradable
+
+    for one in sets:
+        check_gradable(one.dataset)
+    parts = [_judged(one, arguments, methods=methods, budget=budget, draw=draw) for one in sets]
+    return replace(
+        parts[0],
+        grades=tuple(grade for part in parts for grade in part.grades),
+        usage=sum((part.usage for part in parts), Usage()),
+        judge_usage=sum((part.judge_usage for part in parts), Usage()),
+    )
+
+
+def estimate_sets(
+    sets: Sequence[EvaluationSet], arguments: EvalArguments, *, methods: Sequence[str]
+) -> dict[str, Usage]:
+    """Return an upper bound of the usage of all answers and grades.
+
+    Raises:
+        OptionError: If no answer of a set can be graded, a question is not usable, or a model does
+            not fit.
+        ModelKeyError: If there is no key for a model.
+    """
+    from spanwise.evaluation.answers.answer_runner import estimate_answers
+    from spanwise.evaluation.dataset_ingest import texts
+    from spanwise.evaluation.datasets import usable_questions
+    from spanwise.evaluation.plan import evenly_spaced
+    from spanwise.models.registry import make_language_model
+
+    models = model_options(max_cost=arguments["max_cost"])
+    llm = make_language_model(arguments["llm"], options=models)
+    judge = make_language_model(arguments["judge"], options=models)
+    total: dict[str, Usage] = {}
+    for one in sets:
+        known = texts(one.base, dataset=one.dataset)
+        usable = usable_questions(one.dataset, known, called=f"the questions of {one.dataset.name}")
+        asked = replace(usable, questions=evenly_spaced(usable.questions, arguments["limit"]))
+        foreseen = estimate_answers(
+            asked, one.base, llm=llm, judge=judge, options=_options(arguments, methods)
+        )
+        total = {task: total.get(task, Usage()) + usage for task, usage in foreseen.items()}
+    return total
+
+
+def _judged(
+    one: EvaluationSet,
+    arguments: EvalArguments,
+    *,
+    methods: Sequence[str],
+    budget: Ledger,
+    draw: Callable[[str, int, int], None],
+) -> Judged:
+    from spanwise.evaluation.answers.answer_runner import judge_answers
+
+    return judge_answers(
+        one.dataset,
+        one.base,
+        llm=arguments["llm"],
+        judge=arguments["judge"],
+        options=_options(arguments, methods),
+        on_progress=draw,
+        budget=budget,
+    )
+
+
+def _options(arguments: EvalArguments, methods: Sequence[str]) -> JudgingOptions:
+    from spanwise.evaluation.answers.answer_runner import JudgingOptions
+    from spanwise.options import AnswerOptions
+
+    return JudgingOptions(
+        repeats=arguments["repeats"],
+        contexts=tuple(methods),
+        reranker=arguments["rerank"] or None,
+        tuning=arguments["tuning"],
+        answers=AnswerOptions(budget_tokens=max(arguments["budget"])),
+        models=model_options(max_cost=arguments["max_cost"]),
+        tokenizer=arguments["tokenizer"],
+        work=work_folder(arguments),
+    )
+
+
+_COMMAND_LINE = "spanwise.eval.command_line"
+
+
+class EvaluationCommand(ExampleCommand):
+    """Command that keeps its command line, which the report shows."""
+
+    def __init__(self, *args: Any, program: str = "spanwise eval", **kwargs: Any) -> None:
+        """Make the command; `program` is the beginning of the command line."""
+        super().__init__(*args, **kwargs)
+        self._program = program
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words of the command line."""
-        ctx.meta[_WORDS] = list(args)
+        """Keep the command line."""
+        ctx.meta[_COMMAND_LINE] = f"{self._program} {shlex.join(args)}"
         return super().parse_args(ctx, args)
 
 
 @click.command(
     "eval",
-    cls=_RepeatableCommand,
+    cls=EvaluationCommand,
     short_help="Measure retrieval on your own questions.",
     examples=[
         (
@@ -67,10 +186,6 @@ class _RepeatableCommand(TeachingCommand):
         (
             "what each part adds",
             "spanwise eval questions.jsonl --compare top-k,greedy,exact,exact+headers",
-        ),
-        (
-            "a public dataset, a hundred of its questions",
-            "spanwise eval --dataset financebench=path/to/checkout --limit 100",
         ),
         (
             "the function search(question) of ./mine.py, which returns a list of texts",
@@ -99,29 +214,50 @@ class _RepeatableCommand(TeachingCommand):
 )
 @eval_options
 def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
-    """Measure how much of the evidence of questions is retrieved, at equal tokens.
+    """Measure the share of each question's evidence that is retrieved, at equal token budgets.
 
-    QUESTIONS is a file with a question a line, as JSON, and a quote of each place in the documents
-    of the knowledge base that answers it; `spanwise questions make` has a model write one:
+    QUESTIONS is a file of JSON lines: questions with quotes from the documents of the knowledge
+    base that answer them. `spanwise questions make` lets a model write one:
 
     \b
       {"question": "...", "evidence": [{"document_id": "...", "text": "..."}]}
 
-    Every method gets the same number of tokens of text. Recall is the part of the evidence that it
-    returned, precision the part of what it returned that is evidence. Figures have 95 % intervals,
-    and methods are compared question by question: the sentences say which one is better, and how
-    sure that is.
+    Every method gets the same number of tokens of text. Recall is the share of the evidence that it
+    returned, precision the share of the returned text that is evidence. Figures have 95 %
+    intervals, and methods are compared question by question: the sentences say which one is better,
+    and how certain that is.
     """  # noqa: D301 - a backspace keeps the lines of a paragraph as they are, says click
+    if arguments["questions"] is None:
+        raise click.UsageError("there are no questions; name a file of them")
+    return run_evaluation(arguments, open_questions)
+
+
+def run_evaluation(
+    arguments: EvalArguments,
+    open_sets: Callable[[EvalArguments, ExitStack], Sequence[EvaluationSet]],
+) -> ExitCode:
+    """Measure sets of questions, and write figures, report and grading sheet.
+
+    Args:
+        arguments: Arguments of the command line.
+        open_sets: Opens the questions and their knowledge bases, which the stack closes. Called
+            after all other arguments are checked.
+
+    Raises:
+        UsageError: If an argument is missing or has no effect.
+        SpanwiseError: If the questions cannot be measured.
+    """
     _check(arguments)
     reports = None
     with ExitStack() as stack:
-        sets = _opened(arguments, stack)
+        sets = open_sets(arguments, stack)
         if arguments["dry_run"]:
             return _foresee(sets, arguments)
-        with _going_on_later(arguments):
-            summary, judged = _measured(sets, arguments)
+        with _resumable(arguments):
+            budget = _run_budget(arguments)
+            summary, judged = _measured(sets, arguments, budget)
             if arguments["report"] is not None:
-                reports = _written(summary, judged, sets, arguments)
+                reports = _written(summary, judged, sets, arguments, budget)
     if arguments["as_json"]:
         _write_data(summary, judged)
     else:
@@ -137,17 +273,15 @@ def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
 
 
 def _check(arguments: EvalArguments) -> None:
-    """Refuse what cannot be done, before anything is opened or paid.
+    """Check the arguments before anything is opened or paid.
 
     Raises:
-        UsageError: If an option is missing, or of no use.
-        OptionError: If there is no such method or metric, or the report cannot be called so.
+        UsageError: If an option is missing or has no effect.
+        OptionError: If there is no such method or metric, or the name of the report is not usable.
     """
     from spanwise.evaluation.retrievers import read_method
 
-    if arguments["questions"] is None and not arguments["dataset"]:
-        raise click.UsageError("there are no questions; name a file of them, or a --dataset")
-    for option, needed in given_in_vain(arguments):
+    for option, needed in options_without_effect(arguments):
         raise click.UsageError(f"{option} is of no use without {needed}")
     methods = [read_method(name) for name in method_names(arguments)]
     if not methods and not arguments["retriever"]:
@@ -174,10 +308,10 @@ def _check_metric(metric: str) -> None:
 
 
 def _check_report(arguments: EvalArguments) -> None:
-    """Refuse a report whose files would replace what is read.
+    """Check that the report does not replace an input file.
 
     Raises:
-        OptionError: If it cannot be called so.
+        OptionError: If the name of the report is not usable.
         UsageError: If one of its files is the questions or the tuning.
     """
     from spanwise.evaluation.report import report_paths
@@ -192,11 +326,11 @@ def _check_report(arguments: EvalArguments) -> None:
 
 
 def _check_judging(arguments: EvalArguments) -> None:
-    """Refuse half of what graded answers take.
+    """Check the options of graded answers.
 
     Raises:
         UsageError: If a model is missing.
-        OptionError: If the sheet or its key is there already, or their folder is not.
+        OptionError: If the sheet or its key exists, or their folder does not.
     """
     if arguments["answers"] and not (arguments["llm"] and arguments["judge"]):
         raise click.UsageError(
@@ -209,42 +343,39 @@ def _check_judging(arguments: EvalArguments) -> None:
             )
     sheet = arguments["grading_sheet"]
     if sheet is not None:
-        from spanwise.evaluation.judging.sheet import check_new_sheet
+        from spanwise.evaluation.answers.sheet import check_new_sheet
 
         check_new_sheet(sheet)
 
 
-def _opened(arguments: EvalArguments, stack: ExitStack) -> tuple[OpenedSet, ...]:
-    """Return the sets of questions, each with its open knowledge base.
+def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[EvaluationSet, ...]:
+    """Return the questions of the file with their knowledge base; empty if no file is named.
+
+    Args:
+        arguments: Arguments of the command line.
+        stack: Closes the knowledge base.
 
     Raises:
-        UsageError: If two sets have one name; no document was taken in then.
+        OptionError: If a question is not usable. Its evidence is checked later.
+        StoreError: If there is no such knowledge base.
     """
-    from spanwise.cli.evaluation_sets import open_dataset, open_questions
-    from spanwise.evaluation.reading import read_dataset
+    from spanwise.evaluation.dataset import Dataset
+    from spanwise.evaluation.datasets import read_questions
+    from spanwise.knowledge_base import KnowledgeBase
 
-    sets = []
-    if arguments["questions"] is not None:
-        sets.append(open_questions(arguments["questions"], arguments["kb"], stack=stack))
-    store = cast("Store", arguments["store"])
-    read = [
-        (read_dataset(named.name, named.path, store=store), named.path)
-        for named in named_datasets(arguments["dataset"])
-    ]
-    names = Counter([one.dataset.name for one in sets] + [dataset.name for dataset, _ in read])
-    for name, times in names.items():
-        if times > 1:
-            raise click.UsageError(f"two sets of questions are called {name!r}; measure them apart")
-    work, quiet = work_folder(arguments), arguments["as_json"]
-    sets += [
-        open_dataset(dataset, path, stack=stack, work=work, quiet=quiet) for dataset, path in read
-    ]
-    return tuple(sets)
+    questions = arguments["questions"]
+    if questions is None:
+        return ()
+    dataset = Dataset(name=questions.name, questions=read_questions(questions))
+    path = knowledge_base_path(arguments["kb"])
+    base = KnowledgeBase(path, create=False, parse=parse_options(), fetch=fetch_options())
+    stack.enter_context(base)
+    return (EvaluationSet(dataset=dataset, base=base, path=path),)
 
 
 @contextmanager
-def _going_on_later(arguments: EvalArguments) -> Iterator[None]:
-    """Say what stays after Ctrl-C.
+def _resumable(arguments: EvalArguments) -> Iterator[None]:
+    """Report after Ctrl-C what a repeated command continues from.
 
     Raises:
         Interrupted: In place of KeyboardInterrupt.
@@ -262,17 +393,17 @@ def _going_on_later(arguments: EvalArguments) -> Iterator[None]:
         ) from interruption
 
 
-def _measured(sets: Sequence[OpenedSet], arguments: EvalArguments) -> tuple[Summary, Judged | None]:
-    from spanwise.cli.evaluation_answers import cost_left, judged_sets
+def _measured(
+    sets: Sequence[EvaluationSet], arguments: EvalArguments, budget: Ledger
+) -> tuple[Summary, Judged | None]:
     from spanwise.evaluation.report import summarise
     from spanwise.evaluation.results import merged
 
     bar = step_bar(quiet=arguments["as_json"])
     with bar as draw:
-        parts = _evaluated_sets(sets, arguments, draw)
+        parts = [_evaluated(one, arguments, draw, budget=budget) for one in sets]
         evaluation = merged(parts)
-        words = click.get_current_context().meta[_WORDS]
-        command = f"spanwise eval {shlex.join(words)}"
+        command = click.get_current_context().meta[_COMMAND_LINE]
         evaluation = replace(evaluation, settings={"command": command, **evaluation.settings})
         # Before answers are paid: it refuses a metric that the evidence does not allow.
         summary = summarise(evaluation, metric=arguments["metric"])
@@ -283,22 +414,19 @@ def _measured(sets: Sequence[OpenedSet], arguments: EvalArguments) -> tuple[Summ
                 for one, part in zip(sets, parts, strict=True)
             ]
             methods = _contexts(arguments)
-            left = cost_left(arguments["max_cost"], parts)
-            judged = judged_sets(asked, arguments, methods=methods, left=left, draw=draw)
+            judged = judged_sets(asked, arguments, methods=methods, budget=budget, draw=draw)
     return summary, judged
 
 
 def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the retrievers whose contexts are answered from; none to answer as `ask` does."""
+    """Return the retrievers whose results are answered from; none to answer as `ask` does."""
     named = () if arguments["compare"] is None else method_names(arguments)
     return (*named, *arguments["retriever"])
 
 
-def _foresee(sets: Sequence[OpenedSet], arguments: EvalArguments) -> ExitCode:
-    """Say what answers and grades would take."""
-    from spanwise.cli.evaluation_answers import foreseen_sets
-
-    foreseen = foreseen_sets(sets, arguments, methods=_contexts(arguments))
+def _foresee(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCode:
+    """Print the estimated usage of answers and grades."""
+    foreseen = estimate_sets(sets, arguments, methods=_contexts(arguments))
     if arguments["as_json"]:
         write_json({"foreseen": foreseen}, sys.stdout)
         return ExitCode.OK
@@ -310,27 +438,20 @@ def _foresee(sets: Sequence[OpenedSet], arguments: EvalArguments) -> ExitCode:
     return ExitCode.OK
 
 
-def _evaluated_sets(
-    sets: Sequence[OpenedSet], arguments: EvalArguments, draw: Callable[[str, int, int], None]
-) -> list[Evaluation]:
-    """Return what is measured of each set, what is left of the money going to the next."""
-    from spanwise.cli.evaluation_answers import cost_left
+def _run_budget(arguments: EvalArguments) -> Ledger:
+    """Return the shared budget of all models of the run."""
+    from spanwise.models.ledger import Ledger
 
-    parts: list[Evaluation] = []
-    for one in sets:
-        left = cost_left(arguments["max_cost"], parts)
-        parts.append(_evaluated(one, arguments, draw, left=left))
-    return parts
+    return Ledger(max_cost=model_options(max_cost=arguments["max_cost"]).max_cost)
 
 
 def _evaluated(
-    one: OpenedSet,
+    one: EvaluationSet,
     arguments: EvalArguments,
     draw: Callable[[str, int, int], None],
     *,
-    left: float | None,
+    budget: Ledger,
 ) -> Evaluation:
-    from spanwise.config import model_options
     from spanwise.evaluation.runner import EvaluationProgress, evaluate
 
     def hear(progress: EvaluationProgress) -> None:
@@ -346,25 +467,27 @@ def _evaluated(
         reranker=arguments["rerank"] or None,
         tuning=arguments["tuning"],
         limit=arguments["limit"],
-        models=model_options(max_cost=left),
+        models=model_options(max_cost=arguments["max_cost"]),
         work=work_folder(arguments),
         on_progress=hear,
+        budget=budget,
     )
 
 
 def _asked(evaluation: Evaluation) -> tuple[LabelledQuestion, ...]:
-    """Return the questions that were asked: as many as the limit allows, with checked evidence."""
+    """Return the questions of an evaluation, with checked evidence."""
     return tuple({one.question.id: one.question for one in evaluation.scores}.values())
 
 
 def _written(
     summary: Summary,
     judged: Judged | None,
-    sets: Sequence[OpenedSet],
+    sets: Sequence[EvaluationSet],
     arguments: EvalArguments,
+    budget: Ledger,
 ) -> Reports:
     """Write the report and its explain views."""
-    from spanwise.evaluation.loading import texts
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.report import (
         Beside,
         drawing_commands,
@@ -375,13 +498,12 @@ def _written(
 
     path = arguments["report"] or Path()
     with waiting("writing the report"), ExitStack() as stack:
-        materials = {
-            one.dataset.name: stack.enter_context(_material(one, summary, arguments))
-            for one in sets
+        contexts = {
+            one.dataset.name: stack.enter_context(_context(one, arguments, budget)) for one in sets
         }
         beside = Beside(
             texts={one.dataset.name: texts(one.base, dataset=one.dataset) for one in sets},
-            explained=write_views(summary, materials, path, views=arguments["explain"]),
+            explained=write_views(summary, contexts, path, views=arguments["explain"]),
             drawing=drawing_commands(
                 summary, reranker=arguments["rerank"], tuning=arguments["tuning"]
             ),
@@ -390,24 +512,23 @@ def _written(
         return write_reports(summary, path, beside=beside, judged=judged)
 
 
-def _material(one: OpenedSet, summary: Summary, arguments: EvalArguments) -> Material:
-    """Return what a set was measured with; what its reranker said is kept in its knowledge base."""
-    from spanwise.cli.evaluation_answers import cost_left
-    from spanwise.config import model_options
-    from spanwise.evaluation.retrievers import Material
+def _context(one: EvaluationSet, arguments: EvalArguments, budget: Ledger) -> EvaluationContext:
+    """Return the context of a set, as it was measured; calls of its reranker are cached."""
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-    return Material(
+    return EvaluationContext(
         one.base,
         tokenizer=arguments["tokenizer"],
         reranker=arguments["rerank"] or None,
         tuning=arguments["tuning"],
-        models=model_options(max_cost=cost_left(arguments["max_cost"], [summary.evaluation])),
+        models=model_options(max_cost=arguments["max_cost"]),
         work=work_folder(arguments),
+        budget=budget,
     )
 
 
 def _write_sheet(judged: Judged, path: Path) -> None:
-    from spanwise.evaluation.judging.sheet import key_path, write_sheet
+    from spanwise.evaluation.answers.sheet import key_path, write_sheet
 
     number = write_sheet(judged.grades, path)
     Page(sys.stderr).message(

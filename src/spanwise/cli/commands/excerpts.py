@@ -1,4 +1,4 @@
-"""`spanwise excerpts`: texts of a given size around what answers a question."""
+"""`spanwise excerpts`: find long excerpts around the answer to a question."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from spanwise.cli.answers import answer_options, check_answer_options, write_answer
-from spanwise.cli.asking import QuestionArguments, asked_question, question_options
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
-from spanwise.cli.query_writing import Searched, draw_searched, searched_by
-from spanwise.cli.reranking import rerank_keywords
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.query_arguments import SearchQueries, draw_queries, search_queries
+from spanwise.cli.result_output import check_output_options, output_options, write_result
+from spanwise.cli.search_arguments import (
+    QuestionArguments,
+    question_options,
+    question_text,
+    rerank_keywords,
+)
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import METHOD_PRESETS
 
 if TYPE_CHECKING:
     from spanwise.types import Excerpt, ExcerptResult
-
-__all__ = ["draw_excerpts", "excerpts"]
 
 
 class _ExcerptArguments(QuestionArguments):
@@ -29,25 +31,20 @@ class _ExcerptArguments(QuestionArguments):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Give texts of a given size around the answer.",
+    cls=ExampleCommand,
+    short_help="Find excerpts of a fixed size around the answer.",
     examples=[
-        ("three texts of a thousand tokens", 'spanwise excerpts "How is revenue recognised?"'),
+        ("find three excerpts of 1,000 tokens", 'spanwise excerpts "How is revenue recognised?"'),
         (
-            "one long text of one document",
+            "find one long excerpt of one document",
             'spanwise excerpts "fees" -d msa.pdf --excerpts 1 --excerpt-tokens 8000',
         ),
         (
-            "as context for a language model",
+            "write context for a language model",
             'spanwise excerpts "main risks" --where "year >= 2018" --context',
         ),
     ],
-    exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
-        ExitCode.NOTHING_FOUND,
-    ),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @question_options(
     click.option(
@@ -56,7 +53,7 @@ class _ExcerptArguments(QuestionArguments):
         type=click.IntRange(min=1, max=32),
         default=3,
         show_default=True,
-        help="How many texts, at most.",
+        help="Maximum number of excerpts.",
     ),
     click.option(
         "--excerpt-tokens",
@@ -64,34 +61,34 @@ class _ExcerptArguments(QuestionArguments):
         type=click.IntRange(min=1),
         default=1000,
         show_default=True,
-        help="Most tokens of each, headers included.",
+        help="Maximum tokens per excerpt, including its header.",
     ),
     click.option(
         "--preset",
         type=click.Choice(METHOD_PRESETS["exact"]),
         default="balanced",
         show_default=True,
-        help="How contiguous the evidence inside an excerpt is.",
+        help="Length of the evidence segments inside an excerpt.",
     ),
 )
-@answer_options
+@output_options
 def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
-    """Give texts of a given size around what answers a question.
+    """Find excerpts of a fixed size around the answer to a question.
 
-    Each excerpt is text of one document: evidence as `search` finds it, and the text between and
-    around it until the tokens are spent. A document that fits whole is given whole. Excerpts with
-    the highest mean relevance come first.
+    Each excerpt is text of one document: the segments that `search` finds, and the text between
+    and around them up to the token limit. A document within the limit is returned whole. Excerpts
+    are sorted by mean relevance, highest first.
     """
     context, as_json = arguments["context"], arguments["as_json"]
-    check_answer_options(context=context, as_json=as_json)
+    check_output_options(context=context, as_json=as_json)
     result = _excerpts(arguments)
-    return write_answer(result, context=context, as_json=as_json, draw=draw_excerpts)
+    return write_result(result, context=context, as_json=as_json, draw=draw_excerpts)
 
 
 def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     from spanwise.knowledge_base import KnowledgeBase
 
-    question = asked_question(arguments["question"])
+    question = question_text(arguments["question"])
     documents = arguments["document"] or None
     reranking = rerank_keywords(arguments)
     models = model_options(max_cost=arguments["max_cost"])
@@ -99,41 +96,41 @@ def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
 
-        def find(searched: Searched) -> ExcerptResult:
+        def find(queries: SearchQueries) -> ExcerptResult:
             return knowledge_base.excerpts(
                 question,
                 excerpts=arguments["excerpts"],
                 excerpt_tokens=arguments["excerpt_tokens"],
-                queries=searched.queries,
+                queries=queries.queries,
                 preset=arguments["preset"],
                 documents=documents,
-                where=searched.where,
+                where=queries.where,
                 tokenizer=arguments["tokenizer"],
                 abstain=not arguments["no_abstain"],
                 **reranking,
             )
 
-        searched = searched_by(
+        queries = search_queries(
             knowledge_base,
             question,
             queries=arguments["query"],
             documents=documents,
             where=arguments["where"],
-            writing=arguments,
+            arguments=arguments,
         )
-        result = find(searched)
-        if searched.wants_more(result):
-            searched = searched.widened(result)
-            result = find(searched)
-    return searched.completed(result)
+        result = find(queries)
+        if queries.needs_wider_filter(result):
+            queries = queries.with_wider_filter(result)
+            result = find(queries)
+    return queries.completed(result)
 
 
 def draw_excerpts(result: ExcerptResult, page: Page) -> None:
-    """Write the excerpts of a result for people, then what they cost."""
+    """Write the excerpts of a result and a summary line."""
     if result.weak_evidence and result.excerpts:
         page.message(
             "weak evidence: ",
-            f"{result.evidence:.0%} sure that an answer is among these excerpts",
+            f"{result.evidence:.0%} probability that these excerpts contain an answer",
             "yellow",
         )
         page.line()
@@ -142,18 +139,18 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
-            page.wrapped("The best guess, which is probably no answer:")
+            page.wrapped("Best guess, probably not an answer:")
             page.line()
             _draw_excerpt(result.best_guess, result, page, place="guess")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
-    draw_searched(result, page)
+    draw_queries(result, page)
     page.wrapped(
         page.joined(
             [
                 count(len(result.excerpts), "excerpt"),
                 count(result.tokens, "token"),
-                f"{count(result.candidates, 'candidate')} weighed",
+                f"{count(result.candidates, 'candidate')} scored",
                 duration(sum(result.seconds.values())),
             ]
         ),
@@ -186,8 +183,8 @@ def _draw_excerpt(excerpt: Excerpt, result: ExcerptResult, page: Page, *, place:
     page.line()
     notes = []
     if len(result.queries) > 1:
-        served = " · ".join(result.queries[number] for number in excerpt.queries)
-        notes.append(f"answers: {served}")
+        queries = " · ".join(result.queries[number] for number in excerpt.queries)
+        notes.append(f"answers: {queries}")
     if excerpt.also_in:
         others = count(len(excerpt.also_in), "other document")
         notes.append(f"nearly the same text in {others}: {', '.join(excerpt.also_in)}")

@@ -1,8 +1,10 @@
-"""`spanwise explain`: why a search chose what it chose."""
+"""`spanwise explain`: explain the result of a search, with relevance plots in text."""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -10,56 +12,123 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from spanwise.cli.arguments import json_option
-from spanwise.cli.asking import AskingArguments, search_keywords, search_options
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
-from spanwise.cli.query_writing import draw_searched, searched_by
-from spanwise.cli.strips import mark_line, relevance_lines
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.query_arguments import draw_queries, search_queries
+from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
 from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
-    from spanwise.explanation import CandidateExplanation, DocumentExplanation, Explanation
+    from spanwise.search.explanation import CandidateExplanation, DocumentExplanation, Explanation
+    from spanwise.types import Segment
 
-__all__ = ["draw_explanation", "explain"]
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_SIGNS = " .:-=+*#@"
+_MAX_CHUNK_COLUMNS = 2  # keeps the plot of a short document narrow
+_LEVELS = 8  # bar heights within one line of text
+
+
+def relevance_lines(
+    document: DocumentExplanation, *, penalty: float, columns: int, lines: int, is_unicode: bool
+) -> list[str]:
+    """Return a bar plot of relevance by chunk, with bar heights on a square-root scale.
+
+    A column that covers several chunks shows the highest relevance of them. Chunks at or below the
+    penalty have the lowest bar. Chunks that were not scored have none.
+
+    Args:
+        document: Document to plot.
+        penalty: Relevance at which a chunk has the value 0.
+        columns: Maximum width in characters.
+        lines: Height in lines of text, >= 1.
+        is_unicode: Whether to draw with block characters; otherwise with ASCII.
+
+    Returns:
+        Lines from top to bottom.
+    """
+    levels = [0] * _width(document, columns)
+    for run in document.runs:
+        for number, relevance in enumerate(run.relevances, start=run.start):
+            height = math.ceil(math.sqrt(max(relevance, 0.0)) * lines * _LEVELS)
+            level = max(2, height) if relevance > penalty else 1
+            first, last = _columns_of(number, document, columns)
+            for column in range(first, last + 1):
+                levels[column] = max(levels[column], level)
+    signs = _BLOCKS if is_unicode else _SIGNS
+    drawn = []
+    for line in reversed(range(lines)):
+        inside = (min(max(level - line * _LEVELS, 0), _LEVELS) for level in levels)
+        drawn.append("".join(signs[level] for level in inside).rstrip())
+    return drawn
+
+
+def mark_line(
+    document: DocumentExplanation, segments: Sequence[Segment], *, columns: int, is_unicode: bool
+) -> str:
+    """Return a line that marks each segment of a document with its rank, from 1 for the best."""
+    cells = [" "] * _width(document, columns)
+    for segment in segments:
+        first, _ = _columns_of(segment.first_chunk, document, columns)
+        _, last = _columns_of(segment.last_chunk - 1, document, columns)
+        cells[first : last + 1] = ("━" if is_unicode else "=") * (last + 1 - first)
+    # The best segment is written last, so that no other one covers it.
+    for segment in sorted(segments, key=lambda segment: -segment.rank):
+        place = str(segment.rank + 1)
+        first, _ = _columns_of(segment.first_chunk, document, columns)
+        first = max(0, min(first, len(cells) - len(place)))
+        cells[first : first + len(place)] = place
+    return "".join(cells).rstrip()
+
+
+def _width(document: DocumentExplanation, columns: int) -> int:
+    return min(columns, document.chunks * _MAX_CHUNK_COLUMNS)
+
+
+def _columns_of(chunk: int, document: DocumentExplanation, columns: int) -> tuple[int, int]:
+    """Return the first and last column of a chunk."""
+    width = _width(document, columns)
+    first = chunk * width // document.chunks
+    return first, max(first, (chunk + 1) * width // document.chunks - 1)
+
 
 _TALL_LINES = 3
 _OTHER_DOCUMENTS = 3
 _BAR_CELLS = 20
-_AMOUNT_COLUMNS = 9  # of a contribution, with the spaces around
-_TELLING = 0.15
-"""Contributions of less are left out."""
+_AMOUNT_COLUMNS = 9  # width of a contribution with its padding
+_MIN_CONTRIBUTION = 0.15
+"""Smallest absolute contribution that is shown."""
 
 
-def _in_a_folder(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
-    """Refuse a file whose folder is missing, before anything is searched."""
+def _check_folder(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """Refuse a file whose folder is missing, before the search runs."""
     if name is not None and not Path(name).parent.is_dir():
-        raise click.BadParameter(f"there is no folder {Path(name).parent}; make it first")
+        raise click.BadParameter(f"there is no folder {Path(name).parent}; create it first")
     return name
 
 
-class _ExplainArguments(AskingArguments):
+class _ExplainArguments(SearchArguments):
     html: str | None
     open_page: bool
     top: int
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Say why these segments answer a question.",
+    cls=ExampleCommand,
+    short_help="Explain why a search returns its segments.",
     examples=[
-        ("why these segments", 'spanwise explain "Why did the margin fall in 2018?"'),
+        ("explain the segments of a search", 'spanwise explain "Why did the margin fall in 2018?"'),
         (
-            "as a page with sliders, in the browser",
+            "open an interactive page in the browser",
             'spanwise explain "Why did the margin fall in 2018?" --open',
         ),
         (
-            "the page as a file, the data for a program",
+            "write the page to a file and the data as JSON",
             'spanwise explain "main risks" --html why.html --json',
         ),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @search_options
 @click.option(
@@ -68,37 +137,38 @@ class _ExplainArguments(AskingArguments):
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="How many of the best candidates are explained one by one.",
+    help="Number of candidates to explain, best first.",
 )
 @click.option(
     "--html",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    callback=_in_a_folder,
-    help="Write the page to this file; it holds text of the documents.",
+    callback=_check_folder,
+    help="File for the interactive HTML page. The page contains document text.",
 )
 @click.option(
     "--open",
     "open_page",
     is_flag=True,
-    help="Show the page in the browser; without --html it lies in the folder for temporary files.",
+    help="Open the page in the browser. Without --html, the page is a temporary file.",
 )
 @json_option
 def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
-    """Say why these segments answer a question.
+    """Explain why a search returns its segments.
 
-    Along each document: its relevance, the lowest level what does not exceed the penalty, and the
-    segments marked by their place (1 is worth most). Then
-    the best candidates, what lifts each above the mean candidate or holds it down, and why it is in
-    or out. The page shows the same, and chooses again when penalty, charge and budget are moved.
+    For each document, show a plot of relevance by position, with the segments marked by rank (1 is
+    best). The lowest bar means that the relevance does not exceed the penalty for irrelevant
+    chunks. Then show the best candidates: the contributions that raise or lower the score of each,
+    and why it was selected or not. The HTML page shows the same, with sliders for the penalty,
+    the charge per segment and the budget.
     """
     explanation = _explanation(arguments)
-    # First, so that an error of it is the only JSON document.
+    # Before the output: an error while writing must be the only JSON document.
     if arguments["html"] is not None or arguments["open_page"]:
         _write_page(explanation, arguments["html"], is_opened=arguments["open_page"])
     if arguments["as_json"]:
         plain = explanation.to_dict()
-        # Wall times are left out: the same question gives the same bytes.
+        # Wall times are left out, so that equal searches give equal bytes.
         result = {**explanation.result.to_dict()}
         del result["seconds"]
         tuned = {"tuning": arguments["tuning"]} if arguments["tuning"] else {}
@@ -107,78 +177,80 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
         page = Page()
         draw_explanation(explanation, page, top=arguments["top"])
         if arguments["tuning"]:
-            page.wrapped(f"tuned by {one_line(arguments['tuning'])}", "dim")
+            page.wrapped(f"tuning file: {one_line(arguments['tuning'])}", "dim")
     return ExitCode.NOTHING_FOUND if explanation.result.not_found else ExitCode.OK
 
 
 def _explanation(arguments: _ExplainArguments) -> Explanation:
     from spanwise.knowledge_base import KnowledgeBase
 
-    asked = search_keywords(arguments)
+    keywords = search_keywords(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
-        searched = searched_by(
+        queries = search_queries(
             knowledge_base,
-            asked["question"],
-            queries=asked["queries"],
-            documents=asked["documents"],
-            where=asked["where"],
-            writing=arguments,
+            keywords["question"],
+            queries=keywords["queries"],
+            documents=keywords["documents"],
+            where=keywords["where"],
+            arguments=arguments,
         )
-        asked["queries"], asked["where"] = searched.queries, searched.where
-        explanation = knowledge_base.explain(**asked)
-        if searched.wants_more(explanation.result):
-            searched = searched.widened(explanation.result)
-            asked["where"] = searched.where
-            explanation = knowledge_base.explain(**asked)
-    return replace(explanation, result=searched.completed(explanation.result))
+        keywords["queries"], keywords["where"] = queries.queries, queries.where
+        explanation = knowledge_base.explain(**keywords)
+        if queries.needs_wider_filter(explanation.result):
+            queries = queries.with_wider_filter(explanation.result)
+            keywords["where"] = queries.where
+            explanation = knowledge_base.explain(**keywords)
+    return replace(explanation, result=queries.completed(explanation.result))
 
 
 def _write_page(explanation: Explanation, name: str | None, *, is_opened: bool) -> None:
-    """Write the page, open it if it is wanted, and say where it lies."""
+    """Write the HTML page, report its path, and open it if requested."""
     import tempfile
     import webbrowser
 
-    written = explanation.to_html().encode("utf-8")
+    html = explanation.to_html().encode("utf-8")
     if name is None:
         with tempfile.NamedTemporaryFile(
             prefix="spanwise-explain-", suffix=".html", delete=False
         ) as file:
-            file.write(written)
+            file.write(html)
         path = Path(file.name)
     else:
         path = Path(name)
-        path.write_bytes(written)
+        path.write_bytes(html)
     page = Page(sys.stderr)
     page.message("page: ", str(path), "green")
     if is_opened and not webbrowser.open(path.absolute().as_uri()):
-        page.message("warning: ", "no browser could be opened; open the page yourself", "yellow")
+        page.message("warning: ", "no browser could be opened; open the file by hand", "yellow")
 
 
 def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
-    """Write the documents and the best candidates for people, then what held for the choice."""
+    """Write the documents, the best candidates and the parameters of the selection."""
     result = explanation.result
     rest = 0
     for number, document in enumerate(explanation.documents):
-        has_segment = any(one.document_id == document.document_id for one in result.segments)
+        has_segment = any(
+            segment.document_id == document.document_id for segment in result.segments
+        )
         if has_segment or number < len(result.segments) + _OTHER_DOCUMENTS:
             _draw_document(document, explanation, page)
         else:
             rest += 1
     if rest:
-        page.line(page.paint(f"and {count(rest, 'document')} with less", "dim"))
+        page.line(page.paint(f"and {count(rest, 'document')} with lower relevance", "dim"))
         page.line()
     for candidate in explanation.candidates[:top]:
         _draw_candidate(candidate, explanation, page)
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
     elif result.weak_evidence:
-        page.wrapped("The evidence is weak: this may well be no answer.", "yellow")
+        page.wrapped("The evidence is weak: there may be no answer.", "yellow")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
-    draw_searched(result, page)
+    draw_queries(result, page)
     terms = explanation.terms
     page.wrapped(
         page.joined(
@@ -187,7 +259,7 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
                 f"{result.tokens:,} of {count(terms.budget_tokens, 'token')}",
                 f"penalty {terms.irrelevant_chunk_penalty:.3g}" if terms.choice == "exact" else "",
                 f"charge {terms.segment_charge:.3g}" if terms.choice == "exact" else "",
-                f"{count(result.candidates, 'candidate')} weighed",
+                f"{count(result.candidates, 'candidate')} scored",
             ]
         ),
         "dim",
@@ -196,7 +268,9 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
 
 def _draw_document(document: DocumentExplanation, explanation: Explanation, page: Page) -> None:
     segments = [
-        one for one in explanation.result.segments if one.document_id == document.document_id
+        segment
+        for segment in explanation.result.segments
+        if segment.document_id == document.document_id
     ]
     facts = f"  {count(document.chunks, 'chunk')}"
     name = one_line(document.title or document.document_id)
@@ -220,7 +294,7 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
 
 
 def _draw_candidate(candidate: CandidateExplanation, explanation: Explanation, page: Page) -> None:
-    is_in = candidate.segment is not None
+    is_selected = candidate.segment is not None
     numbers = f"{page.bar(candidate.relevance)} {candidate.relevance:.2f}"
     name = one_line(f"{candidate.document_id}, chunk {candidate.chunk}")
     gap = page.width - len(numbers) - columns(name)
@@ -229,9 +303,9 @@ def _draw_candidate(candidate: CandidateExplanation, explanation: Explanation, p
     else:
         page.wrapped(name, "bold")
         page.line(page.paint(numbers, "green"))
-    page.wrapped(candidate.reason, *(["cyan"] if is_in else []))
+    page.wrapped(candidate.reason, *(["cyan"] if is_selected else []))
     page.wrapped(shortened(one_line(candidate.text), 2 * page.width - 8), "dim")
-    parts = [part for part in explanation.why(candidate) if abs(part[1]) >= _TELLING]
+    parts = [part for part in explanation.why(candidate) if abs(part[1]) >= _MIN_CONTRIBUTION]
     longest = max((abs(amount) for _, amount in parts), default=1.0)
     column = max((len(words) for words, _ in parts), default=0)
     cells = min(_BAR_CELLS, page.width - column - _AMOUNT_COLUMNS)

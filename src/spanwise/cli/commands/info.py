@@ -1,4 +1,4 @@
-"""`spanwise info`: what a knowledge base holds and how it was made."""
+"""`spanwise info`: show the contents and options of a knowledge base."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import sys
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, size
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path, setting
-
-__all__ = ["info"]
 
 _LABELS = {
     "chunks": "chunk options",
@@ -25,43 +23,46 @@ _LABELS = {
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Say what a knowledge base holds.",
+    cls=ExampleCommand,
+    short_help="Show the contents of a knowledge base.",
     examples=[
-        ("the knowledge base of this folder", "spanwise info"),
-        ("another one, for a program", "spanwise info --kb legal.kb --json"),
+        ("show the default knowledge base", "spanwise info"),
+        ("show another one as JSON", "spanwise info --kb legal.kb --json"),
     ],
 )
 @knowledge_base_option
 @json_option
 def info(*, kb: str | None, as_json: bool) -> ExitCode:
-    """Say what a knowledge base holds, how it was made, and which fields filters can name."""
+    """Show the contents of a knowledge base, its options, and the fields for filters."""
     from spanwise.knowledge_base import KnowledgeBase
 
     tuning = str(setting("search.tuning")) or None
     with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:
-        said = knowledge_base.info()
+        summary = knowledge_base.info()
     if as_json:
-        write_json(said, sys.stdout)
+        write_json(summary, sys.stdout)
         return ExitCode.OK
     Page().facts(
         [
-            ("knowledge base", said.path),
-            ("documents", f"{said.documents:,}"),
-            *([(STATUSES["partial"], f"{said.partial:,}")] if said.partial else []),
-            *([(STATUSES["needs_ocr"], f"{said.needs_ocr:,}")] if said.needs_ocr else []),
-            ("chunks", f"{said.chunks:,}"),
-            ("characters", f"{said.chars:,}"),
-            ("tokens", f"{said.tokens:,}"),
-            ("on disk", size(said.bytes_on_disk)),
-            *([("conversations", f"{said.threads:,}")] if said.threads else []),
+            ("knowledge base", summary.path),
+            ("documents", f"{summary.documents:,}"),
+            *([(STATUSES["partial"], f"{summary.partial:,}")] if summary.partial else []),
+            *([(STATUSES["needs_ocr"], f"{summary.needs_ocr:,}")] if summary.needs_ocr else []),
+            ("chunks", f"{summary.chunks:,}"),
+            ("characters", f"{summary.chars:,}"),
+            ("tokens", f"{summary.tokens:,}"),
+            ("on disk", size(summary.bytes_on_disk)),
+            *([("conversations", f"{summary.threads:,}")] if summary.threads else []),
             *(
-                [("kept outputs", f"{said.outputs:,}, {size(said.output_bytes)}")]
-                * bool(said.outputs)
+                [("cached model outputs", f"{summary.outputs:,}, {size(summary.output_bytes)}")]
+                * bool(summary.outputs)
             ),
-            *((f"field {name}", ", ".join(kinds)) for name, kinds in sorted(said.fields.items())),
+            *(
+                (f"field {name}", ", ".join(kinds))
+                for name, kinds in sorted(summary.fields.items())
+            ),
             *sorted(
-                (_LABELS.get(name, name), _plain(value)) for name, value in said.settings.items()
+                (_LABELS.get(name, name), _plain(value)) for name, value in summary.settings.items()
             ),
         ]
     )
@@ -69,7 +70,7 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
 
 
 def _plain(setting: str) -> str:
-    """Return a recorded setting for people: options as names and values."""
+    """Return a stored setting as text: JSON options as names and values."""
     if not setting.startswith("{"):
         return setting
     return ", ".join(f"{name} {value}" for name, value in json.loads(setting).items())

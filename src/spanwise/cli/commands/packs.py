@@ -1,4 +1,4 @@
-"""`spanwise packs`: what is known of kinds of documents, and where it is on."""
+"""`spanwise packs`: manage domain packs."""
 
 from __future__ import annotations
 
@@ -14,95 +14,97 @@ from typing import TYPE_CHECKING
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, one_line, shortened
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
-    from spanwise.core.packs.pack import Pack
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.packs.pack_file import Pack
     from spanwise.types import PackInfo, PackPlace
 
-__all__ = ["packs"]
 
 _SHOWN_PLACES = 3
 
 
 @click.group(
-    cls=TeachingGroup,
-    short_help="Say what is known of kinds of documents.",
+    cls=ExampleGroup,
+    short_help="Manage domain packs.",
     examples=[
-        ("which packs there are, and in how many documents each is on", "spanwise packs list"),
-        ("write one of your own, and try it", "spanwise packs new leases.toml"),
+        ("list the packs and how many documents use each", "spanwise packs list"),
+        ("create a pack of your own", "spanwise packs new leases.toml"),
     ],
 )
 def packs() -> None:
-    """Packs: what is known of a kind of document before any question is asked.
+    """Manage domain packs: landmarks and vocabulary for kinds of documents.
 
-    A pack names places that such documents have, words of questions that point to them, and a
-    glossary. It switches itself on in the documents in which its places are found, and changes
-    nothing elsewhere. A knowledge base keeps its packs with their content.
+    A pack describes the landmarks of a kind of document (such as the balance sheet of an annual
+    report), the words of questions that point to each landmark, and a glossary. It is active only
+    in documents that contain its landmarks. A knowledge base stores a copy of its packs.
     """
 
 
 @packs.command(
     "list",
-    cls=TeachingCommand,
-    short_help="List the packs, and where they are on.",
-    examples=[("those of a knowledge base", "spanwise packs list --kb reports.kb")],
+    cls=ExampleCommand,
+    short_help="List the packs and their documents.",
+    examples=[("list the packs of a knowledge base", "spanwise packs list --kb reports.kb")],
 )
 @knowledge_base_option
 @json_option
 def list_packs(*, kb: str | None, as_json: bool) -> ExitCode:
-    """List the packs that are in use, then those that come with Spanwise and are not."""
-    with _opened(kb) as knowledge_base:
-        _tell(knowledge_base.packs.list(), knowledge_base, as_json=as_json)
+    """List the packs in use, then the built-in packs that are not in use."""
+    with _open(kb) as knowledge_base:
+        _write_packs(knowledge_base.packs.list(), knowledge_base, as_json=as_json)
     return ExitCode.OK
 
 
 @packs.command(
-    cls=TeachingCommand,
-    short_help="Write a pack to start from.",
-    examples=[("every key explained, ready to be changed", "spanwise packs new leases.toml")],
+    cls=ExampleCommand,
+    short_help="Create a pack file from a template.",
+    examples=[("create leases.toml", "spanwise packs new leases.toml")],
 )
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 def new(*, path: Path) -> ExitCode:
-    """Write a pack to start from: a small one that works, with every key explained."""
+    """Create a pack file from a template: a small working pack with comments on every key."""
     name = re.sub(r"^[^a-z]+|[^a-z0-9_-]+", "", path.stem.lower().replace(" ", "-"))
     text = resources.files("spanwise").joinpath("packs/template/pack.toml").read_text("utf-8")
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text.replace("NAME", name[:40] or "mine", 1))
     except FileExistsError as error:
-        raise click.UsageError(f"{path} is there already; name another file") from error
+        raise click.UsageError(f"{path} exists already; name another file") from error
     except OSError as error:
         raise click.UsageError(
-            f"{path} cannot be written ({error.strerror}); name a file in a folder that is there"
+            f"{path} cannot be written ({error.strerror}); name a file in an existing folder"
         ) from error
-    Page().line(f"{path} is written; `spanwise packs check {quote(str(path))}` checks it")
+    Page().line(f"{path} created; check it with `spanwise packs check {quote(str(path))}`")
     return ExitCode.OK
 
 
 @packs.command(
-    cls=TeachingCommand,
-    short_help="Check a pack, and say what it finds.",
+    cls=ExampleCommand,
+    short_help="Check a pack and list the landmarks it finds.",
     examples=[
-        ("whether a file is right", "spanwise packs check leases.toml"),
-        ("and where its places are found", "spanwise packs check leases.toml --kb leases.kb"),
+        ("check a pack file", "spanwise packs check leases.toml"),
+        (
+            "also list its landmarks in a knowledge base",
+            "spanwise packs check leases.toml --kb leases.kb",
+        ),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes={ExitCode.NOTHING_FOUND: "no document contains a landmark of the pack"},
 )
 @click.argument("pack", metavar="PACK")
 @knowledge_base_option
 @json_option
 def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
-    """Check a pack, and say where it finds its places in a knowledge base, if there is one.
+    """Check a pack and, if there is a knowledge base, list the landmarks found in it.
 
-    PACK is a file, or the name of a pack that comes with Spanwise. Nothing is changed.
+    PACK is a file or the name of a built-in pack. Nothing is changed.
     """
-    from spanwise.knowledge_base.packs import open_pack
+    from spanwise.packs.shipped_packs import open_pack
 
     opened = open_pack(pack).pack
     path = knowledge_base_path(kb)
@@ -112,7 +114,7 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
         else:
             _draw_pack(opened, Page())
         return ExitCode.OK
-    with _opened(kb) as knowledge_base:
+    with _open(kb) as knowledge_base:
         places = knowledge_base.packs.find(pack)
         documents = len(knowledge_base.list())
     if as_json:
@@ -125,48 +127,48 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
 
 
 @packs.command(
-    cls=TeachingCommand,
-    short_help="Use packs in a knowledge base.",
+    cls=ExampleCommand,
+    short_help="Add packs to a knowledge base.",
     examples=[
-        ("one of your own", "spanwise packs use leases.toml --kb leases.kb"),
-        ("the one that comes with Spanwise, as this version has it", "spanwise packs use filings"),
+        ("add a pack of your own", "spanwise packs use leases.toml --kb leases.kb"),
+        ("add or update a built-in pack", "spanwise packs use filings"),
     ],
 )
 @click.argument("names", metavar="PACK...", nargs=-1, required=True)
 @knowledge_base_option
 @json_option
 def use(*, names: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
-    """Use packs, in place of those with the same names; each PACK is a file, or a known name.
+    """Add packs to a knowledge base, replacing packs of the same name.
 
-    The documents are looked through anew, without being parsed or embedded again; the knowledge
-    base keeps the content of the file.
+    PACK is a file or the name of a built-in pack. The documents are scanned for its landmarks;
+    they are not parsed or embedded again. The knowledge base stores a copy of the file.
     """
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        _tell(knowledge_base.packs.use(*names), knowledge_base, as_json=as_json)
+        _write_packs(knowledge_base.packs.use(*names), knowledge_base, as_json=as_json)
     return ExitCode.OK
 
 
 @packs.command(
-    cls=TeachingCommand,
-    short_help="Use packs no longer.",
-    examples=[("search without it", "spanwise packs remove filings")],
+    cls=ExampleCommand,
+    short_help="Remove packs from a knowledge base.",
+    examples=[("remove a pack", "spanwise packs remove filings")],
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @knowledge_base_option
 @json_option
 def remove(*, names: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
-    """Use packs no longer; files on disk stay."""
+    """Remove packs from a knowledge base. Pack files are not deleted."""
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        _tell(knowledge_base.packs.remove(*names), knowledge_base, as_json=as_json)
+        _write_packs(knowledge_base.packs.remove(*names), knowledge_base, as_json=as_json)
     return ExitCode.OK
 
 
-def _opened(kb: str | None) -> KnowledgeBase:
-    """Return the knowledge base that is named or set; a new one where there is none yet."""
+def _open(kb: str | None) -> KnowledgeBase:
+    """Return the knowledge base; an empty one in memory if neither it nor `--kb` is given."""
     from spanwise.knowledge_base import KnowledgeBase
 
     path = knowledge_base_path(kb)
@@ -175,14 +177,16 @@ def _opened(kb: str | None) -> KnowledgeBase:
     return KnowledgeBase(path, create=False)
 
 
-def _tell(infos: Sequence[PackInfo], knowledge_base: KnowledgeBase, *, as_json: bool) -> None:
+def _write_packs(
+    infos: Sequence[PackInfo], knowledge_base: KnowledgeBase, *, as_json: bool
+) -> None:
     if as_json:
         write_json(infos, sys.stdout)
         return
     documents = len(knowledge_base.list())
     page = Page()
     for info in infos:
-        state = f"on in {info.documents:,} of {count(documents, 'document')}"
+        state = f"active in {info.documents:,} of {count(documents, 'document')}"
         page.line(f"{page.paint(info.name, 'bold')}  {state if info.in_use else 'not in use'}")
         page.wrapped(info.description, indent="  ")
         page.wrapped(
@@ -191,7 +195,7 @@ def _tell(infos: Sequence[PackInfo], knowledge_base: KnowledgeBase, *, as_json: 
                     ", ".join(info.landmarks),
                     count(info.phrases, "phrase"),
                     f"{count(info.glossary, 'word')} in its glossary",
-                    "comes with Spanwise" if info.origin == "spanwise" else info.origin,
+                    "built-in" if info.origin == "spanwise" else info.origin,
                 ]
             ),
             "dim",
@@ -199,14 +203,14 @@ def _tell(infos: Sequence[PackInfo], knowledge_base: KnowledgeBase, *, as_json: 
         )
         if info.outdated:
             page.wrapped(
-                f"another version comes with this program: spanwise packs use {info.name}",
+                f"Spanwise has another version of this pack: spanwise packs use {info.name}",
                 "yellow",
                 indent="  ",
             )
 
 
 def _draw_pack(pack: Pack, page: Page) -> None:
-    page.line(f"{page.paint(pack.name, 'bold')} is right: {one_line(pack.description)}")
+    page.line(f"{page.paint(pack.name, 'bold')} is valid: {one_line(pack.description)}")
     intents = {intent.landmark: intent for intent in pack.intents}
     page.facts(
         [
@@ -220,7 +224,7 @@ def _draw_pack(pack: Pack, page: Page) -> None:
                             count(len(landmark.items), "item"),
                             _phrases(intents[landmark.key].names + intents[landmark.key].words)
                             if landmark.key in intents
-                            else "no question points to it",
+                            else "no question words",
                         ]
                     ),
                 )
@@ -232,13 +236,13 @@ def _draw_pack(pack: Pack, page: Page) -> None:
 
 
 def _phrases(phrases: Sequence[str]) -> str:
-    return f"{count(len(phrases), 'phrase')} of questions"
+    return f"{count(len(phrases), 'question phrase')}"
 
 
 def _draw_places(pack: Pack, places: Sequence[PackPlace], documents: int, page: Page) -> None:
-    """Write in how many documents each landmark is found, and the first of its places."""
+    """Write the number of documents with each landmark, and its first places."""
     order = [landmark.key for landmark in pack.landmarks]
-    found = {
+    places_by_landmark = {
         key: list(group)
         for key, group in groupby(
             sorted(places, key=lambda place: order.index(place.landmark)),
@@ -246,7 +250,7 @@ def _draw_places(pack: Pack, places: Sequence[PackPlace], documents: int, page: 
         )
     }
     for landmark in pack.landmarks:
-        here = found.get(landmark.key, [])
+        here = places_by_landmark.get(landmark.key, [])
         page.line()
         page.line(f"{one_line(landmark.name)}: in {len(here):,} of {count(documents, 'document')}")
         for place in here[:_SHOWN_PLACES]:
@@ -258,6 +262,7 @@ def _draw_places(pack: Pack, places: Sequence[PackPlace], documents: int, page: 
     if not places:
         page.line()
         page.wrapped(
-            "nothing is found: a place is a line that reads like one of the titles, with some of "
-            "the items near, in a document of several chunks"
+            "no landmark found; a landmark is a line similar to one of its titles, with "
+            "some of its "
+            "items nearby, in a document of several chunks"
         )

@@ -1,4 +1,4 @@
-"""`spanwise page`: a page of a PDF as a picture."""
+"""`spanwise page`: render a PDF page as an image."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from spanwise.cli.arguments import (
     json_option,
     knowledge_base_option,
 )
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
-
-__all__ = ["page"]
 
 _STANDARD_OUTPUT = "-"
 
@@ -36,11 +34,14 @@ class _PageArguments(TypedDict):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Draw a page of a PDF.",
+    cls=ExampleCommand,
+    short_help="Render a PDF page as an image.",
     examples=[
-        ("the page that a citation names", "spanwise page 3M_2018_10K.pdf 60 -o page.png"),
-        ("more finely", "spanwise page 3M_2018_10K.pdf 60 --dots-per-inch 300 -o page.png"),
+        ("render page 60", "spanwise page 3M_2018_10K.pdf 60 -o page.png"),
+        (
+            "render at a higher resolution",
+            "spanwise page 3M_2018_10K.pdf 60 --dots-per-inch 300 -o page.png",
+        ),
     ],
 )
 @click.argument(
@@ -53,7 +54,7 @@ class _PageArguments(TypedDict):
     "-o",
     metavar="FILE",
     required=True,
-    help='PNG file to write; "-" for standard output.',
+    help='PNG file to write, or "-" for standard output.',
 )
 @click.option(
     "--dots-per-inch",
@@ -61,22 +62,23 @@ class _PageArguments(TypedDict):
     type=click.IntRange(min=10, max=600),
     default=150,
     show_default=True,
-    help="How finely it is drawn.",
+    help="Resolution in dots per inch.",
 )
 @click.option(
     "--allow-private",
     is_flag=True,
-    help="Fetch a document on private networks and on this machine too.",
+    help="Also fetch the document from private networks and from this machine.",
 )
 @json_option
 def page(**arguments: Unpack[_PageArguments]) -> ExitCode:
-    """Draw a page of a PDF as people see it, from the very file that was added.
+    """Render a page of a PDF as a PNG image.
 
-    A file that is gone, or has changed since, is an error. As JSON it is said what was written.
+    The page is read from the original file. It is an error if that file is missing or has changed
+    since it was added. --json reports the path and size of the image.
     """
     to_standard_output = arguments["output"] == _STANDARD_OUTPUT
     if to_standard_output and arguments["as_json"]:
-        raise click.UsageError("--json needs a file for the picture; name one with --output")
+        raise click.UsageError("--json needs a file for the image; name one with --output")
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(

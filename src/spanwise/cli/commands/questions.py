@@ -11,27 +11,21 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from spanwise.cli.arguments import (
-    json_option,
-    knowledge_base_option,
-    llm_option,
-    max_cost_option,
-)
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
 from spanwise.cli.usage import usage_words
 from spanwise.config import knowledge_base_path, model_options, setting
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.questions.made import MadeQuestions, MakingOptions
+    from spanwise.evaluation.questions.question_file import MadeQuestions, MakingOptions
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.types import Usage
 
-__all__ = ["questions"]
 
 _KINDS = {
     "characters": "with evidence by characters",
@@ -54,22 +48,22 @@ class _MakeArguments(TypedDict):
 
 
 @click.group(
-    cls=TeachingGroup,
+    cls=ExampleGroup,
     short_help="Make and check questions to measure with.",
     examples=[
         (
-            "50 questions about your documents, by a model",
+            "generate 50 questions about your documents with a model",
             "spanwise questions make --llm openai:gpt-5-mini --out questions.jsonl",
         ),
         ("whether a file of questions fits", "spanwise questions check questions.jsonl"),
     ],
 )
 def questions() -> None:
-    """Questions with answers and evidence, by which `eval` measures and `tune` learns."""
+    """Questions with answers and evidence, for `eval` and `tune`."""
 
 
 @questions.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Make questions from the documents, by a model.",
     examples=[
         (
@@ -77,7 +71,7 @@ def questions() -> None:
             "spanwise questions make --llm openai:gpt-5-mini --out q.jsonl --dry-run",
         ),
         (
-            "some to which there is no answer",
+            "include some unanswerable questions",
             "spanwise questions make --unanswerable 5 --llm ollama:qwen3 --out q.jsonl",
         ),
     ],
@@ -104,7 +98,8 @@ def questions() -> None:
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many beside them that the documents do not answer, as far as the model can tell.",
+    help="How many additional questions that the documents do not answer, as far as the model can "
+    "tell.",
 )
 @click.option(
     "--out",
@@ -120,19 +115,21 @@ def questions() -> None:
     show_default=True,
     help="Which places of the documents are asked about.",
 )
-@max_cost_option("Most US dollars that it may cost; what was answered is kept.")
-@click.option("--dry-run", is_flag=True, help="Ask nobody, and say what it would take at least.")
+@max_cost_option("Maximum total cost of the run in US dollars. Answers of the model are cached.")
+@click.option(
+    "--dry-run", is_flag=True, help="Estimate calls, tokens and cost without calling any model."
+)
 @json_option
 def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
     """Make questions, answers and evidence from the documents, each checked against the text.
 
-    The places are spread over documents and sections. A question is used if its quotes stand in the
-    text, its answer is held by them, and it is understood alone, no copy and no repetition; others
-    are counted, and another place is asked about. What the model says is kept in the knowledge
-    base: the same command goes on where it was stopped. Read the questions before you rely on them.
+    The places are spread over documents and sections. A question is used if its quotes are in the
+    text, they support its answer, it can be understood alone, and it is neither a copy nor a
+    repetition. Others are counted and replaced by one about another place. Outputs of the model are
+    cached in the knowledge base: the same command continues where it was stopped. Read the
+    questions before you rely on them.
     """
-    from spanwise.evaluation.questions.made import MakingOptions
-    from spanwise.evaluation.questions.writing import check_new_file
+    from spanwise.evaluation.questions.question_file import MakingOptions, check_new_file
     from spanwise.knowledge_base import KnowledgeBase
 
     llm = arguments["llm"] or str(setting("llm.model") or "")
@@ -157,7 +154,7 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
 
 
 @questions.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Check a file of questions against the documents.",
     examples=[("every place, document and page", "spanwise questions check questions.jsonl")],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE),
@@ -166,12 +163,12 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
 @knowledge_base_option
 @json_option
 def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
-    """Check that the evidence of questions stands in the documents, and say what a file holds.
+    """Check that the evidence of questions is in the documents, and count the questions of a file.
 
-    All faults are told together, with their lines. Nothing is changed.
+    All faults are reported together, with their lines. Nothing is changed.
     """
-    from spanwise.evaluation.loading import texts
-    from spanwise.evaluation.reading import check_questions, read_questions
+    from spanwise.evaluation.dataset_ingest import texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
     read = read_questions(path)
@@ -193,7 +190,7 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
 
 
 def _counts(checked: tuple[LabelledQuestion, ...]) -> dict[str, int]:
-    """Return how many questions there are of each kind."""
+    """Return the number of questions of each kind."""
     kinds = Counter(map(_kind, checked))
     return {
         **{kind: kinds[kind] for kind in _KINDS},
@@ -213,13 +210,13 @@ def _kind(question: LabelledQuestion) -> str:
 def _foresee(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, *, as_json: bool
 ) -> ExitCode:
-    """Say what it would take."""
-    from spanwise.evaluation.questions.foreseeing import foresee_questions
-    from spanwise.evaluation.questions.made import PLACES_A_QUESTION
-    from spanwise.registry import make_language_model
+    """Print the estimated usage."""
+    from spanwise.evaluation.questions.generator import estimate_questions
+    from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
+    from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm, options=options.models)
-    foreseen = foresee_questions(knowledge_base, llm=model, options=options)
+    foreseen = estimate_questions(knowledge_base, llm=model, options=options)
     if as_json:
         write_json({"foreseen": foreseen}, sys.stdout)
         return ExitCode.OK
@@ -236,9 +233,9 @@ def _foresee(
 def _make(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, arguments: _MakeArguments
 ) -> ExitCode:
-    """Make the questions, write them, and say what came of it."""
-    from spanwise.evaluation.questions.making import make_questions
-    from spanwise.evaluation.questions.writing import write_questions
+    """Make and write the questions, and print the result."""
+    from spanwise.evaluation.questions.generator import make_questions
+    from spanwise.evaluation.questions.question_file import write_questions
 
     with step_bar(quiet=arguments["as_json"]) as draw:
 
@@ -272,7 +269,7 @@ def _plain(usage: Usage) -> Mapping[str, object]:
 
 
 def _draw(made: MadeQuestions, out: Path, page: Page) -> None:
-    from spanwise.evaluation.questions.checks import REASONS
+    from spanwise.evaluation.questions.question_checks import REASONS
 
     written = count(len(made.questions), "question")
     if made.questions:

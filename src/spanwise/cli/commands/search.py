@@ -1,104 +1,162 @@
-"""`spanwise search`: the segments that answer a question."""
+"""`spanwise search`: find the segments that answer a question."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
-from spanwise.cli.answers import answer_options, check_answer_options, write_answer
-from spanwise.cli.asking import AskingArguments, search_keywords, search_options
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
-from spanwise.cli.page_images import (
-    PageImageArguments,
-    WrittenImages,
-    page_images_option,
-    write_page_images,
-)
-from spanwise.cli.query_writing import draw_searched, searched_by
-from spanwise.cli.teaching import TeachingCommand
-from spanwise.config import (
-    fetch_options,
-    knowledge_base_path,
-    model_options,
-    parse_options,
-)
+from spanwise.cli.query_arguments import draw_queries, search_queries
+from spanwise.cli.result_output import check_output_options, output_options, write_result
+from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
+from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
+from spanwise.errors import DocumentError
 
 if TYPE_CHECKING:
-    from spanwise.plain import Plain
+    from spanwise.knowledge_base import KnowledgeBase
     from spanwise.types import SearchResult, Segment
+    from spanwise.types.plain import Plain
 
-__all__ = ["draw_result", "search"]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _SearchArguments(AskingArguments, PageImageArguments):
+class PageImageArguments(TypedDict):
+    """Value of `--page-images`."""
+
+    page_images: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageImages:
+    """Page images written to files."""
+
+    paths: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Paths of the image files by segment rank, in page order."""
+    warnings: tuple[str, ...] = ()
+    """One warning per segment whose pages could not be drawn."""
+
+
+def page_images_option(command: _Command) -> _Command:
+    """Add `--page-images`."""
+    return click.option(
+        "--page-images",
+        metavar="FOLDER",
+        type=click.Path(file_okay=False),
+        help="Folder for PNG images of the PDF pages that contain the segments.",
+    )(command)
+
+
+def write_page_images(
+    knowledge_base: KnowledgeBase, segments: Sequence[Segment], *, folder: str | None
+) -> PageImages:
+    """Write images of the pages that contain the segments.
+
+    Args:
+        knowledge_base: Knowledge base of the segments.
+        segments: Segments to draw. The files of the best one are named "segment-1-page-12.png".
+        folder: Folder of the images, created if missing; None to write nothing.
+
+    Returns:
+        Paths of the files, and warnings for pages that could not be drawn.
+
+    Raises:
+        FileError: If a file cannot be written.
+    """
+    paths: dict[int, Sequence[str]] = {}
+    warnings = []
+    for segment in segments if folder is not None else ():
+        pages = segment.citation.pages
+        if pages is None:
+            continue
+        try:
+            images = knowledge_base.segment_images(segment)
+        except DocumentError as error:
+            warnings.append(f"no image of {segment.citation.page_range}: {error}")
+            continue
+        names = [
+            f"segment-{segment.rank + 1}-page-{pages[0] + at}.png" for at in range(len(images))
+        ]
+        files = [Path(folder or "", name) for name in names]
+        for file, image in zip(files, images, strict=True):
+            _write(file, image)
+        paths[segment.rank] = [str(file) for file in files]
+    return PageImages(paths=paths, warnings=tuple(warnings))
+
+
+def _write(file: Path, image: bytes) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(image)
+    except OSError as error:
+        raise click.FileError(str(file), hint=error.strerror) from error
+
+
+class _SearchArguments(SearchArguments, PageImageArguments):
     context: bool
 
 
 @click.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Find the segments that answer a question.",
     examples=[
         (
-            "the segments that answer a question",
+            "find the segments that answer a question",
             'spanwise search "Why did the margin fall in 2018?"',
         ),
         (
-            "in some documents only, inside a smaller budget",
+            "search one document with a smaller budget",
             'spanwise search "termination for convenience" -d msa.pdf --budget 1000',
         ),
         (
-            "as context for a language model, from documents that pass a filter",
+            "write context for a language model, from filtered documents",
             'spanwise search "main risks" --where "year >= 2018" --context',
         ),
         (
-            "with pictures of the pages on which the segments stand",
+            "also write images of the pages",
             'spanwise search "capital spending" --page-images pages/',
         ),
     ],
-    exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
-        ExitCode.NOTHING_FOUND,
-    ),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @search_options
 @page_images_option
-@answer_options
+@output_options
 def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
-    """Find the segments that answer a question, inside a token budget.
+    """Find the segments that answer a question, within a token budget.
 
-    Segments stand in reading order: documents by their best segment, inside a document by
-    position. Each says its place by worth (1st is worth most) and its relevance, the chance that
-    it holds evidence.
+    Segments are shown in reading order: documents by their best segment, then by position in the
+    document. Each shows its rank (1st is best) and its relevance, the probability that it contains
+    evidence.
     """
     context, as_json = arguments["context"], arguments["as_json"]
-    check_answer_options(context=context, as_json=as_json)
+    check_output_options(context=context, as_json=as_json)
     result, images = _search(arguments)
-    beside: dict[str, Plain] = {}
+    extra: dict[str, Plain] = {}
     if arguments["page_images"] is not None:
-        beside["page_images"] = [
+        extra["page_images"] = [
             list(images.paths.get(segment.rank, ())) for segment in result.segments
         ]
-    return write_answer(
+    return write_result(
         result,
         context=context,
         as_json=as_json,
         draw=partial(draw_result, images=images.paths),
-        beside=beside,
+        extra_fields=extra,
     )
 
 
-def _search(arguments: _SearchArguments) -> tuple[SearchResult, WrittenImages]:
+def _search(arguments: _SearchArguments) -> tuple[SearchResult, PageImages]:
     from spanwise.knowledge_base import KnowledgeBase
 
-    asked = search_keywords(arguments)
+    keywords = search_keywords(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     with KnowledgeBase(
@@ -109,21 +167,21 @@ def _search(arguments: _SearchArguments) -> tuple[SearchResult, WrittenImages]:
         parse=parse_options(),
         fetch=fetch_options(),
     ) as knowledge_base:
-        searched = searched_by(
+        queries = search_queries(
             knowledge_base,
-            asked["question"],
-            queries=asked["queries"],
-            documents=asked["documents"],
-            where=asked["where"],
-            writing=arguments,
+            keywords["question"],
+            queries=keywords["queries"],
+            documents=keywords["documents"],
+            where=keywords["where"],
+            arguments=arguments,
         )
-        asked["queries"], asked["where"] = searched.queries, searched.where
-        result = knowledge_base.search(**asked)
-        if searched.wants_more(result):
-            searched = searched.widened(result)
-            asked["where"] = searched.where
-            result = knowledge_base.search(**asked)
-        result = searched.completed(result)
+        keywords["queries"], keywords["where"] = queries.queries, queries.where
+        result = knowledge_base.search(**keywords)
+        if queries.needs_wider_filter(result):
+            queries = queries.with_wider_filter(result)
+            keywords["where"] = queries.where
+            result = knowledge_base.search(**keywords)
+        result = queries.completed(result)
         images = write_page_images(knowledge_base, result.segments, folder=arguments["page_images"])
     return replace(result, warnings=(*result.warnings, *images.warnings)), images
 
@@ -131,17 +189,17 @@ def _search(arguments: _SearchArguments) -> tuple[SearchResult, WrittenImages]:
 def draw_result(
     result: SearchResult, page: Page, *, images: Mapping[int, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Write the segments of a result for people, then what it cost.
+    """Write the segments of a result and a summary line.
 
     Args:
-        result: The result.
-        page: Where it is written.
-        images: Files of the pages of segments, by their rank.
+        result: Result of a search.
+        page: Output page.
+        images: Paths of page images by segment rank.
     """
     if result.weak_evidence and result.segments:
         page.message(
             "weak evidence: ",
-            f"{result.evidence:.0%} sure that an answer is among these segments",
+            f"{result.evidence:.0%} probability that these segments contain an answer",
             "yellow",
         )
         page.line()
@@ -151,19 +209,19 @@ def draw_result(
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
-            page.wrapped("The best guess, which is probably no answer:")
+            page.wrapped("Best guess, probably not an answer:")
             page.line()
             _draw_segment(result.best_guess, page, place="guess")
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
-    draw_searched(result, page)
+    draw_queries(result, page)
     seconds = sum(result.seconds.values())
     page.wrapped(
         page.joined(
             [
                 count(len(result.segments), "segment"),
                 f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
-                f"{count(result.candidates, 'candidate')} weighed",
+                f"{count(result.candidates, 'candidate')} scored",
                 duration(seconds),
             ]
         ),
@@ -203,16 +261,16 @@ def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
 def _draw_notes(
     segment: Segment, result: SearchResult, page: Page, *, images: Sequence[str]
 ) -> None:
-    """Write which queries a segment serves, where its text recurs, and the files of its pages."""
+    """Write the queries that a segment answers, its near duplicates and its page images."""
     notes = []
     if len(result.queries) > 1:
-        served = " · ".join(result.queries[number] for number in segment.queries)
-        notes.append(f"answers: {served}")
+        queries = " · ".join(result.queries[number] for number in segment.queries)
+        notes.append(f"answers: {queries}")
     if segment.also_in:
         others = count(len(segment.also_in), "other document")
         notes.append(f"nearly the same text in {others}: {', '.join(segment.also_in)}")
     if images:
-        notes.append(f"its pages: {', '.join(images)}")
+        notes.append(f"page images: {', '.join(images)}")
     for note in notes:
         page.wrapped(note, "dim")
     if notes:

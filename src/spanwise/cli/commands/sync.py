@@ -1,4 +1,4 @@
-"""`spanwise sync`: keep a knowledge base in step with a folder."""
+"""`spanwise sync`: synchronise a knowledge base with a folder."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, parse_metadata
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.ingest import (
     draw_failures,
     draw_report,
     ingest_options,
+    ingest_target,
     interruptible_bar,
-    target,
 )
 from spanwise.cli.json_output import write_json
-from spanwise.cli.making import (
-    MakingArguments,
-    draw_foreseen,
-    made_of,
-    making_options,
-    models_of,
+from spanwise.cli.model_arguments import (
+    GenerationArguments,
+    draw_dry_run,
+    generation_keywords,
+    generation_models,
+    generation_options,
 )
-from spanwise.cli.settings import making_keywords
-from spanwise.cli.teaching import TeachingCommand
+from spanwise.cli.settings import creation_keywords
 from spanwise.config import knowledge_base_path, parse_options
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from spanwise.cli.progress import IngestBar
     from spanwise.types import Durability, IngestReport, Scalar
 
-__all__ = ["sync"]
 
-
-class _SyncArguments(MakingArguments):
+class _SyncArguments(GenerationArguments):
     folder: str
     kb: str | None
     include: tuple[str, ...]
@@ -54,17 +52,14 @@ class _SyncArguments(MakingArguments):
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Keep a knowledge base in step with a folder.",
+    cls=ExampleCommand,
+    short_help="Synchronise a knowledge base with a folder.",
     examples=[
-        ("add, replace and remove, so that it equals the folder", "spanwise sync reports/"),
-        ("see first what would be done", "spanwise sync reports/ --dry-run"),
-        ("leave drafts out; those that are in are removed", "spanwise sync docs -q --exclude tmp/"),
+        ("add new, replace changed and remove deleted files", "spanwise sync reports/"),
+        ("list the changes without making them", "spanwise sync reports/ --dry-run"),
+        ("skip a subfolder, and remove its documents", "spanwise sync docs --exclude tmp/"),
     ],
     exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
         ExitCode.SOME_FAILED,
         ExitCode.INTERRUPTED,
         ExitCode.TERMINATED,
@@ -76,19 +71,22 @@ class _SyncArguments(MakingArguments):
 @click.option(
     "--allow-empty",
     is_flag=True,
-    help="Remove every document of the folder if nothing in it is taken; refused otherwise.",
+    help="Remove all documents of the folder if it holds no matching file. Without this option, "
+    "that is an error.",
 )
-@making_options
-@click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary, only failures.")
+@generation_options
+@click.option(
+    "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
+)
 @json_option
 def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
-    """Add, replace and remove, so that the documents that came from a folder equal it.
+    """Add new, replace changed and remove deleted documents of a folder.
 
-    Documents from elsewhere are left alone. A file that is unchanged costs a hash; after an
-    interruption the same command goes on where it stopped. A file that cannot be read now, and
-    all below a subfolder that cannot be listed, keeps what is stored, and is reported as failed.
-    A folder that is missing removes nothing. A prefix of an object storage (s3://bucket/reports) is
-    a folder too, and what is in archives and e-mails is kept in step as files are.
+    Documents from other sources are not changed. Unchanged files are only hashed, so an
+    interrupted command can be run again. A file that cannot be read, or a subfolder that cannot be
+    listed, is reported as failed; its stored documents are kept. If FOLDER is missing, nothing is
+    removed. FOLDER can be an object storage prefix (s3://bucket/reports). Files in archives and
+    e-mails are synchronised too.
     """
     fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
@@ -100,9 +98,11 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
     else:
         draw_failures(report)
         if arguments["dry_run"]:
-            draw_foreseen(report)
+            draw_dry_run(report)
         if not quiet:
-            draw_report(report, path=path, nothing="nothing to do", foreseen=arguments["dry_run"])
+            draw_report(
+                report, path=path, empty_message="nothing to do", is_dry_run=arguments["dry_run"]
+            )
     return ExitCode.SOME_FAILED if report.failed else ExitCode.OK
 
 
@@ -116,16 +116,16 @@ def _sync(
     )
     folder, include, exclude = arguments["folder"], arguments["include"], arguments["exclude"]
     sources = () if arguments["dry_run"] else (folder,)
-    models = models_of(arguments)
-    made = made_of(arguments, models=models)
-    kept_in = target(path, sources=sources, include=include, exclude=exclude)
+    models = generation_models(arguments)
+    generation = generation_keywords(arguments, models=models)
+    target = ingest_target(path, sources=sources, include=include, exclude=exclude)
     with KnowledgeBase(
-        kept_in,
+        target,
         parse=parse,
         models=models,
         durability=arguments["durability"],
         listener=bar,
-        **making_keywords(path),
+        **creation_keywords(path),
     ) as knowledge_base:
         return knowledge_base.sync(
             folder,
@@ -135,5 +135,5 @@ def _sync(
             metadata=fields or None,
             allow_empty=arguments["allow_empty"],
             on_document=bar.on_document,
-            **made,
+            **generation,
         )

@@ -1,4 +1,4 @@
-"""`spanwise threads`: the conversations that are kept."""
+"""`spanwise threads`: list, show and remove stored conversations."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from typing import TYPE_CHECKING
 
 import click
 
+from spanwise.cli.answer_layout import draw_thread, draw_threads
 from spanwise.cli.arguments import json_option, knowledge_base_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
-from spanwise.cli.teaching import TeachingCommand, TeachingGroup
-from spanwise.cli.thread_layout import draw_thread, draw_threads
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
 
-__all__ = ["threads"]
-
 
 @click.group(
-    cls=TeachingGroup,
+    cls=ExampleGroup,
     short_help="List, show and remove conversations.",
     examples=[
-        ("which conversations there are", "spanwise threads list"),
-        ("one of them, with all answers", "spanwise threads show 20260301-091500-4f2a9c"),
+        ("list all conversations", "spanwise threads list"),
+        ("show one conversation with its answers", "spanwise threads show 20260301-091500-4f2a9c"),
     ],
 )
 def threads() -> None:
-    """Conversations of `spanwise ask --chat` and `--thread`, kept in the knowledge base."""
+    """Manage the conversations of `spanwise ask --chat` and `--thread`."""
 
 
 @threads.command(
     "list",
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="List the conversations.",
-    examples=[("those of a knowledge base", "spanwise threads list --kb reports.kb")],
+    examples=[
+        ("list the conversations of a knowledge base", "spanwise threads list --kb reports.kb")
+    ],
 )
 @knowledge_base_option
 @json_option
 def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
-    """List the conversations, the one with the latest turn first."""
-    with _opened(kb) as knowledge_base:
+    """List the conversations, most recent first."""
+    with _open(kb) as knowledge_base:
         infos = knowledge_base.threads()
     if as_json:
         write_json({"threads": infos}, sys.stdout)
@@ -51,25 +51,25 @@ def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
     page = Page()
     draw_threads(infos, page)
     if not infos:
-        page.line("no conversation is kept; `spanwise ask --chat` begins one")
+        page.line("no conversations; start one with `spanwise ask --chat`")
     return ExitCode.OK
 
 
 @threads.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Show a conversation.",
     examples=[
-        ("questions, answers and citations", "spanwise threads show 20260301-091500-4f2a9c"),
-        ("for a program", "spanwise threads show 20260301-091500-4f2a9c --json"),
+        ("show questions, answers and citations", "spanwise threads show 20260301-091500-4f2a9c"),
+        ("write JSON", "spanwise threads show 20260301-091500-4f2a9c --json"),
     ],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @click.argument("thread_id", metavar="ID")
 @knowledge_base_option
 @json_option
 def show(*, thread_id: str, kb: str | None, as_json: bool) -> ExitCode:
-    """Show a conversation turn by turn: question, answer, what it cites, what it took."""
-    with _opened(kb) as knowledge_base:
+    """Show each turn of a conversation: question, answer, citations and usage."""
+    with _open(kb) as knowledge_base:
         thread = knowledge_base.thread(thread_id)
     if as_json:
         write_json(thread, sys.stdout)
@@ -79,22 +79,22 @@ def show(*, thread_id: str, kb: str | None, as_json: bool) -> ExitCode:
 
 
 @threads.command(
-    cls=TeachingCommand,
+    cls=ExampleCommand,
     short_help="Remove conversations.",
-    examples=[("one of them", "spanwise threads remove 20260301-091500-4f2a9c")],
-    exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, ExitCode.NOTHING_FOUND),
+    examples=[("remove one conversation", "spanwise threads remove 20260301-091500-4f2a9c")],
+    exit_codes=(ExitCode.NOTHING_FOUND,),
 )
 @click.argument("thread_ids", metavar="ID...", nargs=-1, required=True)
 @knowledge_base_option
 @json_option
 def remove(*, thread_ids: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
-    """Remove conversations, each with all its turns; documents stay."""
+    """Remove conversations with all their turns. Documents are not changed."""
     removed: list[str] = []
     not_found: list[str] = []
-    with _opened(kb) as knowledge_base:
+    with _open(kb) as knowledge_base:
         for thread_id in dict.fromkeys(thread_ids):
-            was_there = knowledge_base.delete_thread(thread_id)
-            (removed if was_there else not_found).append(thread_id)
+            existed = knowledge_base.delete_thread(thread_id)
+            (removed if existed else not_found).append(thread_id)
     if as_json:
         write_json({"removed": removed, "not_found": not_found}, sys.stdout)
     else:
@@ -105,7 +105,7 @@ def remove(*, thread_ids: tuple[str, ...], kb: str | None, as_json: bool) -> Exi
     return ExitCode.NOTHING_FOUND if not_found else ExitCode.OK
 
 
-def _opened(kb: str | None) -> KnowledgeBase:
+def _open(kb: str | None) -> KnowledgeBase:
     from spanwise.knowledge_base import KnowledgeBase
 
     return KnowledgeBase(knowledge_base_path(kb), create=False)

@@ -1,4 +1,4 @@
-"""`spanwise tune`: fit search to your questions, and say what it gains."""
+"""`spanwise tune`: fit search to your questions, and measure the gain."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, max_cost_option
-from spanwise.cli.exits import ExitCode
+from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
 from spanwise.cli.progress import step_bar
-from spanwise.cli.teaching import TeachingCommand
 from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.evaluation.paying import Purse
     from spanwise.evaluation.tuning import TuneOptions, TuneReport
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.plain import Plain
-    from spanwise.query.tuning import Tuning
-
-__all__ = ["tune"]
+    from spanwise.options import ModelOptions
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.types.plain import Plain
 
 
 _ALL = 0.999  # of the evidence, to what is shown
@@ -58,19 +56,19 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 
 
 @click.command(
-    cls=TeachingCommand,
-    short_help="Fit search to your questions.",
+    cls=ExampleCommand,
+    short_help="Tune search settings on your questions.",
     examples=[
         (
             "settings for these documents, and what they gain",
             "spanwise tune questions.jsonl",
         ),
         (
-            "other lengths of chunks as well; it makes the knowledge base again for each",
+            "other lengths of chunks as well; each needs an ingest of all documents",
             "spanwise tune questions.jsonl --chunk-sizes 300,600",
         ),
         (
-            "the place of a reranker, with no questions of your own",
+            "the weight of a reranker, without questions of your own",
             "spanwise tune --rerank cohere:rerank-v3.5",
         ),
         ("search with them", 'spanwise search "main risks" --tuning tuned.toml'),
@@ -107,7 +105,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    help="Whose tokens the budgets count. Without it those of the knowledge base.",
+    help="Tokenizer used to count tokens for the budgets. Default: that of the knowledge base.",
 )
 @click.option(
     "--chunk-sizes",
@@ -116,7 +114,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     help="Lengths of chunks to try, such as 300,600; each costs an ingest.",
 )
 @click.option(
-    "--rerank", metavar="MODEL", default="", help="Reranker that gets its weight; it is asked."
+    "--rerank", metavar="MODEL", default="", help="Reranker whose weight is fitted; it is called."
 )
 @click.option(
     "--rerank-chunks",
@@ -124,28 +122,26 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     type=click.IntRange(min=1, max=1000),
     default=100,
     show_default=True,
-    help="How many candidates of each question it reads, at most.",
+    help="Most candidates of each question that it reads.",
 )
 @click.option(
     "--no-known-answers",
     is_flag=True,
-    help="Keep words of your documents out of the file: learn none of those that answered.",
+    help="Learn no known answers, so that the file holds no words of your documents.",
 )
-@max_cost_option(
-    "Most US dollars that the embedder and a language model as reranker may cost together."
-)
+@max_cost_option("Maximum total cost of the run in US dollars: embedder and reranker.")
 @json_option
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
-    """Fit search to questions whose evidence you know, and measure what it gains.
+    """Tune search settings on questions whose evidence you know, and measure the gain.
 
     Weights, table and settings are fitted to some questions and measured on others, about other
-    documents where there are enough. Where no gain can be shown the file keeps the defaults. It
-    takes ten questions, better fifty. Without FILE, titles of sections ask for their sections: it
-    gives an embedder or a reranker its place, and says less than questions of people.
+    documents if there are enough. If no gain can be shown, the file keeps the defaults. At least
+    ten questions are needed, better fifty. Without FILE, titles of sections are the questions: that
+    places an embedder or a reranker, and says less than questions of people.
     """
-    from spanwise.evaluation.paying import opened_with_purse
     from spanwise.evaluation.tuning import TuneOptions
-    from spanwise.evaluation.tuning.writing import check_replaceable, write_tuning
+    from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
+    from spanwise.knowledge_base import KnowledgeBase
 
     check_replaceable(arguments["out"])
     options = TuneOptions(
@@ -156,8 +152,8 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     )
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
-    with opened_with_purse(path, models=models) as (knowledge_base, purse):
-        report = _tune(knowledge_base, purse, options, arguments)
+    with KnowledgeBase(path, create=False, models=models) as knowledge_base:
+        report = _tune(knowledge_base, models, options, arguments)
     write_tuning(report.tuning, arguments["out"])
     if arguments["as_json"]:
         write_json(_plain(report, arguments["out"]), sys.stdout)
@@ -167,17 +163,24 @@ def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
 
 
 def _tune(
-    knowledge_base: KnowledgeBase, purse: Purse, options: TuneOptions, arguments: _TuneArguments
+    knowledge_base: KnowledgeBase,
+    models: ModelOptions,
+    options: TuneOptions,
+    arguments: _TuneArguments,
 ) -> TuneReport:
     from spanwise.evaluation.tuning import tune as run
-    from spanwise.evaluation.tuning.reranker import tuned_reranking
+    from spanwise.evaluation.tuning.tuner import tuned_reranking
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.registry import make_reranker
 
+    ledger = Ledger(max_cost=models.max_cost)
     reranking = None
     if arguments["rerank"]:
         reranking = tuned_reranking(
             knowledge_base,
-            purse.reranker(arguments["rerank"]),
+            make_reranker(arguments["rerank"], options=models),
             chunks=arguments["rerank_chunks"],
+            ledger=ledger,
         )
     with step_bar(quiet=arguments["as_json"]) as hear:
         return run(
@@ -187,13 +190,14 @@ def _tune(
             reranking=reranking,
             source="made" if arguments["path"] is None else "labelled",
             hear=hear,
+            ledger=ledger,
         )
 
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
-    """Return the questions of a file, checked against the documents, or made out of these."""
-    from spanwise.evaluation.loading import texts
-    from spanwise.evaluation.reading import check_questions, read_questions
+    """Return the questions of a file, checked against the documents, or those made from titles."""
+    from spanwise.evaluation.dataset_ingest import texts
+    from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions
 
     if path is None:
@@ -202,7 +206,7 @@ def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[Lab
 
 
 def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
-    """Return what came of a tuning as JSON."""
+    """Return the result of a tuning as JSON."""
     measured = report.tuning.measured
     return {
         "file": str(out),
@@ -228,7 +232,7 @@ def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
 
 
 def _draw(report: TuneReport, out: Path, page: Page) -> None:
-    """Write what came of a tuning for people."""
+    """Print the result of a tuning."""
     measured = report.tuning.measured
     asked = count(measured.questions, "question")
     if measured.source == "made":
@@ -253,7 +257,7 @@ def _draw(report: TuneReport, out: Path, page: Page) -> None:
 
 
 def _notes(report: TuneReport, out: Path) -> list[str]:
-    """Return what else is to be known."""
+    """Return further notes about the result."""
     tuning: Tuning = report.tuning
     notes = []
     if report.left_out:

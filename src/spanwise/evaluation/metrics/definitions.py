@@ -1,4 +1,4 @@
-"""Every metric by name: words for people, unit, direction and where its definition comes from."""
+"""Definitions of all metrics: name, words, unit, direction and source."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["METRICS", "Metric", "Unit"]
-
 Unit = Literal["share", "tokens", "characters", "texts", "documents", "pages", "seconds", "dollars"]
-"""What a figure counts; a share is in [0, 1] and shown in points of 100."""
+"""Unit of a figure. A share is in [0, 1] and shown in percentage points."""
 
 _SMITH = "Smith and Troynikov, Evaluating Chunking Strategies for Retrieval, Chroma 2024"
 _PACKAGE = f"{_SMITH}: as its package chunking_evaluation computes it"
@@ -26,19 +24,19 @@ _PLAIN = "a plain count"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """What a figure means."""
+    """Definition of a metric."""
 
     name: str
-    """In JSON."""
+    """Name in JSON."""
     words: str
-    """For heads of tables and sentences."""
+    """Name in heads of tables and in sentences."""
     meaning: str
-    """For people who do not know it."""
+    """Explanation for people who do not know the metric."""
     unit: Unit
     higher_is_better: bool | None
-    """None where neither is."""
+    """Direction of the metric; None if it has none."""
     source: str
-    """Paper or program that defines it."""
+    """Paper or program that defines the metric."""
 
 
 def _share(
@@ -176,4 +174,5 @@ METRICS: Mapping[str, Metric] = {
     )
     for metric in group
 }
-"""In the order of tables. `seconds` and `cost` are measured, all others are what `score` gives."""
+"""Metrics by name, in the order of tables. `seconds` and `cost` are measured; `score` computes the
+others."""

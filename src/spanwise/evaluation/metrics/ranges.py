@@ -1,17 +1,45 @@
-"""Sets of characters as sorted, disjoint, half-open ranges."""
+"""Sets of characters as ranges, places of returned texts, and metrics that compare such sets.
+
+A union is a list of sorted, disjoint, half-open ranges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Range", "difference", "intersection", "length", "union"]
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import DocumentText
+from spanwise.evaluation.retrieval import Retrieved
+from spanwise.models.providers.tokenizer import CharacterTokenizer
+
+if TYPE_CHECKING:
+    from spanwise.models.ports import Tokenizer
+
+Count = Callable[[str], float]
+"""Function that counts the tokens of a text: 0 for an empty one."""
+
+
+def counter(tokenizer: Tokenizer) -> Count:
+    """Return the token counter for `cut` and `score`.
+
+    A tokenizer that counts characters gives fractions. Rounding each text up would penalise
+    retrievers that return many short texts; published figures do not round either.
+    """
+    if isinstance(tokenizer, CharacterTokenizer):
+        chars = tokenizer.chars
+        return lambda text: len(text) / chars
+    return lambda text: tokenizer.count([text])[0]
+
 
 Range = tuple[int, int]
 """First character and one past the last."""
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
-    """Return the characters of any ranges; those that touch become one, empty ones are dropped."""
+    """Return the union of any ranges. Touching ranges are joined, empty ones dropped."""
     out: list[Range] = []
     for start, end in sorted(ranges):
         if end <= start:
@@ -29,7 +57,7 @@ def length(ranges: Iterable[Range]) -> int:
 
 
 def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters that two unions share."""
+    """Return the characters in both unions."""
     out: list[Range] = []
     one = other = 0
     while one < len(first) and other < len(second):
@@ -45,7 +73,7 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
 
 
 def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters of one union that another does not hold."""
+    """Return the characters of one union that are not in the other."""
     out: list[Range] = []
     for start, end in first:
         at = start
@@ -56,3 +84,221 @@ def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
         if at < end:
             out.append((at, end))
     return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Place of a returned text."""
+
+    document_id: str
+    characters: Range | None
+    """Range of characters; None where it is unknown."""
+    pages: range
+    """Pages, from 1; empty where there are none."""
+    text: str
+    """The returned text, or the text of the document in the range if the characters are known."""
+
+
+def place(found: Retrieved, texts: Mapping[str, DocumentText]) -> Place | None:
+    """Return the place of a returned text; None if it holds no characters.
+
+    Characters take precedence over pages, pages over the whole document. An item without a text
+    gets the text of its place.
+
+    Raises:
+        OptionError: If the document or the place does not exist.
+    """
+    document = document_text(texts, found.document_id)
+    if found.start is not None:
+        return _at_characters(found, document)
+    if found.pages is not None:
+        return _at_pages(found, document)
+    if found.text is not None:
+        return Place(
+            document_id=found.document_id, characters=None, pages=range(0), text=found.text
+        )
+    return _at(found.document_id, (0, len(document.text)), document)
+
+
+def document_text(texts: Mapping[str, DocumentText], document_id: str) -> DocumentText:
+    """Return the text of a document.
+
+    Raises:
+        OptionError: If there is no such document.
+    """
+    try:
+        return texts[document_id]
+    except KeyError:
+        raise OptionError(
+            f"there is no document {document_id!r} among those evaluated; "
+            "evidence and retrievers name documents by the ids of the knowledge base"
+        ) from None
+
+
+def page_text(document: DocumentText, first: int, last: int) -> str:
+    """Return the text of a range of pages, from 1 and inclusive, without the text between pages."""
+    return "".join(
+        document.text[page.start : page.end] for page in document.pages[first - 1 : last]
+    )
+
+
+def _at_characters(found: Retrieved, document: DocumentText) -> Place | None:
+    start, end = found.start, found.end
+    if start is None or end is None or not 0 <= start <= end <= len(document.text):
+        raise OptionError(
+            f"characters {start} to {end} were returned of document {found.document_id!r}, "
+            f"which has {len(document.text)}; give 0 <= start <= end <= its length"
+        )
+    return _at(found.document_id, (start, end), document)
+
+
+def _at(document_id: str, characters: Range, document: DocumentText) -> Place | None:
+    start, end = characters
+    if start == end:
+        return None
+    # A page of no characters lies inside when it stands between the first and the last one.
+    first = bisect_right(document.pages, start, key=lambda page: page.end)
+    stop = bisect_left(document.pages, end, key=lambda page: page.start)
+    return Place(
+        document_id=document_id,
+        characters=characters,
+        pages=range(first + 1, stop + 1),
+        text=document.text[start:end],
+    )
+
+
+def _at_pages(found: Retrieved, document: DocumentText) -> Place:
+    first, last = found.pages or (0, 0)
+    known = len(document.pages)
+    outside = last > known and (known > 0 or found.text is None)
+    if not 1 <= first <= last or outside:
+        raise OptionError(
+            f"pages {first} to {last} were returned of document {found.document_id!r}, "
+            f"which has {known}; pages count from 1"
+        )
+    characters = (document.pages[first - 1].start, document.pages[last - 1].end) if known else None
+    text = page_text(document, first, last) if found.text is None else found.text
+    return Place(
+        document_id=found.document_id,
+        characters=characters,
+        pages=range(first, last + 1),
+        text=text,
+    )
+
+
+Span = tuple[str, Range]
+"""Document id and a range of at least one character."""
+
+_WHOLE = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Sizes of the evidence, of the returned text, and of their intersection."""
+
+    evidence: float
+    returned: float
+    shared: float
+
+    def metrics(self, prefix: str) -> dict[str, float]:
+        both = self.evidence + self.returned
+        return {
+            f"{prefix}recall": self.shared / self.evidence if self.evidence else 0.0,
+            f"{prefix}precision": self.shared / self.returned if self.returned else 0.0,
+            f"{prefix}iou": self.shared / (both - self.shared) if both else 0.0,
+            f"{prefix}f1": 2 * self.shared / both if both else 0.0,
+        }
+
+
+def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
+    """Return the union of spans by document."""
+    by_document: dict[str, list[Range]] = {}
+    for document_id, characters in spans:
+        by_document.setdefault(document_id, []).append(characters)
+    return {document_id: union(ranges) for document_id, ranges in by_document.items()}
+
+
+def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
+    """Return the union of the characters of places by document; pages alone have none."""
+    return united([(one.document_id, one.characters) for one in places if one.characters])
+
+
+def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
+    """Return recall, precision, IoU and F1 of characters, and the number of duplicated characters.
+
+    A text without a known place counts as returned and holds no evidence. It is not known whether
+    it duplicates another text.
+
+    Args:
+        spans: Evidence, at least one span.
+        places: Places of the returned texts.
+    """
+    evidence, returned = united(spans), returned_characters(places)
+    shared = sum(
+        length(intersection(ranges, returned.get(document_id, [])))
+        for document_id, ranges in evidence.items()
+    )
+    different = sum(map(length, returned.values()))
+    chars = sum(len(one.text) for one in places if one.characters)
+    lost = sum(len(one.text) for one in places if not one.characters)
+    return {
+        **_Sizes(sum(map(length, evidence.values())), different + lost, shared).metrics(""),
+        "chars_union": different,
+        "dup": 1 - different / chars if chars else 0.0,
+    }
+
+
+def token_metrics(
+    spans: Sequence[Span],
+    places: Sequence[Place],
+    texts: Mapping[str, DocumentText],
+    count: Count,
+) -> dict[str, float]:
+    """Return recall, precision, IoU and F1 of tokens. Each range is counted as a text of its own.
+
+    A range that begins inside a word may count one token too many. The intersection is therefore
+    capped by the sizes of both sides.
+    """
+    evidence, returned = united(spans), returned_characters(places)
+
+    def tokens(ranges: Mapping[str, Sequence[Range]]) -> float:
+        return sum(
+            count(document_text(texts, document_id).text[start:end])
+            for document_id, runs in ranges.items()
+            for start, end in runs
+        )
+
+    shared = {
+        document_id: intersection(ranges, returned.get(document_id, []))
+        for document_id, ranges in evidence.items()
+    }
+    lost = sum(count(one.text) for one in places if not one.characters)
+    of_evidence, of_returned = tokens(evidence), tokens(returned) + lost
+    both = min(tokens(shared), of_evidence, of_returned)
+    return _Sizes(of_evidence, of_returned, both).metrics("token_")
+
+
+def hit_metrics(
+    spans: Sequence[Span], places: Sequence[Place], texts: Mapping[str, DocumentText]
+) -> dict[str, float]:
+    """Return the share of evidence spans returned at least half and whole, without white space."""
+    returned = returned_characters(places)
+    held = []
+    for document_id, characters in spans:
+        text = document_text(texts, document_id).text
+        parts = intersection([characters], returned.get(document_id, []))
+        written = _written(text, [characters])
+        held.append(_written(text, parts) / written if written else 0.0)
+    half = [share >= 0.5 for share in held]
+    whole = [share >= _WHOLE for share in held]
+    return {
+        "ev_hit50": sum(half) / len(held),
+        "ev_hit100": sum(whole) / len(held),
+        "all_hit50": float(all(half)),
+        "all_hit100": float(all(whole)),
+    }
+
+
+def _written(text: str, ranges: Sequence[Range]) -> int:
+    """Return the number of characters that are no white space."""
+    return sum(len(word) for start, end in ranges for word in text[start:end].split())

@@ -1,27 +1,216 @@
-"""All metrics of one question."""
+"""All metrics of one question: Chroma's figures, documents, pages, ranks and words.
+
+Rules of Chroma's chunking evaluation, as its package computes them:
+    All evidence of a question is in one document. Text of other documents counts in full, and so
+    does duplicated text.
+    Overlapping pieces of evidence count twice in the denominator of recall and once in its
+    numerator.
+    A chunk that only touches evidence counts as one that holds evidence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from math import log2
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DocumentText, LabelledQuestion
-from spanwise.evaluation.metrics.chroma import chroma_metrics
-from spanwise.evaluation.metrics.counting import Count
-from spanwise.evaluation.metrics.documents import document_metrics, page_metrics
-from spanwise.evaluation.metrics.overlap import (
+from spanwise.evaluation.metrics.ranges import (
+    Count,
+    Place,
+    Range,
     Span,
     character_metrics,
+    difference,
+    document_text,
     hit_metrics,
+    intersection,
+    length,
+    place,
     token_metrics,
+    union,
+    united,
 )
-from spanwise.evaluation.metrics.places import Place, document_text, place
-from spanwise.evaluation.metrics.ranges import Range
-from spanwise.evaluation.metrics.ranks import rank_metrics
-from spanwise.evaluation.metrics.trigrams import text_metrics
 from spanwise.evaluation.retrieval import Retrieved
 
-__all__ = ["score"]
+
+def chroma_metrics(
+    spans: Sequence[Span], places: Sequence[Place], chunks: Sequence[Range] | None = None
+) -> dict[str, float]:
+    """Return Chroma's IoU, recall and precision, and with `chunks` those of the chunking.
+
+    Args:
+        spans: Evidence in one document, at least one character.
+        places: Places of the returned texts, best first.
+        chunks: All chunks of that document. With them the result has the precision of all chunks
+            with evidence ("omega") and the figures of as many returned texts as there are such
+            ("Min").
+    """
+    document_id = spans[0][0]
+    evidence = [characters for _, characters in spans]
+    returned = [(one.document_id, one.characters) for one in places if one.characters]
+    out = _named("chroma_", _figures(document_id, evidence, returned))
+    if chunks is None:
+        return out
+    holding = [chunk for chunk in chunks if any(_touch(chunk, piece) for piece in evidence)]
+    least = _figures(document_id, evidence, returned[: len(holding)])
+    omega = {"chroma_precision_omega": _omega(evidence, holding)}
+    return {**out, **omega, **_named("chroma_min_", least)}
+
+
+def _named(prefix: str, figures: tuple[float, float, float]) -> dict[str, float]:
+    names = ("iou", "recall", "precision")
+    return {f"{prefix}{name}": figure for name, figure in zip(names, figures, strict=True)}
+
+
+def _figures(
+    document_id: str, evidence: Sequence[Range], returned: Sequence[Span]
+) -> tuple[float, float, float]:
+    """Return IoU, recall and precision."""
+    inside = union(characters for name, characters in returned if name == document_id)
+    found = length(intersection(union(evidence), inside))
+    missed = sum(length(difference([piece], inside)) for piece in evidence)
+    sent = length(characters for _, characters in returned)
+    return (
+        found / (sent + missed) if sent + missed else 0.0,
+        found / length(evidence),
+        found / sent if sent else 0.0,
+    )
+
+
+def _omega(evidence: Sequence[Range], holding: Sequence[Range]) -> float:
+    """Return the share of evidence in all chunks that hold some, and the evidence in no chunk."""
+    found = length(intersection(union(evidence), union(holding)))
+    return found / length(union([*evidence, *holding]))
+
+
+def _touch(first: Range, second: Range) -> bool:
+    return max(first[0], second[0]) <= min(first[1], second[1])
+
+
+def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dict[str, float]:
+    """Return document recall and the share of returned text from documents without evidence.
+
+    The wrong-document rate is the share of returned texts (the mismatch of Reuter et al.). The same
+    share of characters does not depend on the lengths of the texts.
+
+    Args:
+        documents: Documents with evidence, at least one.
+        places: Places of the returned texts, best first.
+    """
+    right = [one.document_id in documents for one in places]
+    returned = {one.document_id for one in places}
+    chars = sum(len(one.text) for one in places)
+    wrong_chars = sum(len(one.text) for one in places if one.document_id not in documents)
+    held = len(returned.intersection(documents))
+    return {
+        "doc_recall": held / len(set(documents)),
+        "doc_hit1": float(right[0]) if right else 0.0,
+        "doc_miss": float(not held),
+        "wrong_doc": right.count(False) / len(right) if right else 0.0,
+        "wrong_doc_chars": wrong_chars / chars if chars else 0.0,
+        "docs": float(len(returned)),
+    }
+
+
+def page_metrics(
+    evidence: Collection[tuple[str, int]], places: Sequence[Place]
+) -> dict[str, float]:
+    """Return recall and precision of pages, and the rank of the first text on a page with evidence.
+
+    Args:
+        evidence: Documents and pages, from 1; at least one.
+        places: Places of the returned texts, best first.
+    """
+    pages = set(evidence)
+    shown = [{(one.document_id, page) for page in one.pages} for one in places]
+    returned = set().union(*shown)
+    held = len(pages & returned)
+    ranks = (1 / rank for rank, some in enumerate(shown, start=1) if some & pages)
+    return {
+        "page_recall": held / len(pages),
+        "page_precision": held / len(returned) if returned else 0.0,
+        "page_all_hit": float(pages <= returned),
+        "pages": float(len(returned)),
+        "page_mrr": next(ranks, 0.0),
+    }
+
+
+def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
+    """Return reciprocal ranks of the first text with evidence and with half a span, and nDCG.
+
+    The gain of a text is the share of the evidence that no text before it held. The ideal ranking
+    has all evidence in the first text, with a discounted gain of 1.
+
+    Args:
+        spans: Evidence, at least one span.
+        places: Places of the returned texts, best first.
+    """
+    left = united(spans)
+    evidence = sum(map(length, left.values()))
+    first = first_half = gain = 0.0
+    for rank, one in enumerate(places, start=1):
+        if one.characters is None or one.document_id not in left:
+            continue
+        if not first and _overlaps(spans, one.document_id, one.characters):
+            first = 1 / rank
+        if not first_half and _holds_half(spans, one.document_id, one.characters):
+            first_half = 1 / rank
+        new = intersection(left[one.document_id], [one.characters])
+        gain += length(new) / evidence / log2(rank + 1)
+        left[one.document_id] = difference(left[one.document_id], [one.characters])
+    return {"mrr": first, "mrr50": first_half, "ndcg": gain}
+
+
+def _overlaps(spans: Sequence[Span], document_id: str, characters: Range) -> bool:
+    return any(name == document_id and intersection([piece], [characters]) for name, piece in spans)
+
+
+def _holds_half(spans: Sequence[Span], document_id: str, characters: Range) -> bool:
+    return any(
+        name == document_id and 2 * length(intersection([piece], [characters])) >= length([piece])
+        for name, piece in spans
+    )
+
+
+_WORD = re.compile(r"[^\W_]+")
+_LENGTH = 3
+
+
+def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -> dict[str, float]:
+    """Return the share of word trigrams of each piece of evidence in the texts of its document.
+
+    A trigram counts as often as a single text holds it, so repeating a text gains nothing.
+
+    Args:
+        evidence: Document id and text of each piece, at least one.
+        places: Places of the returned texts.
+    """
+    returned: dict[str, Counter[tuple[str, ...]]] = {}
+    for one in places:
+        returned.setdefault(one.document_id, Counter())
+        returned[one.document_id] |= _trigrams(one.text)
+    held = []
+    for document_id, text in evidence:
+        wanted = _trigrams(text)
+        shared = wanted & returned.get(document_id, Counter())
+        held.append(shared.total() / max(1, wanted.total()))
+    return {
+        "text_recall": sum(held) / len(held),
+        "text_hit50": sum(share >= 0.5 for share in held) / len(held),
+        "text_hit90": sum(share >= 0.9 for share in held) / len(held),
+        "text_all_hit90": float(all(share >= 0.9 for share in held)),
+    }
+
+
+def _trigrams(text: str) -> Counter[tuple[str, ...]]:
+    """Return lower-case word trigrams; a shorter text is one item."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    if len(words) < _LENGTH:
+        return Counter([tuple(words)] if words else [])
+    return Counter(zip(words, words[1:], words[2:], strict=False))
 
 
 def score(
@@ -34,20 +223,21 @@ def score(
 ) -> dict[str, float]:
     """Return the metrics that the evidence of a question allows, by their names in `METRICS`.
 
-    Characters are measured where evidence is in characters, pages where it names pages, words where
-    some of it has a text but no characters, documents always.
+    Characters are measured if evidence is in characters, pages if it names pages, words if a piece
+    has a text without characters, documents always.
 
     Args:
-        question: With its evidence. Without any, only how much was returned is given, as
-            `chars_without_evidence`, so that it is in no mean of what was returned with evidence.
-        found: What is looked at, best first: as `cut` leaves it.
-        texts: Text of every document that evidence or `found` names.
+        question: Question with its evidence. Without evidence the only metric is the number of
+            returned characters, as `chars_without_evidence`: it is in no mean of questions with
+            evidence.
+        found: Returned texts, best first, as truncated by `cut`.
+        texts: Texts of all documents that evidence or `found` names.
         count: Counts tokens (`counter`); None leaves the metrics of tokens out.
-        chunks: All chunks of each document, for the figures of Chroma about a whole chunking; None
-            leaves them out.
+        chunks: All chunks of each document, for Chroma's figures of a chunking; None leaves them
+            out.
 
     Raises:
-        OptionError: If `found` or evidence names a document or a place that `texts` does not have.
+        OptionError: If `found` or the evidence names a document or place that does not exist.
     """
     places = [one for one in (place(item, texts) for item in found) if one is not None]
     if not question.evidence:
@@ -105,7 +295,7 @@ def _span_metrics(
 
 
 def _spans(question: LabelledQuestion, texts: Mapping[str, DocumentText]) -> list[Span]:
-    """Return the evidence that is in characters, checked."""
+    """Return the spans of the evidence that is in characters, checked."""
     out: list[Span] = []
     for piece in question.evidence:
         if piece.start is None:

@@ -1,29 +1,52 @@
-"""The report as Markdown: sentences and tables."""
+"""The report as Markdown: sentences, tables, and the settings that reproduce it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.columns import figure
-from spanwise.evaluation.report.notices import notices
-from spanwise.evaluation.report.repeating import command_of, settings_of
-from spanwise.evaluation.report.sentences import sentences_of
-from spanwise.evaluation.report.summary import ALL
+from spanwise.evaluation.report.summary import ALL, figure, notices, sentences_of
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.report.answers import AnswerTable
+    from spanwise.evaluation.report.answer_tables import AnswerTable
     from spanwise.evaluation.report.summary import Figures, Summary
+    from spanwise.evaluation.results import Evaluation
+    from spanwise.types.plain import Plain
 
-__all__ = ["render_markdown"]
+
+def command_of(evaluation: Evaluation) -> str:
+    """Return the command line of the run; empty if it was started from Python."""
+    command = evaluation.settings.get("command")
+    return command if isinstance(command, str) else ""
+
+
+def settings_of(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
+    """Return every other setting as text, one line for each part."""
+    found = [("tokens of", evaluation.tokenizer)]
+    for name, value in evaluation.settings.items():
+        if name not in ("command", "tokenizer"):
+            found.append((name.replace("_", " "), "\n".join(_lines(value))))
+    return tuple(found)
+
+
+def _lines(value: Plain) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield f"{name.replace('_', ' ')}: {', '.join(_lines(part))}"
+    elif isinstance(value, list):
+        for part in value:
+            yield ", ".join(_lines(part))
+    else:
+        yield "none" if value is None else str(value)
+
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
 def render_markdown(summary: Summary, *, answers: AnswerTable | None = None) -> str:
-    """Return the report as Markdown; whatever is not ours is escaped."""
+    """Return the report as Markdown; names and texts are escaped."""
     lines = [
         f"# Evaluation: {_escaped(', '.join(summary.evaluation.datasets))}",
         "",
@@ -39,7 +62,7 @@ def render_markdown(summary: Summary, *, answers: AnswerTable | None = None) -> 
 
 
 def _escaped(text: str) -> str:
-    """Return a text that stands as it is: on one line, without marks of Markdown or HTML."""
+    """Return a text on one line, with the marks of Markdown and HTML escaped."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 

@@ -1,7 +1,9 @@
-"""What a report says in figures: each group of questions, method and budget, compared."""
+"""Summary of an evaluation: figures of each group, method and budget, comparisons, warnings."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -9,43 +11,63 @@ from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.columns import SHOWN
 
 if TYPE_CHECKING:
     from spanwise.evaluation.results import Evaluation, Scored
     from spanwise.evaluation.statistics import Comparison, Interval
+    from spanwise.types.plain import Plain
 
-__all__ = ["ALL", "Figures", "Group", "Summary", "summarise"]
+SHOWN = frozenset(
+    {
+        "recall",
+        "precision",
+        "iou",
+        "all_hit50",
+        "mrr",
+        "ndcg",
+        "wrong_doc",
+        "page_recall",
+        "page_precision",
+        "page_all_hit",
+    }
+)
+"""Metrics of a report, as far as a question has them."""
+
+
+def figure(value: float, metric: str) -> str:
+    """Return a figure as text: a share in percent with one digit, any other with two."""
+    return f"{100 * value:.1f}" if METRICS[metric].unit == "share" else f"{value:,.2f}"
+
 
 ALL = 0
-"""Place of the group of all questions."""
+"""Position of the group of all questions."""
 _MOST_FIELDS, _MOST_VALUES, _LEAST_QUESTIONS = 4, 12, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Questions whose figures are told apart."""
+    """Questions with figures of their own."""
 
     name: str
     kind: Literal["all", "dataset", "metadata"]
     questions: tuple[tuple[str, str], ...]
-    """Dataset and id of each."""
+    """Dataset and id of each question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What one method reached at one budget over one group."""
+    """Figures of one method at one budget over one group."""
 
     intervals: Mapping[str, Interval]
-    """By metric; without those that no question of the group has."""
+    """Interval by metric, without metrics that no question of the group has."""
     tokens: float
-    """Returned for a question, on the mean; so are texts, seconds and cost."""
+    """Mean number of returned tokens per question. Texts, seconds and cost are means too."""
     texts: float
     seconds: float
     slowest_seconds: float
-    """That 95 % of the searches stay within."""
+    """95th percentile of the search time in seconds."""
     cost: float | None
-    """US dollars; None where the price of a model is not known."""
+    """Mean cost in US dollars; None if the price of a model is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +76,19 @@ class Summary:
 
     evaluation: Evaluation
     metric: str
-    """By which methods are compared."""
+    """Metric of the comparisons."""
     metrics: tuple[str, ...]
-    """That are shown, in order; `metric` among them."""
+    """Metrics of the report in order; `metric` is one of them."""
     groups: tuple[Group, ...]
-    """All questions; then each dataset, where there are several; then what metadata tell apart."""
+    """All questions; each dataset if there are several; then each value of metadata."""
     figures: Mapping[tuple[int, str, int], Figures]
-    """By place of the group, method and budget; without those that were not measured."""
+    """Figures by position of the group, method and budget, without those that were not measured."""
     comparisons: Mapping[tuple[int, str, int], Comparison]
-    """Of each method but the first with the first, by place of the group, method and budget."""
+    """Comparison of each method with the first, by position of the group, method and budget."""
 
     @property
     def reference(self) -> str:
-        """The method that all others are compared with."""
+        """Method that all others are compared with."""
         return self.evaluation.retrievers[0]
 
 
@@ -74,8 +96,8 @@ def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
     """Return the figures of an evaluation.
 
     Args:
-        evaluation: What was measured.
-        metric: By which methods are compared, a name of `METRICS`.
+        evaluation: The measurements.
+        metric: Metric of the comparisons, a name of `METRICS`.
 
     Raises:
         OptionError: If there is no such metric, or no question has it.
@@ -137,7 +159,7 @@ def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
 
 
 def _tells(values: Mapping[str, Sequence[object]]) -> bool:
-    """Return whether a field tells kinds of questions apart, rather than questions."""
+    """Return whether a metadata field groups questions, rather than identifying each."""
     large = [keys for keys in values.values() if len(keys) >= _LEAST_QUESTIONS]
     return len(large) > 1 and len(values) <= _MOST_VALUES
 
@@ -175,7 +197,7 @@ def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -
 
 
 def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison]:
-    """Return each method against the first, where both have the metric; adjusted for how many."""
+    """Return the comparison of each method with the first, adjusted for their number."""
     from spanwise.evaluation.statistics import among
 
     reference, *others = part.retrievers
@@ -186,3 +208,104 @@ def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison
             if one is not None:
                 found[name, budget] = one
     return dict(zip(found, among(tuple(found.values())), strict=True))
+
+
+_MOST = 8
+_NUMBERS = re.compile(r"\d[\d.,]*")
+
+
+def notices(summary: Summary) -> tuple[str, ...]:
+    """Return notes of the run and the most frequent warnings of its searches.
+
+    Each warning has its number of occurrences. Warnings that differ only in numbers are merged.
+    """
+    told: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for one in summary.evaluation.scores:
+        for warning in one.warnings:
+            kind = (one.retriever, _NUMBERS.sub("0", warning))
+            first.setdefault(kind, f"{one.retriever}: {warning}")
+            told[kind] += 1
+    return summary.evaluation.notes + tuple(
+        f"{first[kind]} ({times:,} such warnings)" if times > 1 else first[kind]
+        for kind, times in told.most_common(_MOST)
+    )
+
+
+_PARTS = "; "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One comparison in words."""
+
+    budget_tokens: int
+    retriever: str
+    main: str
+    """Which method is better by how much, or that no difference can be shown."""
+    reservations: tuple[str, ...]
+    """Limitations of the comparison, or the number of questions that would be needed."""
+    holds: bool
+    """Whether the difference holds with all comparisons counted."""
+
+    @property
+    def whole(self) -> str:
+        """Return the sentence with its reservations."""
+        return f"{_PARTS.join((self.main, *self.reservations))}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentences:
+    """All comparisons in words."""
+
+    said: tuple[Sentence, ...]
+    """Sentences by budget, then in the order of the methods."""
+    common: tuple[str, ...]
+    """Reservations of all sentences; they are not repeated in `said`."""
+
+    def plain(self) -> dict[str, Plain]:
+        """Return the sentences as dicts and lists, for the page."""
+        return {
+            "said": [
+                {
+                    "budget": one.budget_tokens,
+                    "main": one.main,
+                    "reservations": list(one.reservations),
+                    "holds": one.holds,
+                }
+                for one in self.said
+            ],
+            "common": list(self.common),
+        }
+
+
+def sentences_of(summary: Summary) -> Sentences:
+    """Return the comparison of each method with the first over all questions, in words."""
+    said = []
+    for budget in summary.evaluation.budgets:
+        for name in summary.evaluation.retrievers:
+            found = summary.comparisons.get((ALL, name, budget))
+            if found is None:
+                continue
+            main, *reservations = found.sentence.split(_PARTS)
+            said.append(
+                Sentence(
+                    budget_tokens=budget,
+                    retriever=name,
+                    main=main,
+                    reservations=tuple(reservations),
+                    holds=found.holds_among_all,
+                )
+            )
+    common: tuple[str, ...] = ()
+    if len(said) > 1:
+        common = tuple(
+            one for one in said[0].reservations if all(one in other.reservations for other in said)
+        )
+    return Sentences(
+        said=tuple(
+            replace(one, reservations=tuple(two for two in one.reservations if two not in common))
+            for one in said
+        ),
+        common=common,
+    )

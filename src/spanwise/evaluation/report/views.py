@@ -1,9 +1,8 @@
-"""The explain views of the questions that a method did worst on, beside the report.
+"""Explain views of the questions with the worst results, next to the report.
 
 Rules:
-    A view draws the very search that was measured: with its preset, reranker and tuning, and with
-    headers or without. Only searches that choose segments exactly can be explained: all other
-    methods have none.
+    A view shows the search that was measured, with its preset, reranker, tuning and headers. Only
+    searches that choose segments exactly can be explained; other methods have no views.
 """
 
 from __future__ import annotations
@@ -17,21 +16,20 @@ from urllib.parse import quote
 
 from spanwise.errors import ModelError, OptionError
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.retrievers.making import make_explainable
+from spanwise.evaluation.retrievers.factory import make_explainable
 from spanwise.evaluation.retrievers.methods import Method, read_method
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.report.summary import Summary
-    from spanwise.evaluation.retrievers import Material
+    from spanwise.evaluation.retrievers import EvaluationContext
 
-__all__ = ["drawing_commands", "question_words", "write_views"]
 
 _VIEW = re.compile(r"[0-9]{3,}\.html")
 
 
 def explained_methods(summary: Summary) -> Iterator[Method]:
-    """Yield the methods measured that have explain views, in their order."""
+    """Yield the measured methods that have explain views, in their order."""
     for name in summary.evaluation.retrievers:
         try:
             method = read_method(name)
@@ -42,21 +40,21 @@ def explained_methods(summary: Summary) -> Iterator[Method]:
 
 
 def write_views(
-    summary: Summary, materials: Mapping[str, Material], page: Path, *, views: int
+    summary: Summary, contexts: Mapping[str, EvaluationContext], page: Path, *, views: int
 ) -> dict[tuple[str, str, str], str]:
-    """Write the explain views of the questions with the least of the metric, and say where.
+    """Write the explain views of the questions with the lowest metric, and return their addresses.
 
-    The questions are those that the first method with explain views did worst on at the least
-    budget; each has a view of every such method, at that budget.
+    The questions are those with the lowest metric of the first method with views at the smallest
+    budget. Each has a view for every such method at that budget.
 
     Args:
         summary: The figures.
-        materials: What was measured with, by dataset.
-        page: The report; the views go into a folder beside it.
-        views: For how many questions, at most.
+        contexts: Contexts of the evaluation, by dataset.
+        page: Path of the report. The views are written to a folder next to it.
+        views: Maximum number of questions.
 
     Returns:
-        The address of each, as seen from the page, by dataset, id of the question and method.
+        Address of each view relative to the page, by dataset, id of the question and method.
     """
     methods = list(explained_methods(summary))
     folder = page.with_name(f"{page.stem}-explain")
@@ -67,7 +65,7 @@ def write_views(
     addresses: dict[tuple[str, str, str], str] = {}
     worst = _worst(summary, methods[0].name)[:views]
     for method in methods:
-        made = {name: make_explainable(method, material) for name, material in materials.items()}
+        made = {name: make_explainable(method, context) for name, context in contexts.items()}
         for dataset, question in worst:
             try:
                 explanation = made[dataset].explain(
@@ -84,7 +82,7 @@ def write_views(
 
 
 def _remove_views(folder: Path) -> None:
-    """Remove those of an earlier report: nothing would say of which run they are."""
+    """Remove the views of an earlier report, which would be taken for those of this run."""
     if folder.is_dir():
         for path in folder.iterdir():
             if _VIEW.fullmatch(path.name):
@@ -94,16 +92,16 @@ def _remove_views(folder: Path) -> None:
 def drawing_commands(
     summary: Summary, *, reranker: str = "", tuning: Path | None = None
 ) -> dict[str, str]:
-    """Return how the command begins that draws an explain view, by method.
+    """Return the begin of the command that draws an explain view, by method.
 
-    Methods without views are not there. The words are empty where no command draws them: without
-    headers, a copy of the knowledge base is searched. What is drawn differs from the view in one
-    thing: the headers of segments count too, as in any search.
+    Methods without views are left out. The text is empty if no command draws the view: without
+    headers, a copy of the knowledge base is searched. The command differs from the view in one
+    respect: the headers of segments count too, as in any search.
 
     Args:
         summary: The figures.
-        reranker: Name of that of methods with "+rerank".
-        tuning: File of methods with "+tuned".
+        reranker: Name of the reranker of methods with "+rerank".
+        tuning: File of the tuning of methods with "+tuned".
     """
     commands: dict[str, str] = {}
     for method in explained_methods(summary):
@@ -120,11 +118,12 @@ def drawing_commands(
 
 
 def question_words(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[str, str], str]:
-    """Return how such a command ends for each question, by dataset and id.
+    """Return the end of this command for each question, by dataset and id.
 
     Args:
         summary: The figures.
-        paths: Folders of knowledge bases, by dataset; questions of others have none.
+        paths: Folders of the knowledge bases, by dataset; questions of other datasets have no
+            command.
     """
     ends: dict[tuple[str, str], str] = {}
     for one in summary.evaluation.scores:
@@ -140,7 +139,7 @@ def question_words(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[st
 
 
 def _worst(summary: Summary, method: str) -> list[tuple[str, LabelledQuestion]]:
-    """Return the questions that have the metric, worst first; equal ones in their order."""
+    """Return the questions that have the metric, worst first; ties keep their order."""
     sign = -1 if METRICS[summary.metric].higher_is_better is False else 1
     budget = summary.evaluation.budgets[0]
     rows = [

@@ -1,17 +1,16 @@
-"""What is measured: Spanwise's own methods, baselines, and any other retriever."""
+"""Retrievers to compare: Spanwise's own methods, baselines, and adapters for any other."""
 
-from spanwise.evaluation.retrievers.adapters import adapt
-from spanwise.evaluation.retrievers.functions import FunctionRetriever
-from spanwise.evaluation.retrievers.making import make_retriever
-from spanwise.evaluation.retrievers.material import Material
+from spanwise.evaluation.retrievers.adapters import FunctionRetriever, adapt
+from spanwise.evaluation.retrievers.context import EvaluationContext
+from spanwise.evaluation.retrievers.factory import make_retriever
 from spanwise.evaluation.retrievers.methods import ADDITIONS, METHODS, Method, read_method
-from spanwise.evaluation.retrievers.placing import Placer
+from spanwise.evaluation.retrievers.text_location import Placer
 
 __all__ = [
     "ADDITIONS",
     "METHODS",
+    "EvaluationContext",
     "FunctionRetriever",
-    "Material",
     "Method",
     "Placer",
     "adapt",

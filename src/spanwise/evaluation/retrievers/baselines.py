@@ -1,46 +1,227 @@
-"""Baselines that return what they searched, or what stands around it, best first.
+"""Baselines: BM25, sentence window and parent document.
 
-`bm25` searches and returns chunks. `sentence-window` follows LlamaIndex's sentence window: each
-sentence is embedded by itself and shown with three sentences on both sides; headings and rows of
-tables are sentences here, where LlamaIndex joins them to what follows. `parent-document`
-follows LangChain's ParentDocumentRetriever with the sizes of its guide: pieces of 400 characters
-that overlap by up to 200 are embedded, and the pieces of 2,000 characters in which they stand are
-shown, each once. Unlike the frameworks, nothing is shown twice, as that would cost tokens and win
-nothing: what is shown of a document does not overlap, and of a window that overlaps one before it
-only what is new is shown. What is best is shown until the budget is full, whatever its score.
+`bm25` returns chunks by BM25 (S. Robertson and H. Zaragoza, 2009; k1 = 1.2, b = 0.75) with the
+non-negative weights of Lucene. Terms are stems in the language of each document, as in Spanwise's
+own search; function words of the question do not count.
 
-With a reranker, the best that would be shown is read and put in the reranker's order.
+`sentence-window` follows LlamaIndex: each sentence is embedded alone and shown with three sentences
+on both sides. Headings and rows of tables are sentences here; LlamaIndex joins them to what
+follows.
+
+`parent-document` follows LangChain's ParentDocumentRetriever with the sizes of its guide: pieces of
+400 characters that overlap by up to 200 are embedded, and the enclosing pieces of 2,000 characters
+are shown.
+
+Unlike in the frameworks, no text is shown twice: a duplicate would cost tokens and gain nothing. Of
+a window that overlaps an earlier one, only the new part is shown. The best texts are shown until
+the budget is full, whatever their scores. A reranker reorders the best ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.headers import headed_text
-from spanwise.core.titles import title_words
+from spanwise.core.documents.headers import headed_text
+from spanwise.core.documents.titles import title_words
+from spanwise.core.ranking.question import read_question
+from spanwise.core.text.break_points import LINE, grade_of, place_of, text_ends
+from spanwise.core.text.terms import text_terms
 from spanwise.evaluation.metrics.ranges import difference, union
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
-from spanwise.evaluation.retrievers.bm25 import Bm25
-from spanwise.evaluation.retrievers.material import Headers
-from spanwise.evaluation.retrievers.units import PieceSize, pieces, sentences, windows
-from spanwise.evaluation.retrievers.vectors import TextVectors
+from spanwise.evaluation.retrievers.context import Headers
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
+from spanwise.models.ledger import Ledger
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.evaluation.metrics import Count
-    from spanwise.evaluation.retrievers.material import Material
+    from spanwise.evaluation.retrievers.context import EvaluationContext
     from spanwise.evaluation.retrievers.methods import Method
-    from spanwise.query.rerank import Reranking
+    from spanwise.models.ports import Embedder
+    from spanwise.search.pipeline import Searcher
+    from spanwise.search.rerank import Reranking
 
-__all__ = ["Baseline", "make_bm25", "make_parent_document", "make_sentence_window"]
+Range = tuple[int, int]
+"""First character and one past the last."""
+
+_SEPARATORS = ("\n\n", "\n", " ")
+
+
+def sentences(text: str) -> list[Range]:
+    """Return the sentences of a text in order, without blank ones; line ends may end one too."""
+    ends = [
+        place_of(end) for end in text_ends(text, start=0, stop=len(text)) if grade_of(end) != LINE
+    ]
+    return _without_blanks(text, list(zip([0, *ends], [*ends, len(text)], strict=True)))
+
+
+def windows(ranges: Sequence[Range], *, neighbours: int) -> list[Range]:
+    """Return each range extended by a number of neighbours on both sides."""
+    last = len(ranges) - 1
+    return [
+        (ranges[max(0, at - neighbours)][0], ranges[min(last, at + neighbours)][1])
+        for at in range(len(ranges))
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceSize:
+    """Length of pieces in characters."""
+
+    max_chars: int
+    overlap_chars: int = 0
+    """Maximum overlap with the previous piece, less than `max_chars`."""
+
+
+def pieces(text: str, *, start: int, end: int, size: PieceSize) -> list[Range]:
+    """Return a range cut into pieces of at most the maximum length.
+
+    Cuts are at blank lines; in what is still too long at line breaks, then at spaces, then
+    anywhere. Neighbours that fit together are joined. The overlap consists of whole parts and never
+    crosses the end of a part that was too long.
+    """
+    return _without_blanks(text, _cut(text, (start, end), size, _SEPARATORS))
+
+
+def _cut(text: str, whole: Range, size: PieceSize, separators: Sequence[str]) -> list[Range]:
+    start, end = whole
+    max_chars, overlap = size.max_chars, size.overlap_chars
+    if end - start <= max_chars:
+        return [whole]
+    if not separators:
+        firsts = range(start, end - overlap, max_chars - overlap)
+        return [(at, min(at + max_chars, end)) for at in firsts]
+    out: list[Range] = []
+    open_start = start  # of what is gathered and not yet a piece
+    starts: deque[int] = deque()  # of the parts that are gathered
+    for part in _parts(text, whole, separators[0]):
+        if part[1] - open_start > max_chars:
+            if part[0] > open_start:
+                out.append((open_start, part[0]))
+            if part[1] - part[0] > max_chars:
+                out += _cut(text, part, size, separators[1:])
+                open_start = part[1]
+                starts.clear()
+                continue
+            while starts and (part[0] - starts[0] > overlap or part[1] - starts[0] > max_chars):
+                starts.popleft()
+            open_start = starts[0] if starts else part[0]
+        starts.append(part[0])
+    if open_start < end:
+        out.append((open_start, end))
+    return out
+
+
+def _parts(text: str, whole: Range, separator: str) -> list[Range]:
+    """Return the parts of a range that end with a separator, and the rest."""
+    start, end = whole
+    out: list[Range] = []
+    while (found := text.find(separator, start, end)) >= 0:
+        out.append((start, found + len(separator)))
+        start = found + len(separator)
+    return [*out, (start, end)] if start < end else out
+
+
+def _without_blanks(text: str, ranges: Sequence[Range]) -> list[Range]:
+    return [(start, end) for start, end in ranges if text[start:end].strip()]
+
+
+_K1 = 1.2
+_B = 0.75
+
+
+class Bm25:
+    """BM25 scores of texts."""
+
+    def __init__(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Index texts, each with its language (ISO 639-1; "" if unknown)."""
+        self._terms: dict[str, int] = {}
+        found: list[NDArray[np.int64]] = []
+        languages: set[str] = set()
+        for text, language in texts:
+            languages.add(language)
+            terms = text_terms(text, language=language)
+            known = self._terms
+            found.append(np.array([known.setdefault(t, len(known)) for t in terms], dtype=np.int64))
+        self._languages = sorted(languages)
+        self._lengths = np.array([len(terms) for terms in found], dtype=np.float64)
+        self._count = len(found)
+        owners = np.repeat(np.arange(self._count), self._lengths.astype(np.int64))
+        keys = np.concatenate([*found, np.zeros(0, dtype=np.int64)]) * max(self._count, 1) + owners
+        pairs, self._uses = np.unique(keys, return_counts=True)
+        self._owners = pairs % max(self._count, 1)
+        bounds = np.arange(len(self._terms) + 1) * max(self._count, 1)
+        self._starts = np.searchsorted(pairs, bounds)
+
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """Return the score of each text, (n,): 0 without a word of the question."""
+        total = np.zeros(self._count)
+        mean = max(float(self._lengths.mean()), 1.0) if self._count else 1.0
+        for term in read_question(question, languages=self._languages).forms()[0]:
+            number = self._terms.get(term)
+            if number is None:
+                continue
+            part = slice(self._starts[number], self._starts[number + 1])
+            owners, uses = self._owners[part], self._uses[part]
+            weight = np.log1p((self._count - len(owners) + 0.5) / (len(owners) + 0.5))
+            norm = _K1 * (1 - _B + _B * self._lengths[owners] / mean)
+            total[owners] += weight * uses * (_K1 + 1) / (uses + norm)
+        return total
+
+
+_BATCH = 4_096
+
+
+class TextVectors:
+    """Cosines of texts with a question."""
+
+    def __init__(self, texts: Sequence[str], *, searcher: Searcher) -> None:
+        """Embed texts. Vectors of remote embedders are cached in the knowledge base.
+
+        Args:
+            texts: The texts.
+            searcher: Search pipeline of a knowledge base with an embedder.
+
+        Raises:
+            ModelError: If the embedder fails.
+        """
+        self._searcher = searcher
+        side = self._side("document")
+        batches = [texts[at : at + _BATCH] for at in range(0, len(texts), _BATCH)]
+        self._vectors = np.concatenate(
+            [np.zeros((0, side.dimension), np.float32), *(_units(side.embed(b)) for b in batches)]
+        )
+
+    def scores(self, question: str) -> tuple[NDArray[np.float64], Usage]:
+        """Return the cosine of each text, (n,), and the usage of the embedder."""
+        side = self._side("query")
+        vector = _units(side.embed([question]))[0]
+        return (self._vectors @ vector).astype(np.float64), embedding_usage(side)
+
+    def _side(self, kind: Literal["document", "query"]) -> Embedder:
+        side = make_embed_caller(
+            self._searcher.embedder,
+            kind,
+            cache=self._searcher.store,
+            ledger=Ledger(parent=self._searcher.ledger),
+        )
+        assert side is not None  # noqa: S101 - `check_method` looks first
+        return side
+
+
+def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
 
 _Span = tuple[str, int, int]
 _Scores = Callable[[str], "tuple[NDArray[np.float64], Usage]"]
@@ -52,24 +233,24 @@ _PARENT = PieceSize(max_chars=2_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Baseline:
-    """Returns what fills a budget, best first."""
+    """Returns the best texts until the budget is full."""
 
     name: str
     scores: _Scores
-    """Score of each unit that is searched, (n,), higher is better; -inf is not found."""
+    """Function that scores each searched unit, (n,); -inf for units that are not found."""
     shown: Sequence[_Span]
-    """What is shown for each unit, (n,)."""
+    """Span that is shown for each unit, (n,)."""
     texts: dict[str, str]
-    """Of all documents."""
+    """Texts of all documents, by id."""
     count: Count
     headers: Headers | None
-    """What stands before a text where a reranker reads it; None for nothing."""
+    """Headers of the texts that a reranker reads; None for none."""
     reranking: Reranking | None
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the best of what is shown until the budget is full."""
+        """Return the best texts until the budget is full."""
         scores, usage = self.scores(question)
         scope = None if documents is None else set(documents)
         order = (row for row in np.argsort(-scores, kind="stable").tolist() if scores[row] > -inf)
@@ -83,7 +264,7 @@ class Baseline:
     def _reranked(
         self, question: str, found: Iterator[_Span], reranking: Reranking
     ) -> tuple[list[_Span], Usage]:
-        """Return the best that a reranker read, in its order; ties stay as they were."""
+        """Return the best spans in the order of the reranker; ties keep their order."""
         best = list(islice(found, reranking.options.chunks))
         numbers = {document: at for at, document in enumerate(self.texts)}
         reply = reranking.caller.rerank(
@@ -98,7 +279,7 @@ class Baseline:
         return headed_text(self.texts[document][start:end], header=header)
 
     def _fill(self, found: Iterator[_Span], budget_tokens: int) -> Iterator[Retrieved]:
-        """Yield what is new of each span until the budget is full; the last one may exceed it."""
+        """Yield the new part of each span until the budget is full; the last one may exceed it."""
         taken: dict[str, list[tuple[int, int]]] = {}
         left = float(budget_tokens)
         for document, start, end in found:
@@ -124,13 +305,13 @@ def _then(first: Sequence[_Span], rest: Iterator[_Span]) -> Iterator[_Span]:
     yield from rest
 
 
-def make_bm25(method: Method, material: Material) -> Baseline:
-    """Return chunks by BM25 over their texts; with headers, over titles and headings too.
+def make_bm25(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the BM25 baseline over chunks; with headers, over titles and headings too.
 
-    Words of the names of files count with headers as well, as they do in Spanwise's own search.
+    With headers, words of file names count too, as in Spanwise's own search.
     """
-    made = _Maker(method, material)
-    base = material.base
+    made = _Maker(method, context)
+    base = context.base
     spans = [
         (record.id, chunk.start, chunk.end)
         for record in base.list()
@@ -150,13 +331,13 @@ def make_bm25(method: Method, material: Material) -> Baseline:
     return made.baseline(scores, spans)
 
 
-def make_sentence_window(method: Method, material: Material) -> Baseline:
-    """Return windows of sentences by embedding.
+def make_sentence_window(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the sentence window baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -166,13 +347,13 @@ def make_sentence_window(method: Method, material: Material) -> Baseline:
     return made.baseline(made.vectors(searched).scores, shown)
 
 
-def make_parent_document(method: Method, material: Material) -> Baseline:
-    """Return large pieces by the embeddings of small ones inside of them.
+def make_parent_document(method: Method, context: EvaluationContext) -> Baseline:
+    """Return the parent document baseline.
 
     Raises:
         ModelError: If the embedder of the knowledge base fails.
     """
-    made = _Maker(method, material)
+    made = _Maker(method, context)
     searched: list[_Span] = []
     shown: list[_Span] = []
     for document, text in made.texts.items():
@@ -184,24 +365,24 @@ def make_parent_document(method: Method, material: Material) -> Baseline:
 
 
 class _Maker:
-    """What all baselines are made of."""
+    """Common parts of all baselines."""
 
-    def __init__(self, method: Method, material: Material) -> None:
-        base = material.base
+    def __init__(self, method: Method, context: EvaluationContext) -> None:
+        base = context.base
         self._method = method
-        self._material = material
+        self._context = context
         self._headers = Headers(base) if method.headers else None
         self.texts = {record.id: base.get(record.id).text for record in base.list()}
 
     def searched(self, span: _Span) -> str:
-        """Return what is searched of a span: its text, under its header where headers count."""
+        """Return the searched text of a span, with its header if headers count."""
         document, start, end = span
         header = "" if self._headers is None else self._headers.of(document, start)
         return headed_text(self.texts[document][start:end], header=header)
 
     def names(self) -> dict[str, str]:
-        """Return the words of the names of each document that its title lacks."""
-        base = self._material.base
+        """Return the words of the file name of each document that its title lacks."""
+        base = self._context.base
         titles = {record.id: record.title for record in base.list()}
         return {
             document: title_words(base.get(document), title=title).removeprefix(title).strip()
@@ -211,7 +392,7 @@ class _Maker:
     def vectors(self, spans: Sequence[_Span]) -> TextVectors:
         """Return the vectors of spans."""
         texts = [self.searched(span) for span in spans]
-        return TextVectors(texts, searcher=self._material.searcher)
+        return TextVectors(texts, searcher=self._context.searcher)
 
     def baseline(self, scores: _Scores, shown: Sequence[_Span]) -> Baseline:
         """Return the retriever."""
@@ -220,7 +401,7 @@ class _Maker:
             scores=scores,
             shown=shown,
             texts=self.texts,
-            count=self._material.count,
+            count=self._context.count,
             headers=self._headers,
-            reranking=self._material.reranking(self._method),
+            reranking=self._context.reranking(self._method),
         )

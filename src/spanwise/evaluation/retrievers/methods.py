@@ -1,4 +1,4 @@
-"""The methods that can be compared, and how their names are read.
+"""Methods that can be compared, and the syntax of their names.
 
 A name is "METHOD[:PRESET][+headers][+rerank][+tuned]", such as "exact:precise+headers".
 """
@@ -16,7 +16,6 @@ from spanwise.options import METHOD_PRESETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ADDITIONS", "METHODS", "Method", "Way", "is_method_name", "read_method"]
 
 Way = Literal["bm25", "top-k", "sentence-window", "parent-document", "greedy", "exact", "excerpts"]
 
@@ -29,39 +28,39 @@ METHODS: Mapping[Way, str] = {
     "exact": "segments chosen exactly: what `search` returns",
     "excerpts": "texts of about 1,000 tokens around segments: what `excerpts` returns",
 }
-"""What is compared, by name, in words for people."""
+"""Methods that can be compared, by name, in words."""
 
 ADDITIONS: Mapping[str, str] = {
     "headers": "titles, names of files and headings take part in search",
     "rerank": "a reranker reads the best that was found",
     "tuned": "with the settings of a tuning file",
 }
-"""What can be added to a method with "+", in words for people."""
+"""Additions to a method after "+", in words."""
 
 _TUNABLE = ("top-k", "exact", "excerpts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A method as it is named."""
+    """A parsed name of a method."""
 
     way: Way
     preset: str | None = None
-    """Of "exact" and "greedy"; None for the balanced one, of "greedy" without its minimum."""
+    """Preset of "exact" or "greedy"; None for the balanced one, without its minimum if greedy."""
     headers: bool = False
     rerank: bool = False
     tuned: bool = False
 
     @property
     def name(self) -> str:
-        """Return the name in its one form."""
+        """Return the canonical name."""
         preset = "" if self.preset is None else f":{self.preset}"
         added = [f"+{one}" for one in ADDITIONS if getattr(self, one)]
         return f"{self.way}{preset}{''.join(added)}"
 
 
 def is_method_name(text: str) -> bool:
-    """Return whether a text begins with the name of a method, whatever follows."""
+    """Return whether a text begins with the name of a method."""
     return _parts(text)[0] in METHODS
 
 
@@ -98,14 +97,14 @@ def read_method(text: str) -> Method:
 
 
 def _parts(text: str) -> tuple[str, str | None, list[str]]:
-    """Return method, preset and additions as they are written."""
+    """Return method, preset and additions of a name."""
     head, *added = text.strip().split("+")
     way, colon, preset = head.partition(":")
     return way, preset if colon else None, added
 
 
 def _meant(given: str, known: Sequence[str]) -> str:
-    """Return what may have been meant, and what there is."""
+    """Return the suggestion and the list of names for an error message."""
     near = get_close_matches(given, known, n=1)
     guess = f"did you mean {near[0]!r}? " if near else ""
     return f"{guess}it must be one of {', '.join(known)}"

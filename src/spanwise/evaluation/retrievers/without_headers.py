@@ -1,14 +1,12 @@
-"""A knowledge base with the same chunks of the same documents, and nothing that heads them.
+"""Copy of a knowledge base with the same chunks and without headers.
 
 Rules:
-    It has no titles, title words, summaries, section paths and heads of tables; words that a model
-    wrote for its chunks are left out too. So what a search reaches without headers is measured by
-    the very code that searches with them.
-    Vectors are taken over where they were made of the text of a chunk alone. An embedder that
-    reads chunks under their headers is asked again; what it costs, it costs once where the copy is
-    kept in a folder.
-    A copy that is kept is brought up to date: what is there already and unchanged is not copied.
-    What other code copied is copied again: words and signals are made of the text anew.
+    The copy has no titles, title words, summaries, section paths, table heads and chunk contexts. A
+    search without headers is thus measured with the same code as one with them.
+    Vectors are copied if they were computed from the text of a chunk alone. A contextual embedder
+    is called again; a copy in a folder is paid for once.
+    A copy in a folder is updated: unchanged documents are not copied again, except by another
+    version of the code.
 """
 
 from __future__ import annotations
@@ -22,39 +20,44 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.calls.embedding import is_contextual, one_side
-from spanwise.core.vectors import unit_rows
-from spanwise.evaluation.code import code_hash
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.evaluation.fingerprint import code_hash
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
+from spanwise.models.embed_caller import is_contextual, make_embed_caller
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.ports import DocumentEntry
-from spanwise.query import shipped_model
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.stores.port import DocumentEntry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.ports import Embedder, Store
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder
+    from spanwise.stores.port import Store
     from spanwise.types import Chunk, DocumentRecord, Section
 
-__all__ = ["copy_without_headers"]
 
 _COPIED = "copied"
-"""Metadata field that says what a document was copied from."""
+"""Metadata field with the version of the copied document."""
 
 
-def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeBase:
-    """Return a knowledge base that knows nothing of its documents but their text, open.
+def copy_without_headers(
+    base: KnowledgeBase, folder: Path | None, *, ledger: Ledger | None = None
+) -> KnowledgeBase:
+    """Return an open knowledge base with only the text of the documents.
 
     Args:
-        base: What is copied. It is not changed.
-        folder: Where the copy is kept; None for one in memory.
+        base: Knowledge base that is copied. It is not changed.
+        folder: Folder of the copy; None to keep it in memory.
+        ledger: Ledger that counts the calls of the embedder and holds the cost limit.
 
     Raises:
-        ModelError: If an embedder that has to be asked again fails.
+        ModelError: If an embedder that has to be called again fails.
         StoreError: If the copy cannot be written.
     """
-    searcher = base.searcher(shipped_model())
+    searcher = searcher_of(base, shipped_model())
     settings = dict(searcher.store.ensure_settings({}))
     made_of = [str(Path(base.info().path).absolute()), sorted(settings.items())]
     name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
@@ -68,7 +71,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
     )
     try:
         is_contextual_one = searcher.embedder is not None and is_contextual(searcher.embedder)
-        store = copy.searcher(shipped_model()).store
+        store = store_of(copy)
         if store.ensure_settings({}).get("packs", "") != settings.get("packs", ""):
             store.record_packs(settings.get("packs", ""), lambda _: {})  # nothing is stored yet
         _Copier(
@@ -76,7 +79,7 @@ def copy_without_headers(base: KnowledgeBase, folder: Path | None) -> KnowledgeB
             source=searcher.store,
             target=store,
             packs=settings.get("packs", ""),
-            embedder=one_side(searcher.embedder, "document", cache=store),
+            embedder=make_embed_caller(searcher.embedder, "document", cache=store, ledger=ledger),
             embeds_headers=is_contextual_one,
         ).bring_up_to_date(copy)
     except BaseException:
@@ -93,13 +96,13 @@ class _Copier:
     source: Store
     target: Store
     packs: str
-    """As recorded."""
+    """Recorded packs of the knowledge base."""
     embedder: Embedder | None
     embeds_headers: bool
-    """Whether the vectors of the source were made of headers too."""
+    """Whether the vectors of the source include headers."""
 
     def bring_up_to_date(self, copy: KnowledgeBase) -> None:
-        """Copy what is missing or has changed, and delete what is gone."""
+        """Copy missing and changed documents, and delete removed ones."""
         kept = {record.id: record.metadata[_COPIED] for record in copy.list()}
         records = {record.id: record for record in self.base.list()}
         copy.delete(*(kept.keys() - records.keys()))
@@ -133,7 +136,7 @@ class _Copier:
     def _vectors(
         self, record: DocumentRecord, chunks: Sequence[Chunk]
     ) -> NDArray[np.float16] | None:
-        """Return the vectors of the texts of chunks alone, (chunks, dimension)."""
+        """Return the vectors of the texts of chunks without headers, (chunks, dimension)."""
         embedded = self.source.get_embedded(record.id)
         if self.embedder is None or embedded is None:
             return None
@@ -149,7 +152,7 @@ class _Copier:
 
 
 def _version(record: DocumentRecord, chunks: Sequence[Chunk]) -> str:
-    """Return a hash of all that is copied of a document, and of what copies it."""
+    """Return a hash of all that is copied of a document, and of the code."""
     parts = [code_hash(), record.version, [chunk.end for chunk in chunks]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 

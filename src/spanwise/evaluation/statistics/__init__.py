@@ -1,9 +1,12 @@
-"""How sure a figure is: intervals, differences, and plain sentences about them."""
+"""Statistics of figures: confidence intervals, paired comparisons, and sentences about them."""
 
-from spanwise.evaluation.statistics.bootstrap import Interval, Sampling, mean_interval
-from spanwise.evaluation.statistics.clusters import document_clusters
-from spanwise.evaluation.statistics.comparison import Comparison, Wording, compare
-from spanwise.evaluation.statistics.multiple import among
+from spanwise.evaluation.statistics.bootstrap import (
+    Interval,
+    Sampling,
+    document_clusters,
+    mean_interval,
+)
+from spanwise.evaluation.statistics.comparison import Comparison, Wording, among, compare
 
 __all__ = [
     "Comparison",

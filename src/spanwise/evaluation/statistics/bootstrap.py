@@ -1,9 +1,9 @@
-"""Percentile bootstrap of a mean: how far it could be off, had other questions been asked.
+"""Percentile bootstrap of a mean, with clusters and strata.
 
-Questions about one document resemble each other. Where clusters are given, whole clusters are
-drawn (Field and Welsh, Bootstrapping clustered data, JRSS B 69(3), 2007), and the mean is the ratio
-of their sums. Where strata are given, such as datasets, each is drawn for itself, and what is
-estimated is the mean of their means.
+Questions about one document resemble each other. With clusters, whole clusters are sampled (Field
+and Welsh, Bootstrapping clustered data, JRSS B 69(3), 2007), and the mean is the ratio of their
+sums. With strata, such as datasets, each is sampled separately, and the estimate is the mean of
+their means.
 """
 
 from __future__ import annotations
@@ -14,46 +14,44 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEW", "Interval", "Sampling", "bootstrap_means", "mean_interval", "standard_error"]
-
 Floats = NDArray[np.float64]
 
 FEW = 10
-"""Below so many questions or clusters a percentile interval is too narrow to be relied on."""
+"""Number of questions or clusters below which a percentile interval is too narrow."""
 _BLOCK_DRAWS = 1 << 16
-"""Drawn at once: more do not fit into the cache of a processor."""
+"""Number of draws of one block, so that a block fits into the cache of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How an interval is computed; the same values give the same interval."""
+    """Settings of the bootstrap; equal settings give equal intervals."""
 
     samples: int = 2_000
-    """At least 1."""
+    """Number of samples, at least 1."""
     seed: int = 0
     level: float = 0.95
-    """Chance that the interval holds the mean of all such questions, in (0, 1)."""
+    """Confidence level, in (0, 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A mean and where it may lie."""
+    """A mean with its confidence interval."""
 
     mean: float
     low: float
     high: float
-    """Equal to `low` and `mean` where no stratum has two clusters: nothing can be said."""
+    """Upper end. Equal to `low` and `mean` if no stratum has two clusters: no interval is known."""
     questions: int
-    """How many there are."""
+    """Number of questions."""
     clusters: int
-    """Of what was drawn: documents, or as many as questions."""
+    """Number of sampled clusters: documents, or as many as questions."""
     fewest_clusters: int
-    """Of the stratum that has the fewest: in the mean it weighs as much as any other."""
+    """Number of clusters of the smallest stratum, which weighs as much as any other."""
     level: float = 0.95
 
     @property
     def is_rough(self) -> bool:
-        """Whether it rests on too few questions or clusters to be relied on."""
+        """Whether there are too few questions or clusters for a reliable interval."""
         return self.fewest_clusters < FEW
 
 
@@ -64,7 +62,7 @@ class _Stratum:
     sums: Floats
     counts: Floats
     plain_variance: float
-    """Of its mean, were its questions independent."""
+    """Variance of the mean if questions were independent."""
     mean: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +70,7 @@ class _Stratum:
 
     @property
     def clustered_variance(self) -> float:
-        """Of the ratio of sums: linearised, with the correction for few clusters."""
+        """Linearised variance of the ratio of sums, with the correction for few clusters."""
         many = len(self.sums)
         if many < 2:
             return 0.0
@@ -90,12 +88,12 @@ def mean_interval(
     """Return the mean of values with its percentile bootstrap interval.
 
     Args:
-        values: One for each question; at least one.
-        clusters: To what each value belongs, such as the document asked about; those of one cluster
-            are drawn together. None for values that are independent. As many as values.
-        strata: Such as the dataset of each value: the mean is that of the means of all strata. A
-            cluster belongs to one stratum. None for one stratum.
-        sampling: How many samples are drawn, and how.
+        values: Value of each question, at least one.
+        clusters: Cluster of each value, such as the document of the question. Whole clusters are
+            sampled. None for independent values.
+        strata: Stratum of each value, such as its dataset. The estimate is the mean of the means of
+            all strata. A cluster belongs to one stratum. None for one stratum.
+        sampling: Number and seed of the samples.
 
     Raises:
         ValueError: If there are no values, or lengths differ.
@@ -127,7 +125,7 @@ def bootstrap_means(
     strata: Sequence[str] | None = None,
     sampling: Sampling,
 ) -> Floats:
-    """Return the mean of each sample; arguments as of `mean_interval`."""
+    """Return the mean of each sample. Arguments are those of `mean_interval`."""
     random = np.random.default_rng(sampling.seed)
     parts = _strata(values, clusters, strata)
     means = [np.concatenate(list(_sampled(part, random, sampling.samples))) for part in parts]
@@ -135,7 +133,7 @@ def bootstrap_means(
 
 
 def _sampled(part: _Stratum, random: np.random.Generator, samples: int) -> Iterator[Floats]:
-    """Yield means block by block; the draws are those of all at once."""
+    """Yield means block by block; the draws do not depend on the size of a block."""
     many = len(part.sums)
     clustered = bool((part.counts > 1).any())
     rows = max(1, _BLOCK_DRAWS // many)
@@ -151,10 +149,10 @@ def standard_error(
     clusters: Sequence[str] | None = None,
     strata: Sequence[str] | None = None,
 ) -> float:
-    """Return the standard error of the mean, clusters counted.
+    """Return the standard error of the mean with clusters.
 
-    It is the greater one of the clustered and the plain one: a design effect (Kish, Survey
-    Sampling, 1965) below 1 is chance more often than not.
+    It is the greater one of the clustered and the plain standard error: a design effect (Kish,
+    Survey Sampling, 1965) below 1 is mostly chance.
     """
     parts = _strata(values, clusters, strata)
     variances = [max(part.clustered_variance, part.plain_variance) for part in parts]
@@ -190,6 +188,55 @@ def _stratum(numbers: Floats, clusters: Sequence[str] | None) -> _Stratum:
 
 
 def _places(labels: Sequence[str], count: int) -> NDArray[np.intp]:
-    """Return the place of each label among all, ascending: so the order of questions is all one."""
+    """Return the rank of each label, so that the order of the questions has no effect."""
     _, places = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
     return np.asarray(places).reshape(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentClusters:
+    """Clusters of questions by document."""
+
+    ids: tuple[str, ...]
+    """Cluster of each question; clusters of different datasets differ."""
+    note: str = ""
+    """Limitation of the intervals if there are too few documents; empty otherwise."""
+
+
+def document_clusters(
+    documents: Sequence[str], *, strata: Sequence[str] | None = None
+) -> DocumentClusters:
+    """Return the clusters of questions by the document of their evidence.
+
+    Treating questions about one document as independent makes an interval too narrow. With fewer
+    than ten documents, questions are sampled all the same: the interval then holds for other
+    questions about these documents, not for other documents.
+
+    Args:
+        documents: Document of each question; empty for a question that is a cluster of its own.
+        strata: Dataset of each question; None for a single dataset.
+    """
+    names = [""] * len(documents) if strata is None else list(strata)
+    distinct: dict[str, set[str]] = {}
+    for name, document in zip(names, documents, strict=True):
+        distinct.setdefault(name, set()).add(document)
+    few = {
+        name: len(held - {""})
+        for name, held in distinct.items()
+        if len(held - {""}) < FEW and names.count(name) > len(held)
+    }
+    ids = tuple(
+        f"{name}\0{document}" if document and name not in few else f"{name}\0\0{place}"
+        for place, (name, document) in enumerate(zip(names, documents, strict=True))
+    )
+    return DocumentClusters(ids=ids, note=_note({n: many for n, many in few.items() if many}))
+
+
+def _note(few: dict[str, int]) -> str:
+    if not few:
+        return ""
+    parts = [
+        f"{many} document{'s' * (many > 1)}{f' of {name}' * bool(name)}"
+        for name, many in few.items()
+    ]
+    return f"so far this holds for the {', '.join(parts)} alone"

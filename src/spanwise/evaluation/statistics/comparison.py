@@ -1,9 +1,9 @@
-"""Two retrievers on the same questions: what the difference is, how sure it is, in a sentence."""
+"""Paired comparison of two retrievers, its sentence, and the correction for many comparisons."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10
 from typing import Literal
 
@@ -18,29 +18,27 @@ from spanwise.evaluation.statistics.bootstrap import (
     standard_error,
 )
 
-__all__ = ["Comparison", "Verdict", "Wording", "compare"]
-
 Verdict = Literal["first", "second", "none"]
-"""Which of the two is better (greater, for a metric without a better side), if that can be said."""
+"""The better one of the two (the greater one, for a metric without a direction), or none."""
 
 _LEAST_CLUSTERS = 6
-"""Fewer cannot show a difference at 5 %, even if all agree: the sign test gives 2 / 2**5 > 0.05."""
+"""Fewest clusters that can show a difference at 5 %; for five the sign test gives 2 / 2**5."""
 _NORMAL_QUANTILES = 1.959964 + 0.841621
-"""Of 97.5 % and of 80 %: a two-sided test at 5 % with a power of 80 %."""
+"""Normal quantiles of 97.5 % and 80 %: a two-sided test at 5 % with a power of 80 %."""
 _SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """How a comparison is said."""
+    """Names and words of a comparison."""
 
     first: str = "the first"
     second: str = "the second"
     metric: Metric = field(default_factory=lambda: METRICS["recall"])
     show: float = 0.01
-    """Difference of a share that one would like to be shown, > 0."""
+    """Difference of a share that the number of needed questions refers to, > 0."""
     note: str = ""
-    """Said at the end."""
+    """Note at the end of the sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +47,21 @@ class Comparison:
 
     wording: Wording
     difference: Interval
-    """First less second."""
+    """Mean of the first less the second, with its interval."""
     p_value: float
-    """Two-sided, of the same samples as the interval."""
+    """Two-sided p-value, of the same bootstrap samples as the interval."""
     differing: int
-    """Questions on which the two differ."""
+    """Number of questions on which the two differ."""
     questions_needed: int | None
-    """In all, to show a difference of `wording.show`; None where that cannot be said."""
+    """Total number of questions that would show a difference of `wording.show`; None if unknown."""
     adjusted_p_value: float | None = None
-    """By Holm's method, where it is one of several comparisons."""
+    """p-value adjusted by Holm's method; None for a single comparison."""
     comparisons: int = 1
-    """How many were made."""
+    """Number of comparisons of the family."""
 
     @property
     def verdict(self) -> Verdict:
-        """Which one is better, taken alone."""
+        """The better one, for this comparison alone."""
         if self.difference.fewest_clusters < _LEAST_CLUSTERS:
             return "none"
         if self.difference.low > 0:
@@ -74,13 +72,13 @@ class Comparison:
 
     @property
     def holds_among_all(self) -> bool:
-        """Whether the verdict holds when all comparisons are counted."""
+        """Whether the verdict holds with all comparisons counted."""
         adjusted = self.p_value if self.adjusted_p_value is None else self.adjusted_p_value
         return self.verdict != "none" and (self.comparisons == 1 or adjusted < _SIGNIFICANT)
 
     @property
     def sentence(self) -> str:
-        """What it means, for people."""
+        """The comparison as a sentence."""
         main = _undecided(self) if self.verdict == "none" else _decided(self)
         parts = [main, *_reservations(self)]
         return "; ".join(part for part in parts if part)
@@ -98,12 +96,12 @@ def compare(
     """Return the paired difference of two retrievers.
 
     Args:
-        first: What one reached, question by question; at least one.
-        second: What the other one reached on the same questions, in the same order.
-        clusters: As of `mean_interval`.
-        strata: As of `mean_interval`.
-        wording: Names, metric, and the difference one would like to see.
-        sampling: How many samples are drawn, and how.
+        first: Figures of one retriever, question by question; at least one.
+        second: Figures of the other one on the same questions, in the same order.
+        clusters: As for `mean_interval`.
+        strata: As for `mean_interval`.
+        wording: Names, metric, and the difference to show.
+        sampling: Number and seed of the bootstrap samples.
 
     Raises:
         ValueError: If lengths differ, or there are no questions.
@@ -124,12 +122,12 @@ def compare(
 
 
 def _questions_needed(questions: int, error: float, wording: Wording) -> int | None:
-    """Return how many questions show a difference four times of five, by a test at 5 %.
+    """Return the number of questions that show a difference with 80 % power in a test at 5 %.
 
     n = (z(97.5 %) + z(80 %))^2 variance / difference^2 for paired differences (Card et al., With
     Little Power Comes Great Responsibility, EMNLP 2020; with clusters: Miller, Adding Error Bars to
-    Evals, arXiv:2411.00640). The variance of one question is taken from the standard error, n times
-    its square: so the design effect of clusters and strata is in it.
+    Evals, arXiv:2411.00640). The variance of one question is n times the squared standard error, so
+    it includes the design effect of clusters and strata.
     """
     if wording.metric.unit != "share" or error == 0 or not np.isfinite(error):
         return None
@@ -199,7 +197,7 @@ def _few(difference: Interval) -> str:
 
 
 def _number(value: float, metric: Metric, *, sign: str = "") -> str:
-    """Return a figure: shares in points, to a tenth; dollars and seconds to three digits."""
+    """Return a figure as text: shares in points to a tenth; dollars and seconds to three digits."""
     if metric.unit == "share":
         return _signed(f"{value * 100:{sign}.1f}")
     if metric.unit in ("seconds", "dollars"):
@@ -208,7 +206,7 @@ def _number(value: float, metric: Metric, *, sign: str = "") -> str:
 
 
 def _signed(figure: str) -> str:
-    """Return a figure without the minus of a nought."""
+    """Return a signed figure as text, without a negative zero."""
     return figure[1:] if figure.startswith("-") and not figure.strip("-0.") else figure
 
 
@@ -217,6 +215,25 @@ def _amount(number: str, metric: Metric) -> str:
 
 
 def _rounded(count: int) -> int:
-    """Return a count to two digits: the estimate is no better."""
+    """Return a count rounded to two digits, the precision of the estimate."""
     step: int = 10 ** max(0, floor(log10(count)) - 1)
     return ceil(count / step) * step
+
+
+def among(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Return comparisons with p-values adjusted for their number, in the same order.
+
+    Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979: the
+    probability that any verdict that holds is wrong is at most 5 %.
+    """
+    many = len(comparisons)
+    order = sorted(range(many), key=lambda at: (comparisons[at].p_value, at))
+    adjusted: dict[int, float] = {}
+    least = 0.0
+    for rank, at in enumerate(order):
+        least = max(least, min(1.0, (many - rank) * comparisons[at].p_value))
+        adjusted[at] = least
+    return tuple(
+        replace(comparison, adjusted_p_value=adjusted[at], comparisons=many)
+        for at, comparison in enumerate(comparisons)
+    )

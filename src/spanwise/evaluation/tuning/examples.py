@@ -1,4 +1,4 @@
-"""From labelled questions to what is trained with: candidates, and the evidence in each."""
+"""Training examples from labelled questions: candidates and the evidence in each."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.calls.embedding import one_side
-from spanwise.core.packs.lifts import lifted_scores
 from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
-from spanwise.query.meter import make_meter
-from spanwise.query.questions import read_questions
-from spanwise.query.rerank import rerank
-from spanwise.query.weigh import Scope, Weighed, search_all
+from spanwise.knowledge_base.internals import searcher_of
+from spanwise.models.embed_caller import make_embed_caller
+from spanwise.packs.intents import lifted_scores
+from spanwise.search.question_limits import read_questions
+from spanwise.search.rerank import rerank
+from spanwise.search.scoring import Scope, ScoredChunks, search_queries
+from spanwise.search.token_counter import make_token_counter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.relevance import RelevanceModel
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.ports import Embedder, Snapshot
-    from spanwise.query import Searcher
-    from spanwise.query.rerank import Reranking
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder
+    from spanwise.search.pipeline import Searcher
+    from spanwise.search.rerank import Reranking
+    from spanwise.stores.port import Snapshot
 
-__all__ = ["Example", "Ranges", "Rows", "collect_examples", "evidence_ranges"]
 
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -40,11 +42,11 @@ class Rows:
     starts: NDArray[np.int64]
     """First row of each range, (r,)."""
     tokens: NDArray[np.int64]
-    """Of each chunk, (n,)."""
+    """Tokens of each chunk, (n,)."""
     evidence: NDArray[np.float64]
     """Characters of evidence in each chunk, (n,)."""
     all_evidence: int
-    """Characters of the evidence in all documents, read or not, > 0."""
+    """Characters of the evidence in all documents, > 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,24 +55,24 @@ class Example:
 
     question: LabelledQuestion
     features: NDArray[np.float32]
-    """(c, features); what a reranker says is the last column, where there is one."""
+    """Features of each candidate, (c, features); the score of a reranker is the last column."""
     lifts: NDArray[np.float64]
-    """What packs and known answers add to the score of each, (c,)."""
+    """Score that packs and known answers add to each candidate, (c,)."""
     evidence: NDArray[np.float64]
-    """Characters of evidence in each, some of them > 0, (c,)."""
+    """Characters of evidence in each candidate, some of them > 0, (c,)."""
     documents: NDArray[np.int64]
-    """Number of the document of each, (c,)."""
+    """Number of the document of each candidate, (c,)."""
     compares: bool
     """Whether the question compares documents."""
     candidates: NDArray[np.int64]
-    """Row of each, ascending, (c,)."""
+    """Row of each candidate, ascending, (c,)."""
     rows: Rows
     reranker: str | None = None
     """Name of the reranker whose scores are the last column; None for none."""
 
     @property
     def target(self) -> NDArray[np.float64]:
-        """Return the part of the evidence among the candidates that each of them holds, (c,)."""
+        """Return the share of the evidence of all candidates in each candidate, (c,)."""
         return np.asarray(self.evidence / self.evidence.sum())
 
 
@@ -81,26 +83,31 @@ def collect_examples(
     model: RelevanceModel,
     tokenizer: str | None = None,
     reranking: Reranking | None = None,
+    ledger: Ledger | None = None,
 ) -> list[Example]:
     """Return an example for each question with some evidence among its candidates.
 
     Args:
-        base: Where is searched.
-        questions: With evidence in characters or pages; others are left out.
-        model: Which chunks become candidates depends on its share of keywords, and where packs or
-            known answers lift chunks on its weights.
-        tokenizer: Whose tokens are counted; that of the knowledge base when None.
-        reranking: A reranker whose scores become a feature; None for none.
+        base: Knowledge base that is searched.
+        questions: Questions with evidence in characters or pages; others are left out.
+        model: Relevance model. Its share of keywords determines the candidates, its weights the
+            lifts of packs and known answers.
+        tokenizer: Tokenizer that counts; None for that of the knowledge base.
+        reranking: Reranker whose scores become a feature; None for none.
+        ledger: Ledger that counts the vectors of questions and holds the cost limit.
 
     Raises:
-        DocumentNotFoundError: If a question is about a document that is not there.
+        DocumentNotFoundError: If a question names a document that does not exist.
         ModelError: If the embedder or the reranker fails.
     """
     if reranking is not None:  # a deviation counts one: the feature is not weighed yet
         unweighed = replace(reranking.options, weight=1.0)
         reranking = replace(reranking, options=unweighed, falls_back=False)
     collector = _Collector(
-        base=base, searcher=base.searcher(model), tokenizer=tokenizer, reranking=reranking
+        base=base,
+        searcher=searcher_of(base, model, ledger=ledger),
+        tokenizer=tokenizer,
+        reranking=reranking,
     )
     return list(collector.collect(questions))
 
@@ -116,11 +123,12 @@ class _Collector:
     def collect(self, questions: Iterable[LabelledQuestion]) -> Iterator[Example]:
         """Yield the examples, in the order of the questions."""
         searcher = self.searcher
-        embedder = one_side(
+        embedder = make_embed_caller(
             searcher.embedder,
             "query",
             cache=searcher.store,
             recorded_dimension=searcher.dimension,
+            ledger=searcher.ledger,
         )
         with searcher.store.snapshot() as snapshot:
             for question in questions:
@@ -138,13 +146,13 @@ class _Collector:
         snapshot: Snapshot,
         embedder: Embedder | None,
     ) -> Example | None:
-        """Return what a question found; None where no candidate holds evidence."""
+        """Return the example of a question; None if no candidate holds evidence."""
         try:
             asked = read_questions([question.text], snapshot)
         except QueryError:
             return None
         model = self.searcher.model
-        found = search_all(
+        found = search_queries(
             asked,
             snapshot=snapshot,
             embedder=embedder,
@@ -152,7 +160,7 @@ class _Collector:
             scope=Scope(documents=question.scope),
         )
         reranked = rerank(found, snapshot=snapshot, model=model, reranking=self.reranking)
-        weighed = reranked.found[0].weighed
+        weighed = reranked.hits[0].scored
         if weighed is None:
             return None
         rows = self._rows(weighed, ranges, snapshot)
@@ -172,8 +180,8 @@ class _Collector:
             reranker=None if self.reranking is None else self.reranking.caller.reranker.name,
         )
 
-    def _columns(self, weighed: Weighed) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Return the features, with the reranker's, and what else is added to scores."""
+    def _columns(self, weighed: ScoredChunks) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Return the features with the column of the reranker, and the lifts."""
         lifts = dict(weighed.lifts)
         columns = [weighed.features]
         if self.reranking is not None:
@@ -182,9 +190,9 @@ class _Collector:
         fixed = lifted_scores(np.zeros(len(weighed.candidates)), lifts)
         return np.concatenate(columns, axis=1).astype(np.float32), fixed
 
-    def _rows(self, weighed: Weighed, ranges: Ranges, snapshot: Snapshot) -> Rows:
+    def _rows(self, weighed: ScoredChunks, ranges: Ranges, snapshot: Snapshot) -> Rows:
         """Return tokens and evidence of the chunks that were read."""
-        meter = make_meter(self.tokenizer, self.searcher.tokenizer)
+        token_counter = make_token_counter(self.tokenizer, self.searcher.tokenizer)
         evidence = np.zeros(len(weighed.rows.chunks))
         first = 0
         for span in weighed.ranges:
@@ -196,7 +204,7 @@ class _Collector:
             first += count
         return Rows(
             starts=weighed.rows.starts,
-            tokens=meter.chunks(
+            tokens=token_counter.chunks(
                 weighed.passages.tokens, weighed.passages.chars, weighed.ranges, snapshot
             ),
             evidence=evidence,
@@ -204,7 +212,7 @@ class _Collector:
         )
 
     def _chunk_spans(self, document_id: str) -> NDArray[np.int64]:
-        """Return where the chunks of a document begin and end, (chunks, 2)."""
+        """Return the range of each chunk of a document, (chunks, 2)."""
         if document_id not in self._spans:
             chunks = self.base.chunks(document_id)
             spans = np.array([(one.start, one.end) for one in chunks], dtype=np.int64)
@@ -215,12 +223,12 @@ class _Collector:
 def evidence_ranges(
     question: LabelledQuestion, base: KnowledgeBase
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the evidence of a question in characters, by document: disjoint ranges, in order.
+    """Return the evidence of a question in characters, by document: disjoint ranges in order.
 
-    Evidence that names a page is all that stands on it; what names a document alone is left out.
+    Evidence that names a page is the whole page; evidence that names only a document is left out.
 
     Raises:
-        DocumentNotFoundError: If a document is not there whose page is named.
+        DocumentNotFoundError: If the document of a page does not exist.
     """
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in question.evidence:
@@ -233,7 +241,7 @@ def evidence_ranges(
 
 
 def _overlaps(chunks: NDArray[np.int64], ranges: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return how many characters of disjoint ranges each chunk holds, (chunks,)."""
+    """Return the number of characters of disjoint ranges in each chunk, (chunks,)."""
     held = np.zeros(len(chunks))
     for start, end in ranges:
         held += np.clip(np.minimum(chunks[:, 1], end) - np.maximum(chunks[:, 0], start), 0, None)

@@ -1,4 +1,4 @@
-"""Parts of questions such that what is measured on one was never seen by what it measures."""
+"""Folds of questions for cross-validation: no document has evidence in two folds."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
 
-__all__ = ["Folds", "fold_questions", "question_groups"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folds:
-    """Which part each question is in."""
+    """Assignment of questions to folds."""
 
     of: tuple[int, ...]
-    """Number of the part of each question, from 0."""
+    """Number of the fold of each question, from 0."""
     by_document: bool
-    """Whether no document has evidence for questions of two parts."""
+    """Whether no document has evidence for questions of two folds."""
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of all parts."""
+        """Return the numbers of all folds."""
         return range(max(self.of, default=-1) + 1)
 
 
 def question_groups(questions: Sequence[LabelledQuestion]) -> list[str]:
-    """Return a document for each question, the same for questions that share one.
+    """Return a document for each question that is equal for questions that share a document.
 
-    Questions whose evidence lies in several documents tie these together; the name is that of the
-    first one in order. A question without evidence has none: "".
+    Questions with evidence in several documents join the groups of these. A group is named after
+    its first document in order; a question without evidence has "".
     """
     above: dict[str, str] = {}
 
@@ -52,15 +50,15 @@ def question_groups(questions: Sequence[LabelledQuestion]) -> list[str]:
 
 
 def fold_questions(questions: Sequence[LabelledQuestion], *, folds: int) -> Folds:
-    """Return questions in parts of about one size, those about one document in one part.
+    """Return questions in folds of similar size, those about one document in one fold.
 
-    Documents go, those with most questions first, to the smallest part. Where documents are fewer
-    than parts, or one holds more than half of the questions, questions are dealt one by one: what
-    is measured then says something about these documents alone.
+    Groups go to the smallest fold, largest group first. If there are fewer documents than folds, or
+    one has more than half of the questions, questions are assigned one by one: the figures then
+    hold for these documents only.
 
     Args:
-        questions: With evidence.
-        folds: How many parts, at least 2.
+        questions: Questions with evidence.
+        folds: Number of folds, at least 2.
     """
     groups = question_groups(questions)
     counts = Counter(groups)

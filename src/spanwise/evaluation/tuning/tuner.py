@@ -1,86 +1,472 @@
-"""Tune search to questions about some documents, and say only what was shown.
+"""Tuning: fit search to questions about some documents, and report only what is shown.
 
 Rules:
-    Every question is measured by searches with settings that were fitted to other questions, of
-    other documents where there are enough: part by part, the whole fit is made anew without it.
-    A gain is shown if its interval lies above 0 at a budget, or on their mean, all these
-    comparisons counted (Holm), and at none a loss is. Then the settings are fitted to all
-    questions. If it is not shown they stay as they came.
+    Each question is measured by searches with settings that were fitted to other questions, about
+    other documents if there are enough (cross-validation): the whole fit is repeated for each fold.
+    A gain is shown if its interval lies above 0 at a budget, or for the mean of the budgets, with
+    all these comparisons counted (Holm), and no budget shows a loss. Then the settings are fitted
+    to all questions. Otherwise the defaults stay.
+    Without labelled questions, titles of sections are questions for their sections. They are easier
+    than questions of people and favour word matches, so they only place an embedder or a reranker.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from spanwise.core.ranking.question import read_question
 from spanwise.errors import OptionError
-from spanwise.evaluation.dataset import Evidence
-from spanwise.evaluation.statistics import (
-    Comparison,
-    Wording,
-    among,
-    compare,
-    document_clusters,
-)
-from spanwise.evaluation.tuning.answers import Answers, examples_with_answers, read_answers
-from spanwise.evaluation.tuning.examples import evidence_ranges
-from spanwise.evaluation.tuning.fitting import Fitted, Start, fit, fit_weights, gains
+from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.evaluation.metrics.ranges import intersection, length, union
+from spanwise.evaluation.statistics import Comparison, Wording, among, compare, document_clusters
+from spanwise.evaluation.tuning.examples import Example, Ranges, collect_examples, evidence_ranges
+from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.folds import Folds, fold_questions
-from spanwise.evaluation.tuning.material import Material, collected, other_chunks, with_chunks
-from spanwise.evaluation.tuning.measuring import Measure
-from spanwise.evaluation.tuning.options import LEAST_QUESTIONS, TuneOptions
-from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Figure, Measured, Tuning
+from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import (
+    add_parsed,
+    searcher_of,
+    settings_of,
+    store_of,
+    use_budget,
+)
+from spanwise.models.ledger import Ledger
+from spanwise.models.rerankers.rerank_caller import RerankCaller
+from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.rerank import Reranking
+from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
+from spanwise.types import GivenContext, GivenParts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.relevance import RelevanceModel
-    from spanwise.evaluation.dataset import LabelledQuestion
-    from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.query.rerank import Reranking
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.models.ports import Reranker
+    from spanwise.search.pipeline import Searcher
+    from spanwise.types import DocumentRecord, Segment
 
+LEAST_QUESTIONS = 10
+"""Minimum number of questions; fewer cannot be distinguished from chance."""
+_MOST_CHUNK = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """Options of a tuning."""
+
+    budgets: tuple[int, ...] = (1_000, 4_000)
+    """Budgets in tokens of text; settings are chosen by the mean recall at them."""
+    tokenizer: str | None = None
+    """Tokenizer that counts; None for that of the knowledge base."""
+    keyword_shares: tuple[float, ...] = (0.5, 0.85)
+    """Weights of keywords, in [0, 1], that are tried; the cosine has the rest."""
+    chunk_targets: tuple[int, ...] = ()
+    """Lengths of chunks in characters that are tried; each needs an ingest of all documents."""
+    known_answers: bool = True
+    """Whether terms of the evidence of kinds of questions may be kept in the tuning.
+
+    They are learned only if there are enough documents to measure each question with the answers of
+    others.
+    """
+    folds: int = 5
+    """Number of folds; each is measured with settings fitted to the others."""
+
+    def __post_init__(self) -> None:
+        if not self.budgets or not all(1 <= one <= 10_000_000 for one in self.budgets):
+            raise OptionError(f"budgets are {self.budgets!r}; give some from 1 to 10,000,000")
+        if not all(0 <= one <= 1 for one in self.keyword_shares):
+            raise OptionError(f"keyword_shares are {self.keyword_shares!r}; give some in [0, 1]")
+        if not all(100 <= one <= _MOST_CHUNK for one in self.chunk_targets):
+            raise OptionError(
+                f"chunk sizes are {self.chunk_targets!r}; give some from 100 to {_MOST_CHUNK:,}"
+            )
+        if not 2 <= self.folds <= LEAST_QUESTIONS:
+            raise OptionError(f"folds is {self.folds!r}; it must be from 2 to {LEAST_QUESTIONS}")
+
+
+_LEAST_TERMS = 3
+_LEAST_CHARS, _MOST_CHARS = 200, 6_000
+
+
+def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
+    """Return questions from titles of sections, with the text of the section as evidence.
+
+    Titles that occur over several sections, or have fewer than three terms, are left out. The line
+    of the title is not evidence.
+
+    Args:
+        base: Knowledge base with the documents.
+        most: Maximum number of questions, at least 1, evenly spaced over all sections.
+    """
+    found = list(_titled(base))
+    counts = Counter(one.text.casefold() for one in found)
+    unique = [one for one in found if counts[one.text.casefold()] == 1]
+    if len(unique) <= most:
+        return tuple(unique)
+    return tuple(unique[at * len(unique) // most] for at in range(most))
+
+
+def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
+    """Yield a question for each section with a usable title."""
+    for record in base.list():
+        text = base.get(record.id).text
+        for number, section in enumerate(base.sections(record.id)):
+            start = section.start
+            body = text[start : section.end]
+            heading = body.find(section.title)
+            if 0 <= heading <= len(section.title):  # it opens the section
+                start += heading + len(section.title)
+            if not _LEAST_CHARS <= section.end - start <= _MOST_CHARS:
+                continue
+            if len(read_question(section.title, languages=[record.language]).terms) < _LEAST_TERMS:
+                continue
+            yield LabelledQuestion(
+                id=f"{record.id}:{number}",
+                text=section.title,
+                evidence=(Evidence(document_id=record.id, start=start, end=section.end),),
+            )
+
+
+Hear = Callable[[str, int, int], None]
+_LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # of the target: as in the default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Material:
+    """A knowledge base with the examples of all questions."""
+
+    base: KnowledgeBase
+    chunks: ChunkOptions | None
+    """Options of the chunks; None for the original knowledge base."""
+    examples: Mapping[float, Sequence[Example]]
+    """Examples by share of keywords."""
+
+    def of(self, questions: Sequence[LabelledQuestion]) -> dict[float, list[Example]]:
+        """Return the examples of some questions."""
+        ids = {one.id for one in questions}
+        return {
+            share: [one for one in found if one.question.id in ids]
+            for share, found in self.examples.items()
+        }
+
+
+def collected(  # noqa: PLR0913 - options are keywords, each with a default
+    base: KnowledgeBase,
+    questions: Sequence[LabelledQuestion],
+    *,
+    model: RelevanceModel,
+    options: TuneOptions,
+    reranking: Reranking | None = None,
+    chunks: ChunkOptions | None = None,
+    ledger: Ledger | None = None,
+) -> Material:
+    """Return the examples of some questions in a knowledge base.
+
+    With a reranker only the share of keywords of the model is tried, because each other one would
+    need further calls of the reranker.
+    """
+    others = () if reranking is not None else options.keyword_shares
+    shares = dict.fromkeys((model.keyword_share, *others))
+    examples = {
+        share: collect_examples(
+            base,
+            questions,
+            model=replace(model, keyword_share=share),
+            tokenizer=options.tokenizer,
+            reranking=reranking,
+            ledger=ledger,
+        )
+        for share in shares
+    }
+    return Material(base=base, chunks=chunks, examples=examples)
+
+
+def chunk_options(target: int) -> ChunkOptions:
+    """Return options for chunks of another length, with limits in proportion."""
+    return ChunkOptions(
+        target=target,
+        max=round(target * _LONGEST),
+        paragraph_min=max(1, round(target * _SHORTEST)),
+        block_max=round(target * _BLOCK),
+    )
+
+
+def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptions]:
+    """Return options for chunks of some lengths, without those of the knowledge base."""
+    own = base.info().settings["chunks"]
+    tried = [chunk_options(target) for target in dict.fromkeys(targets)]
+    return [one for one in tried if asdict(one) != json.loads(own)]
+
+
+@contextmanager
+def with_chunks(
+    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear, budget: Ledger | None = None
+) -> Iterator[KnowledgeBase]:
+    """Yield a temporary knowledge base with the same documents and sections in other chunks.
+
+    Args:
+        base: Original knowledge base.
+        chunks: Options of the chunks.
+        hear: Called with the name of the step, the number of finished documents, and of all.
+        budget: Shared budget of the calls of the embedder; None for none.
+
+    Raises:
+        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
+    """
+    with TemporaryDirectory(prefix="spanwise-tune-") as folder:
+
+        def said(done: int, total: int) -> None:
+            hear(f"chunks of {chunks.target}", done, total)
+
+        path = Path(folder) / "work.kb"
+        with copy_with_chunks(base, path, chunks, on_document=said, budget=budget) as work:
+            yield work
+
+
+def copy_with_chunks(
+    base: KnowledgeBase,
+    path: Path,
+    chunks: ChunkOptions,
+    *,
+    on_document: Callable[[int, int], None] = lambda _done, _total: None,
+    budget: Ledger | None = None,
+) -> KnowledgeBase:
+    """Return a new knowledge base with the same documents in other chunks.
+
+    Documents are not parsed again. They keep titles, summaries, sections, contexts of chunks and
+    packs. The same embedder embeds the new chunks.
+
+    Args:
+        base: Knowledge base that is copied.
+        path: Folder of the new one, which must not exist.
+        chunks: Options of the new chunks.
+        on_document: Called before each document with the number of copied documents and of all.
+        budget: Shared budget of the calls of the embedder; None for none.
+
+    Raises:
+        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
+        CostLimitError: If embedding may cost more than is left.
+        StoreError: If the new knowledge base cannot be written.
+    """
+    settings = settings_of(base)
+    copy = KnowledgeBase(
+        path,
+        embedder=searcher_of(base, shipped_model()).embedder,
+        tokenizer=settings.tokenizer,
+        sections=settings.sections,
+        chunks=chunks,
+        packs=(),
+    )
+    if budget is not None:
+        use_budget(copy, budget)
+    try:
+        copy.packs.adopt(base.packs)
+        records = base.list()
+        for done, record in enumerate(records):
+            on_document(done, len(records))
+            add_parsed(copy, base.get(record.id), given=_parts_of(base, record))
+        copy.optimise()
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
+    """Return the parts of a stored document that do not depend on its chunks."""
+    return GivenParts(
+        title=record.title,
+        summary=record.summary,
+        sections=base.sections(record.id),
+        contexts=tuple(
+            GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)
+            for chunk in base.chunks(record.id)
+            if chunk.context
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Measurement of recall: at the same budget of text tokens, without headers and abstention."""
+
+    budgets: tuple[int, ...]
+    tokenizer: str | None
+    reranking: Reranking | None
+
+    def recalls(
+        self,
+        questions: Sequence[LabelledQuestion],
+        *,
+        base: KnowledgeBase,
+        searcher: Searcher,
+        may_refuse: bool = False,
+    ) -> list[tuple[float, ...]]:
+        """Return the share of evidence characters that each question finds, by budget.
+
+        Args:
+            questions: Questions with evidence in characters or pages.
+            base: Knowledge base that is searched.
+            searcher: Search pipeline.
+            may_refuse: Whether a budget below every relevant chunk counts as a search without
+                results.
+
+        Raises:
+            OptionError: If a budget is smaller than every relevant chunk, and `may_refuse` is
+                false.
+            ModelError: If the embedder or the reranker fails: results without them would not
+                measure the settings.
+        """
+        strict = replace(searcher, falls_back=False)
+        return [
+            self._recall(one, evidence_ranges(one, base), strict, may_refuse=may_refuse)
+            for one in questions
+        ]
+
+    def _recall(
+        self,
+        question: LabelledQuestion,
+        evidence: Ranges,
+        searcher: Searcher,
+        *,
+        may_refuse: bool,
+    ) -> tuple[float, ...]:
+        whole = sum(length(ranges) for ranges in evidence.values())
+        reached = []
+        for budget in self.budgets:
+            try:
+                segments = self._segments(question, budget, searcher)
+            except OptionError:
+                if not may_refuse:
+                    raise
+                segments = ()
+            held = 0
+            for document_id, ranges in evidence.items():
+                found = [(one.start, one.end) for one in segments if one.document_id == document_id]
+                held += length(intersection(union(found), ranges))
+            reached.append(held / whole)
+        return tuple(reached)
+
+    def _segments(
+        self, question: LabelledQuestion, budget: int, searcher: Searcher
+    ) -> tuple[Segment, ...]:
+        return searcher.search(
+            question.text,
+            options=SearchOptions(
+                budget_tokens=budget, headers=False, tokenizer=self.tokenizer, abstain=False
+            ),
+            documents=question.scope,
+            reranking=self.reranking and replace(self.reranking, falls_back=False),
+        ).segments
+
+
+_OPENING = b"# Settings of `spanwise tune`"
+
+
+def check_replaceable(path: Path) -> None:
+    """Check that a tuning may be written to a path: no file exists there, or an earlier tuning.
+
+    Raises:
+        OptionError: If the folder does not exist, or the file is unreadable or not a tuning.
+    """
+    if not path.parent.is_dir():
+        raise OptionError(f"there is no folder {path.parent}; make it first")
+    try:
+        with path.open("rb") as stream:
+            opening = stream.read(len(_OPENING))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OptionError(f"{path} cannot be read: {error.strerror or error}") from error
+    if opening != _OPENING:
+        raise OptionError(f"{path} is there, and is no tuning file; name another file")
+
+
+def write_tuning(tuning: Tuning, path: str | Path) -> None:
+    """Write a tuning. Equal tunings give equal bytes.
+
+    Raises:
+        OptionError: If the file cannot be written.
+    """
+    try:
+        Path(path).write_text(tuning_text(tuning), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def tuned_reranking(
+    base: KnowledgeBase,
+    reranker: Reranker,
+    *,
+    chunks: int = RerankOptions().chunks,
+    ledger: Ledger | None = None,
+) -> Reranking:
+    """Return a reranker whose scores become a feature. Its scores are cached.
+
+    Args:
+        base: Knowledge base with the cache.
+        reranker: The reranker.
+        chunks: Maximum number of candidates of each question that it reads.
+        ledger: Ledger that counts the calls and holds the cost limit; None for no limit.
+
+    Raises:
+        OptionError: If a cost limit applies and the price of the reranker is unknown.
+    """
+    caller = RerankCaller(reranker=reranker, cache=store_of(base), ledger=ledger or Ledger())
+    caller.check_price()
+    return Reranking(caller=caller, options=RerankOptions(chunks=chunks))
+
+
+if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
-__all__ = ["TuneReport", "tune"]
 
 Recalls = list[tuple[float, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneReport:
-    """What came of a tuning."""
+    """Result of a tuning."""
 
     tuning: Tuning
-    """The defaults where no improvement is shown."""
+    """The tuning; the defaults if no improvement is shown."""
     comparison: Comparison
-    """Tuned less untuned, on questions that were not tuned on: at the first budget with a gain that
-    is shown; if at none, of the mean over the budgets."""
+    """Tuned less untuned recall, on questions that were held out.
+
+    At the first budget with a shown gain; without one, of the mean over the budgets.
+    """
     budgets: tuple[Comparison, ...]
-    """At each budget."""
+    """Comparison at each budget."""
     left_out: int
-    """Questions without evidence in characters or pages."""
+    """Number of questions without evidence in characters or pages."""
     by_document: bool
-    """Whether what was measured lay in other documents than what was tuned on."""
+    """Whether questions were measured with settings fitted to other documents."""
     note: str = ""
-    """What the intervals do not say, in words; empty for nothing."""
+    """Limitation of the intervals, in words; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tuner:
-    """Fits and measures; `materials` has the knowledge base as it is first."""
+    """Fits and measures. The first of `materials` is the original knowledge base."""
 
     materials: Sequence[Material]
     start: Start
     measure: Measure
     answers: Answers | None
-    """Of all questions; None where nothing is learned from them."""
+    """Evidence terms of all questions; None if no known answers are learned."""
+    ledger: Ledger
+    """Ledger of the run."""
 
     def fit(self, questions: Sequence[LabelledQuestion]) -> tuple[Material, Fitted]:
         """Return in which chunks and with what settings some questions are found best."""
@@ -102,7 +488,7 @@ class _Tuner:
         *,
         answers: Answers,
     ) -> Fitted:
-        """Return what some questions say once their answers are known, where that gains."""
+        """Return a fit with known answers if they gain, or the fit as it was."""
         known = answers.learn(questions)
         if not known.kinds:
             return fitted
@@ -114,6 +500,7 @@ class _Tuner:
             answers=answers,
             model=start.model,
             tokenizer=self.measure.tokenizer,
+            ledger=self.ledger,
         )
         tried = fit_weights(examples, start, segments=fitted.segments)
         if not gains(tried.recalls, fitted.recalls):
@@ -121,17 +508,18 @@ class _Tuner:
         return replace(tried, model=replace(tried.model, known_answers=known))
 
     def before(self, questions: Sequence[LabelledQuestion]) -> Recalls:
-        """Return what is reached without tuning."""
+        """Return the recall without tuning."""
         base = self.materials[0].base
-        return self.measure.recalls(questions, base=base, searcher=base.searcher(self.start.model))
+        searcher = searcher_of(base, self.start.model, ledger=self.ledger)
+        return self.measure.recalls(questions, base=base, searcher=searcher)
 
     def after(
         self, questions: Sequence[LabelledQuestion], others: Sequence[LabelledQuestion]
     ) -> Recalls:
-        """Return what some questions reach with what others say."""
+        """Return the recall of some questions with settings fitted to others."""
         material, fitted = self.fit(others)
         searcher = replace(
-            material.base.searcher(fitted.model),
+            searcher_of(material.base, fitted.model, ledger=self.ledger),
             balanced=fitted.segments,
         )
         return self.measure.recalls(
@@ -148,26 +536,28 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     reranking: Reranking | None = None,
     source: Literal["labelled", "made"] = "labelled",
     hear: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    ledger: Ledger | None = None,
 ) -> TuneReport:
     """Tune search to questions about the documents of a knowledge base.
 
     Args:
-        base: The knowledge base; it stays as it is, but for the kept outputs of models.
-        questions: With evidence in characters or pages; others are left out.
-        options: What is tried.
-        model: What it starts from; the shipped one when None.
-        reranking: A reranker that is given its weight; None for none.
-        source: Where the questions come from. Made ones are asked in words of the documents, and
-            their evidence is a section by the way they are made: of them the place of embedder and
-            reranker is learned, and the table, but no weight of a feature and no setting.
-        hear: Hears each step: its name, how much is done, and how much there is.
+        base: The knowledge base. It is not changed, except for cached outputs of models.
+        questions: Questions with evidence in characters or pages; others are left out.
+        options: Options of the tuning.
+        model: Relevance model at the start; None for the shipped one.
+        reranking: Reranker whose weight is fitted; None for none.
+        source: Origin of the questions. "made" questions use words of the documents, so only the
+            table and the weights of embedder and reranker are fitted to them.
+        hear: Called with the name of each step, its progress and its total.
+        ledger: Ledger that counts the calls of the embedder and holds the cost limit; None for no
+            limit.
 
     Raises:
-        OptionError: If there are fewer than ten questions with evidence, or two have one id.
-        DocumentNotFoundError: If a question is about a document that is not there.
+        OptionError: If fewer than ten questions have evidence, or two have the same id.
+        DocumentNotFoundError: If a question names a document that does not exist.
         ModelError: If the embedder or the reranker fails.
     """
-    wanted = options or TuneOptions()
+    wanted, ledger = options or TuneOptions(), ledger or Ledger()
     start = Start(
         model=model or shipped_model(),
         reranker=None if reranking is None else reranking.caller.reranker.name,
@@ -184,11 +574,18 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     with ExitStack() as stack:
         hear("reading candidates", 0, len(usable))
         materials = [
-            collected(base, usable, model=start.model, options=wanted, reranking=reranking)
+            collected(
+                base,
+                usable,
+                model=start.model,
+                options=wanted,
+                reranking=reranking,
+                ledger=ledger,
+            )
         ]
         _check_found(materials[0])
         for chunks in other_chunks(base, wanted.chunk_targets):
-            work = stack.enter_context(with_chunks(base, chunks, hear=hear))
+            work = stack.enter_context(with_chunks(base, chunks, hear=hear, budget=ledger))
             materials.append(
                 collected(
                     work,
@@ -197,6 +594,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
                     options=wanted,
                     reranking=reranking,
                     chunks=chunks,
+                    ledger=ledger,
                 )
             )
         tuner = _Tuner(
@@ -205,7 +603,8 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             measure=Measure(
                 budgets=wanted.budgets, tokenizer=wanted.tokenizer, reranking=reranking
             ),
-            answers=read_answers(base, usable, model=start.model) if learns else None,
+            answers=read_answers(base, usable) if learns else None,
+            ledger=ledger,
         )
         return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
 
@@ -215,7 +614,7 @@ def _usable(
     questions: Sequence[LabelledQuestion],
     source: Literal["labelled", "made"],
 ) -> list[LabelledQuestion]:
-    """Return the questions with evidence in characters or pages, which becomes characters."""
+    """Return the questions with evidence in characters or pages, converted to characters."""
     for name, times in Counter(one.id for one in questions).items():
         if times > 1:  # one would be tuned on with what the other is measured by
             raise OptionError(f"{times} questions have the id {name!r}; give each its own")
@@ -235,10 +634,10 @@ def _usable(
 
 
 def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestion | None:
-    """Return a question with its evidence in characters, None where it has none.
+    """Return a question with its evidence in characters; None if it has none.
 
-    In other chunks there are no pages. Documents that are named alone stay: they tie questions
-    together.
+    Other chunks have no pages. Evidence that names only a document stays, because it groups
+    questions.
     """
     places = [
         Evidence(document_id=document_id, start=start, end=end)
@@ -251,7 +650,7 @@ def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestio
 
 
 def _check_found(material: Material) -> None:
-    """Raise if a search finds too little of the evidence to learn from."""
+    """Raise if the candidates hold too little of the evidence."""
     found = min(len(one) for one in material.examples.values())
     if found < LEAST_QUESTIONS:
         raise OptionError(
@@ -268,7 +667,7 @@ def _report(
     source: Literal["labelled", "made"],
     hear: Callable[[str, int, int], None],
 ) -> TuneReport:
-    """Return what came of a tuning: measured part by part, then fitted to all where it helps."""
+    """Return the report: recall by cross-validation, and the final fit if a gain is shown."""
     hear("measuring before", 0, len(folds.numbers) + 2)
     before = np.array(tuner.before(usable))
     after = np.zeros_like(before)
@@ -305,7 +704,7 @@ def _report(
 def _compared(
     before: Floats, after: Floats, *, budgets: Sequence[int], clusters: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """Return the difference at each budget, and last that of their mean where there are several."""
+    """Return the difference at each budget, and last for their mean if there are several."""
     pairs = list(zip(after.T, before.T, strict=True))
     notes = [f"at {budget:,} tokens" for budget in budgets]
     if len(budgets) > 1:
@@ -346,7 +745,7 @@ def _figures(
 
 
 def _tuning(tuner: _Tuner, questions: Sequence[LabelledQuestion], measured: Measured) -> Tuning:
-    """Return the tuning that some questions want; of none, what it started from."""
+    """Return the tuning fitted to some questions; without questions, the defaults."""
     base = tuner.materials[0].base
     embedder = base.info().settings["embedder"]
     if not questions:

@@ -1,1 +1,1 @@
-"""Records and tables as text: CSV, JSON, notebooks."""
+"""Parsers of records and tables: CSV, JSON, notebooks."""

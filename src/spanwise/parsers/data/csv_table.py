@@ -1,13 +1,12 @@
-"""CSV and TSV to text: one table, as `rows` writes them.
+"""CSV and TSV: one table, written by `rows`.
 
 Rules
-    1. The delimiter is the one that parts most rows into the same number of cells. Where none
-       parts half of them, or into more cells than any table has, the file is text and left as it
-       stands.
-    2. Blank rows are passed over: they part nothing.
-    3. Nothing is lost: a row with too many cells keeps them, and a quotation mark that is never
-       closed is a character. Both are said in a warning. What exceeds the limit, as the names of
-       columns may in every row, is left out, and that is said.
+    1. The delimiter is the one that divides most rows into the same number of cells. If none
+       divides half of the rows, or the rows have too many cells, the file is plain text.
+    2. Blank rows are skipped and do not end a table.
+    3. Nothing is lost: a row with too many cells keeps them, and an unclosed quotation mark is a
+       character. Both cause a warning. Text over the limit (column names repeated in every row
+       may exceed it) is left out with a warning.
 """
 
 from __future__ import annotations
@@ -19,22 +18,19 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from spanwise.parsers.data.rows import Cell, RowWriter
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles import file_title
+from spanwise.parsers.titles_and_dates import file_title
 from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["parse_csv"]
-
 _DELIMITERS = "\t;|,"
-"""The first wins where several part the rows alike: 1,5;2,5 has two cells."""
+"""Delimiters by precedence if several divide the rows equally: 1,5;2,5 has two cells."""
 _SAMPLE_CHARS = 1 << 18
 _SAMPLE_ROWS = 200
 _MAX_COLUMNS = 16_384
-"""As many as a sheet has."""
+"""Maximum number of columns, as in a sheet."""
 _MAX_ROW_LINES = 500
-"""A quotation over more lines than this is taken for one that is never closed."""
+"""Maximum number of lines in a quotation; a longer one counts as unclosed."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _NAMED_DELIMITER = re.compile(r"sep=([\t;|,:^~])\s*", re.IGNORECASE)  # as Excel writes it
 _VALUE = re.compile(
@@ -42,14 +38,14 @@ _VALUE = re.compile(
 )
 _EMPTY = '\t\r\n ;|,"'
 
-csv.field_size_limit(2**31 - 1)  # a long cell is text; the size of a file is limited elsewhere
+csv.field_size_limit(2**31 - 1)  # the size of files is limited elsewhere
 
 
 def parse_csv(source: Source) -> Parsed:
     """Return the rows of a table as text.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where all cells are empty.
+        ParseError: "binary" if the bytes are not text, "no_text" if all cells are empty.
     """
     decoded = decode_text(source)
     delimiter = _find_delimiter(decoded.text)
@@ -78,7 +74,7 @@ def parse_csv(source: Source) -> Parsed:
 
 
 def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: int) -> int:
-    """Write all rows; return how many have more cells than most of the first ones."""
+    """Write all rows; return the number of rows with more cells than most of the first ones."""
     table = RowWriter(writer, level=1)
     found = iter(rows)
     first = list(islice(found, _SAMPLE_ROWS))
@@ -100,7 +96,7 @@ def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: i
 
 
 def _read_cells(row: Sequence[str]) -> list[Cell]:
-    """Return the cells that are not empty; those of a row too wide for a table as one, nameless."""
+    """Return the cells that are not empty; a row that is too wide becomes one cell."""
     if len(row) > _MAX_COLUMNS:
         return [Cell(_MAX_COLUMNS, table_line(row), is_words=True)]
     return [
@@ -111,7 +107,7 @@ def _read_cells(row: Sequence[str]) -> list[Cell]:
 
 
 def _find_delimiter(text: str) -> str | None:
-    """Return what parts most rows into as many cells as the others; None where nothing does."""
+    """Return the delimiter that divides most rows into equally many cells; None without one."""
     if match := _NAMED_DELIMITER.match(text):
         return match[1]
     best, best_share = None, 0.5
@@ -125,7 +121,7 @@ def _find_delimiter(text: str) -> str | None:
 
 
 class _Rows:
-    """The rows of a file, each a list of cells, at least one of them filled."""
+    """Rows of a file, each a list of cells with at least one that is not empty."""
 
     def __init__(self, text: str, delimiter: str) -> None:
         self.unclosed = 0
@@ -153,7 +149,7 @@ class _Rows:
                 yield line.group().rstrip("\r\n").split(self._delimiter)
 
     def _lines(self, start: int) -> Iterator[str]:
-        """Yield lines with their ends, until a row takes too many."""
+        """Yield lines with their ends, until a row has too many."""
         for match in _LINE.finditer(self._text, start):
             if self._row_lines >= _MAX_ROW_LINES:
                 break

@@ -1,1 +1,1 @@
-"""E-mails and mailboxes."""
+"""Parsers of e-mails and mailboxes."""

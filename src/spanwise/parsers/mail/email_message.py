@@ -1,13 +1,19 @@
-"""E-mail: header and body as text, quoted messages as sections, attachments as members.
+"""E-mail: headers and body as text, quoted messages as sections, attachments as members.
 
-Rules
-    1. The message is parsed leniently (the policy `compat32`): the modern one parses each header
-       by a grammar, fails on damaged ones and takes minutes for very long ones. Headers are cut
-       before they are parsed: for their parameters this one takes quadratic time, too.
-    2. The body is the plain text, or the HTML where there is no plain text, of each part that no
-       program would show as an attachment. Pictures and styles that an HTML body shows are left
-       out, and so are the signatures of mail programs.
-    3. Attached messages are members: their text is not part of this one.
+Rules of quoted messages
+    1. An earlier message begins with a line of attribution ("On ... Ann wrote:", wrapped by some
+       programs), a rule ("-----Original Message-----"), or the header lines of Outlook ("From:",
+       "Sent:", "To:", "Subject:").
+    2. The level of a message that is quoted by ">" is the number of marks; messages after rules
+       and headers are all on one level.
+
+Rules of messages
+    1. The message is parsed leniently (policy `compat32`): the modern policy parses each header
+       by a grammar, fails on damaged ones and takes minutes for very long ones. Headers are
+       truncated first, because their parameters take quadratic time.
+    2. The body is the plain text, or else the HTML, of each part that programs do not show as
+       an attachment. Embedded images, styles and cryptographic signatures are left out.
+    3. Attached messages are members: their text is not part of this message.
     4. Messages of one conversation have the same field `thread`: the id of its first message.
 """
 
@@ -28,37 +34,122 @@ from email.utils import getaddresses
 
 from spanwise.errors import ParseError
 from spanwise.parsers.containers import MemberFolder
-from spanwise.parsers.dates import iso_date
-from spanwise.parsers.mail.email_thread import quoted_messages
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
 
-__all__ = ["parse_email", "unpack_email"]
+_MAX_LEVEL = 8
+_MAX_LINE = 300
+_QUOTE = re.compile(r"[>\s]*")
+_OPENING = re.compile(r"(?:On|Am|Le|El|Il|Em|Op|Den)\s.{3,}", re.DOTALL)
+_CLOSING = re.compile(
+    r".{0,250}\b(?:wrote|writes|schrieb(?:\s.{1,120})?|a écrit|escribió|ha scritto|escreveu|schreef"
+    r"(?:\s.{1,120})?|skrev(?:\s.{1,120})?)\s?:",
+    re.DOTALL,
+)
+_RULED = re.compile(
+    r"[-_]{2,}\s*(Original Message|Original Appointment|Forwarded message|Forwarded by .{1,150}|"
+    r"Ursprüngliche Nachricht|Weitergeleitete Nachricht|Message d'origine|Message transféré|"
+    r"Mensaje original|Messaggio originale)\s*[-_]{2,}"
+)
+_FORWARDED = re.compile(r"Begin forwarded message:")
+_HEADER = re.compile(r"\*?(?:From|Von|De|Da|Van):\*?\s+(\S.*)")
+_FURTHER = re.compile(
+    r"\*?(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|À|Objet|Enviado|Para|Asunto):"
+)
+
+
+def quoted_messages(text: str) -> Iterator[Heading]:
+    """Yield a heading for each earlier message that a mail's text quotes, in order."""
+    lines = list(_lines(text))
+    at = 0
+    while at < len(lines):
+        start, depth, line = lines[at]
+        taken = _announced(lines, at)
+        if taken:
+            title, used = taken
+            last_start, _, last = lines[at + used - 1]
+            yield Heading(
+                start=start,
+                end=last_start + len(last),
+                level=min(_MAX_LEVEL, 2 + depth),
+                title=title,
+            )
+            at += used
+            if _RULED.fullmatch(line) or _FORWARDED.fullmatch(line):
+                at = _after_headers(lines, at)
+        else:
+            at += 1
+
+
+_Line = tuple[int, int, str]
+"""Start offset of the words of a line, its quotation depth, and the words."""
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    place = 0
+    for line in text.split("\n"):
+        marks = _QUOTE.match(line)
+        prefix = marks.group() if marks else ""
+        words = line[len(prefix) :].rstrip()
+        yield place + len(prefix), prefix.count(">"), words
+        place += len(line) + 1
+
+
+def _announced(lines: list[_Line], at: int) -> tuple[str, int] | None:
+    """Return the title of the message that begins at a line, and the number of its header lines."""
+    _, depth, line = lines[at]
+    if not line or len(line) > _MAX_LINE:
+        return None
+    if ruled := _RULED.fullmatch(line):
+        return ruled.group(1), 1
+    if _FORWARDED.fullmatch(line) or (_OPENING.fullmatch(line) and _CLOSING.fullmatch(line)):
+        return line, 1
+    following = lines[at + 1] if at + 1 < len(lines) else (0, -1, "")
+    if following[1] == depth and _OPENING.fullmatch(line) and len(following[2]) <= _MAX_LINE:
+        both = f"{line} {following[2]}"
+        if _CLOSING.fullmatch(both):
+            return both, 2
+    if _HEADER.fullmatch(line):
+        further = [words for _, _, words in lines[at + 1 : at + 5]]
+        if sum(_FURTHER.match(words) is not None for words in further) >= 2:
+            return line, 1
+    return None
+
+
+def _after_headers(lines: list[_Line], at: int) -> int:
+    """Return the line after the headers that may follow a rule; they begin no other message."""
+    while at < len(lines) and not lines[at][2]:
+        at += 1
+    while at < len(lines) and (_HEADER.match(lines[at][2]) or _FURTHER.match(lines[at][2])):
+        at += 1
+    return at
+
 
 _MAX_HEADER_CHARS = 2_000
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _WHITE_SPACE = re.compile(r"[\s\x00]+")
-_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # those of the machine differ from place to place
+_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # independent of the tables of the machine
 _BROKEN_PARAMETERS = (TypeError, ValueError)
-"""What the parser raises for a NUL in the name of a charset, or a name that comes in two ways."""
+"""Errors of the parser for a NUL in the name of a charset, or an ambiguous name."""
 _SURROGATES = re.compile("[\udc80-\udcff]")
 
 
 class _Lenient(Compat32):
-    """The policy that takes anything, with headers cut to the limit."""
+    """Policy that accepts everything, with truncated headers."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        """Return the name and the value of a header."""
+        """Return the name and the truncated value of a header."""
         name, value = super().header_source_parse(sourcelines)
         return name, value[:_MAX_HEADER_CHARS]
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A part without parts."""
+    """Part without subparts."""
 
     part: Message
     number: int
@@ -77,10 +168,10 @@ class _Body:
 
 
 def parse_email(source: Source) -> Parsed:
-    """Return the header lines that people read and the body; attachments by name alone.
+    """Return the visible headers and the body; attachments by name only.
 
     Raises:
-        ParseError: "corrupt" where it has no header, or parts nested too deep.
+        ParseError: "corrupt" if it has no header, or its parts are nested too deep.
     """
     message = _read(source)
     leaves = list(_leaves(message))
@@ -106,10 +197,10 @@ def parse_email(source: Source) -> Parsed:
 
 
 def unpack_email(folder: MemberFolder) -> None:
-    """Take the attachments of a message.
+    """Extract the attachments of a message.
 
     Raises:
-        ParseError: As `parse_email`.
+        ParseError: As for `parse_email`.
     """
     taken: set[str] = set()
     for leaf in _leaves(_read(folder.source)):
@@ -165,20 +256,20 @@ def _leaves(message: Message) -> Iterator[_Leaf]:
 
 
 def _is_undivided(part: Message) -> bool:
-    """Return whether a part says that it has parts, and no boundary is found in it: it is text."""
+    """Return whether a multipart part has no boundary in it, so that it is text."""
     return part.get_content_maintype() == "multipart" and not part.is_multipart()
 
 
 def _chosen(part: Message, children: list[Message]) -> list[tuple[Message, bool]]:
-    """Return the children of a part that count, and whether each is a resource of another."""
+    """Return the relevant children of a part, and whether each is a resource of another child."""
     kind = part.get_content_subtype()
     if kind == "related":
         return [(child, place > 0) for place, child in enumerate(children)]
     if kind != "alternative":
         return [(child, False) for child in children]
-    for wanted in ("text/plain", "text/html"):
+    for media_type in ("text/plain", "text/html"):
         for child in children:
-            if child.get_content_type() == wanted and _content(child).strip():
+            if child.get_content_type() == media_type and _content(child).strip():
                 return [(child, False)]
     return [(child, False) for child in children[-1:]]
 
@@ -237,7 +328,7 @@ def _header(message: Message, name: str) -> str:
 
 
 def _decoded(raw: str) -> str:
-    """Return a header's words on one line, decoded where they can be."""
+    """Return a header on one line, decoded if possible."""
     try:
         value = "".join(_decoded_word(*word) for word in decode_header(raw))
     except (HeaderParseError, ValueError):
@@ -256,7 +347,7 @@ def _decoded_word(word: bytes | str, charset: str | None) -> str:
 
 
 def _metadata(message: Message, *, attachments: int) -> dict[str, Scalar]:
-    """Return the fields that filters use; those that the message lacks are left out."""
+    """Return the fields for filters, without missing ones."""
     ids = [
         found
         for name in ("References", "In-Reply-To", "Message-ID")
@@ -275,29 +366,29 @@ def _metadata(message: Message, *, attachments: int) -> dict[str, Scalar]:
 
 
 def _people(message: Message, name: str) -> str:
-    """Return the names of the people in a header, their addresses where they have none."""
+    """Return the names of the people in a header, or their addresses."""
     header = _header(message, name)
     try:
         people = [person or address for person, address in getaddresses([header])]
-    except RecursionError:  # brackets in brackets, a thousand deep
+    except RecursionError:  # brackets nested a thousand deep
         people = []
-    return ", ".join(filter(None, people)) or header  # a header that is damaged gives no pairs
+    return ", ".join(filter(None, people)) or header  # a damaged header has no pairs
 
 
 def _read_body(part: Message, source: Source) -> _Body:
-    """Return the text of a part; empty where it has none."""
+    """Return the text of a part; empty if it has none."""
     inner = replace(source, data=_content(part), charset=_charset(part))
     try:
         if part.get_content_type() == "text/html":
             parsed = parse_html(inner)
-            deeper = tuple(replace(one, level=one.level + 1) for one in parsed.headings)
+            deeper = tuple(replace(heading, level=heading.level + 1) for heading in parsed.headings)
             return _Body(parsed.text, deeper, parsed.blocks, parsed.warnings)
         decoded = decode_text(inner)
     except ParseError as error:
         if error.code == "no_text":
             return _Body("")
-        said = str(error).removeprefix(f"{source.name}: ")
-        warning = f"a part of the body cannot be read: {said}"
+        fault = str(error).removeprefix(f"{source.name}: ")
+        warning = f"a part of the body cannot be read: {fault}"
         return _Body("", warnings=(warning,), is_whole=False)
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if _is_flowed(part):
@@ -306,7 +397,7 @@ def _read_body(part: Message, source: Source) -> _Body:
 
 
 def _unflowed(text: str) -> str:
-    """Return text of format=flowed (RFC 3676) with its soft line ends taken out."""
+    """Return text in format=flowed (RFC 3676) without soft line ends."""
     lines: list[str] = []
     soft_depth: int | None = None
     for line in text.split("\n"):
@@ -321,7 +412,7 @@ def _unflowed(text: str) -> str:
 
 
 def _joined(bodies: list[_Body], *, offset: int) -> _Body:
-    """Return the parts of a body as one, with what points into it moved by the offset."""
+    """Return the joined parts of a body, with headings and blocks moved by an offset."""
     headings: list[Heading] = []
     blocks: list[Block] = []
     place = offset
@@ -329,13 +420,13 @@ def _joined(bodies: list[_Body], *, offset: int) -> _Body:
     for body in texts:
         own = [*body.headings, *_apart(quoted_messages(body.text), body)]
         own.sort(key=lambda heading: heading.start)
-        headings += [replace(one, start=one.start + place, end=one.end + place) for one in own]
+        headings += [replace(item, start=item.start + place, end=item.end + place) for item in own]
         blocks += [
             replace(block, start=block.start + place, end=block.end + place)
             for block in body.blocks
         ]
         place += len(body.text) + 2
-    warnings = tuple(said for body in bodies for said in body.warnings)
+    warnings = tuple(warning for body in bodies for warning in body.warnings)
     return _Body(
         text="\n\n".join(body.text for body in texts),
         headings=tuple(headings),
@@ -346,7 +437,7 @@ def _joined(bodies: list[_Body], *, offset: int) -> _Body:
 
 
 def _apart(quoted: Iterable[Heading], body: _Body) -> Iterator[Heading]:
-    """Yield the headings that lie outside of the headings and blocks that a body has itself."""
+    """Yield the quoted headings outside of the body's own headings and blocks."""
     ranges = [(heading.start, heading.end) for heading in body.headings]
     ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])
     starts = [start for start, _ in ranges]

@@ -1,12 +1,12 @@
-"""Mailboxes in the mbox format: each message is a member.
+"""Mailboxes in mbox format: each message is a member.
 
 Rules
-    1. A message begins at a line "From ..." that follows an empty line, or the start of the file,
-       and is followed by a header: other such lines are text that nobody escaped.
-    2. A line ">From " was escaped, and loses one ">".
-    3. A message is named by its Message-ID, so that it keeps its id when others are deleted; by
-       its number where it has none, one that came before, one that hides it (".x"), or one that
-       could be a number, as ids without "@" could.
+    1. A message begins at a line "From ..." after an empty line or at the start of the file, and
+       before a header; other such lines are unescaped text.
+    2. A line ">From " is escaped and loses one ">".
+    3. A message is named by its Message-ID, so that it keeps its id when others are deleted. It is
+       named by its number if the Message-ID is missing, repeated, a hidden name (".x"), or could
+       be a number (without "@").
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from typing import IO
 
 from spanwise.parsers.containers import MemberFolder
 
-__all__ = ["unpack_mailbox"]
-
 _START = b"From "
 _ESCAPED = re.compile(rb">+From ")
 _HEADER = re.compile(rb"[!-9;-~]+:|>From ")
@@ -29,7 +27,7 @@ _MESSAGE_ID = re.compile(rb"^message-id:\s*<([!-;=?-~]{1,250})>", re.IGNORECASE 
 
 
 def unpack_mailbox(folder: MemberFolder) -> None:
-    """Take the messages of a mailbox."""
+    """Extract the messages of a mailbox."""
     taken: set[str] = set()
     with folder.path.open("rb") as stream:
         lines = _Lines(stream)
@@ -45,7 +43,7 @@ def unpack_mailbox(folder: MemberFolder) -> None:
 
 
 class _Lines:
-    """Lines of a mailbox with one line in sight; a line longer than the limit comes in pieces."""
+    """Lines of a mailbox with one line of look-ahead; overlong lines are split."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -54,13 +52,13 @@ class _Lines:
         self._after_empty = True
 
     def skip(self) -> None:
-        """Go to the next line."""
+        """Read the next line."""
         self._after_empty = not self._line.strip(b"\r\n")
         self._line = self._next
         self._next = self._stream.readline(_LINE_BYTES)
 
     def is_at_start(self) -> bool:
-        """Return whether a message begins with this line."""
+        """Return whether a message begins at the current line."""
         return (
             self._after_empty
             and self._line.startswith(_START)

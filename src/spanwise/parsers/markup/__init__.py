@@ -1,1 +1,1 @@
-"""HTML, Markdown, reStructuredText, AsciiDoc, and books made of HTML."""
+"""Parsers of HTML, EPUB, Markdown, reStructuredText and AsciiDoc."""

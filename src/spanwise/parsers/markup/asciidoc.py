@@ -1,26 +1,24 @@
-"""AsciiDoc: the text is the source itself; headings and blocks point into it.
+"""AsciiDoc: the text is the unchanged source, with headings and blocks.
 
 Rules
-    1. A title is a line that begins with one to six `=` (or `#`), or one over a line of `=`, `-`,
-       `~`, `^` or `+` of its length; its level is their number, or the place of the sign there.
-    2. Inside a delimited block (listing, table, example, sidebar, comment) no line is a title.
-    3. Names of the document's own attributes in a title are replaced by their values.
-    4. Macros are left as they stand; no `include::` is followed.
+    1. A title is a line that begins with one to six `=` (or `#`), whose number is its level, or a
+       line above an underline of `=`, `-`, `~`, `^` or `+` (levels in this order) of its length.
+    2. Lines inside a delimited block (listing, table, example, sidebar, comment) are no titles.
+    3. References to attributes of the document in a title are replaced by their values.
+    4. Macros are unchanged; no `include::` is followed.
 
-There is no maintained reader of AsciiDoc in Python.
+There is no maintained parser of AsciiDoc for Python.
 """
 
 from __future__ import annotations
 
 import re
 
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
-
-__all__ = ["parse_asciidoc"]
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?")
 _UNDERLINES = "=-~^+"
@@ -31,7 +29,7 @@ _DELIMITER = re.compile(
 _ATTRIBUTE = re.compile(r":([\w][\w-]*):(?:[ \t]+(\S.*))?")
 _HEADER_LINES = 200
 _MAX_MARKUP_CHARS = 1000
-"""A longer line is text."""
+"""Maximum length of a line with markup; a longer line is text."""
 _REFERENCE = re.compile(r"\{([\w][\w-]*)\}")
 _ANCHOR = re.compile(r"\[\[[^\]]*\]\]|\[#[^\]]*\]|<<[^>,]*,?[ \t]*|>>")
 _LINK = re.compile(r"(?:(?:https?|link|xref|mailto):[^\s\[\]]*)\[([^\]]*)\]")
@@ -41,12 +39,12 @@ _REVISION = re.compile(r"(?:v[\d.]+,[ \t]*)?(\d{4}-\d{2}-\d{2})\b.*")
 
 
 def parse_asciidoc(source: Source) -> Parsed:
-    """Return the source as it stands, with its headings, tables and code.
+    """Return the unchanged source, with its headings, tables and code.
 
-    The author and date come from the header: its attributes, or the lines under the title.
+    The author and date are from the header: its attributes, or the lines below the title.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     reader = _Reader(Lines(decoded.text))
@@ -62,7 +60,7 @@ def parse_asciidoc(source: Source) -> Parsed:
 
 
 def _read_attributes(lines: Lines) -> dict[str, str]:
-    """Return what the header defines, by names in lower case."""
+    """Return the attributes of the header, by names in lower case."""
     attributes: dict[str, str] = {}
     for number in range(min(len(lines), _HEADER_LINES)):
         if match := _ATTRIBUTE.fullmatch(lines.line(number).rstrip()):
@@ -71,26 +69,26 @@ def _read_attributes(lines: Lines) -> dict[str, str]:
 
 
 class _Reader:
-    """Reads the lines once, from the first to the last."""
+    """Single-pass reader of the lines."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._attributes = _read_attributes(lines)
         self._last_lines = {lines.line(number).rstrip(): number for number in range(len(lines))}
-        """Where each text of a line stands last: a block whose delimiter is gone does not end."""
+        """Last occurrence of each line, to detect a block without a closing delimiter."""
         self._header_line = len(lines)
-        """The line after the title of the document."""
+        """Line after the title of the document."""
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
 
     def run(self) -> None:
-        """Read all of it."""
+        """Read all lines."""
         number = 0
         while number < len(self._lines):
             number = self._read(number)
 
     def _read(self, number: int) -> int:
-        """Note what begins at a line; return the first line after it."""
+        """Record the element that begins at a line; return the first line after it."""
         line = self._lines.line(number).rstrip()
         if len(line) > _MAX_MARKUP_CHARS:
             return number + 1
@@ -111,7 +109,7 @@ class _Reader:
         return line[0].isalnum() and (not before or before.startswith("["))
 
     def _note(self, first: int, after: int, *, level: int, title: str) -> int:
-        """Note a title at lines `[first, after)`; return the line after it."""
+        """Record a title at lines `[first, after)`; return the line after it."""
         words = self._plain_words(title)
         if words:
             if level == 1 and not self.headings:
@@ -121,7 +119,7 @@ class _Reader:
         return after
 
     def _read_block(self, first: int, delimiter: str) -> int:
-        """Note a delimited block; return the line after it. One that does not end is none."""
+        """Record a delimited block, unless it is unclosed; return the line after it."""
         after = first + 1
         if self._last_lines.get(delimiter, 0) < after:
             return after
@@ -135,7 +133,7 @@ class _Reader:
         return after + 1
 
     def read_metadata(self) -> dict[str, Scalar]:
-        """Return author and date: attributes, or the lines under the title of the document."""
+        """Return the author and date: attributes, or the lines below the title of the document."""
         author = self._attributes.get("author", "")
         date = self._attributes.get("revdate") or self._attributes.get("date", "")
         header = [self._lines.line(self._header_line + place).strip() for place in range(2)]
@@ -149,7 +147,7 @@ class _Reader:
         return metadata
 
     def _plain_words(self, title: str) -> str:
-        """Return the words of a title without anchors, links, emphasis and references."""
+        """Return the text of a title without anchors, links, emphasis and references."""
         named = _REFERENCE.sub(
             lambda match: self._attributes.get(match[1].lower()) or match[0], title
         )

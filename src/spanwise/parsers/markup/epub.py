@@ -1,10 +1,10 @@
-"""EPUB: its chapters in reading order, each read as the web page it is.
+"""EPUB: chapters in reading order, each parsed as HTML.
 
 Rules
-    1. The spine of the package says which files are read, and in which order; the table of
-       contents says how deep a chapter stands and how it is called where it has no heading.
-    2. What a page drops as no content (asides, footers) is content in a book: notes stand there.
-    3. A book whose chapters are encrypted is refused; fonts that are merely scrambled are not read.
+    1. The spine of the package defines the files and their order. The table of contents defines
+       the depth of a chapter, and its title if it has no heading.
+    2. Elements that are left out of web pages (asides, footers) are content in a book: notes.
+    3. A book with encrypted chapters is refused; obfuscated fonts do not matter.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from urllib.parse import unquote, urldefrag
 
 from spanwise.errors import ParseError
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.office.properties import read_properties
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.writer import TextWriter
-
-__all__ = ["parse_epub"]
 
 _MEDIA_TYPE = "application/epub+zip"
 _CONTAINER = "META-INF/container.xml"
@@ -36,22 +33,22 @@ _NOTE_TAGS = re.compile(rb"(</?)(?:aside|footer)(?=[\s/>])")
 
 
 class _Entry(NamedTuple):
-    """What the table of contents says of a file."""
+    """Entry of the table of contents."""
 
     title: str
     depth: int
-    """From 1."""
+    """Depth of the entry, from 1."""
 
 
 @dataclass(slots=True)
 class _Package:
-    """What the package says of the book."""
+    """Package of a book."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """Parts by their id."""
+    """Parts by id."""
     spine: list[str] = field(default_factory=list)
     contents: str | None = None
-    """The part that holds the table of contents."""
+    """Part with the table of contents; None without one."""
     is_ncx: bool = False
 
 
@@ -59,8 +56,8 @@ def parse_epub(source: Source) -> Parsed:
     """Return the text of a book.
 
     Raises:
-        ParseError: "corrupt" where the container, the package or all chapters are damaged,
-            "encrypted", "too_large" where it would unpack to more than the limit, "no_text".
+        ParseError: "corrupt" if the container, the package or all chapters are damaged,
+            "encrypted", "too_large" if its unpacked size exceeds the limit, "no_text".
     """
     archive = Archive(source)
     part = _package_part(archive, source)
@@ -122,13 +119,13 @@ def _read_package(archive: Archive, part: str) -> _Package:
 
 
 def _resolve(folder: str, reference: str) -> str:
-    """Return the part that a reference from inside a folder names."""
+    """Return the part of a reference that is relative to a folder."""
     path = unquote(urldefrag(reference).url)
     return posixpath.normpath(posixpath.join("/", folder, path)).lstrip("/")
 
 
 def _refuse_encrypted(archive: Archive, source: Source, chapters: Sequence[str]) -> None:
-    """Refuse a book with digital rights management.
+    """Raise for a book with digital rights management.
 
     Raises:
         ParseError: "encrypted".
@@ -154,7 +151,7 @@ def _refuse_encrypted(archive: Archive, source: Source, chapters: Sequence[str])
 
 
 def _read_contents(archive: Archive, package: _Package) -> dict[str, _Entry]:
-    """Return the first entry of the table of contents for each file."""
+    """Return the first entry of the table of contents of each file."""
     if package.contents is None or package.contents not in archive:
         return {}
     reader = _ContentsReader(posixpath.dirname(package.contents), is_ncx=package.is_ncx)
@@ -165,7 +162,7 @@ def _read_contents(archive: Archive, package: _Package) -> dict[str, _Entry]:
 
 
 class _ContentsReader:
-    """Reads a table of contents: the list of a navigation page, or the older NCX."""
+    """Reader of a table of contents: the list of a navigation page, or the older NCX."""
 
     def __init__(self, folder: str, *, is_ncx: bool) -> None:
         self.entries: dict[str, _Entry] = {}
@@ -178,7 +175,7 @@ class _ContentsReader:
         self._href = ""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = _local(tag)
         if name == "nav":
             self._inside = any(
@@ -197,12 +194,12 @@ class _ContentsReader:
             self._taking = True
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if self._taking:
             self._title.append(piece)
 
     def end(self, tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = _local(tag)
         if name == self._level_tag and self._inside:
             self._depth -= 1
@@ -223,7 +220,7 @@ class _ContentsReader:
 def _add_chapter(
     archive: Archive, part: str, source: Source, entry: _Entry | None, writer: TextWriter
 ) -> None:
-    """Write a chapter; nothing of one that shows no text."""
+    """Write a chapter; nothing if it has no text."""
     data = _NOTE_TAGS.sub(rb"\1div", archive.read_bytes(part))
     try:
         parsed = parse_html(Source(data=data, name=source.name, media_type="text/html"))

@@ -1,32 +1,149 @@
-"""HTML to readable text: paragraphs, headings, lists, tables, code.
+"""HTML: paragraphs, headings, lists, tables and code as readable text.
 
 Rules
     1. The tree is walked without recursion, so that depth cannot exhaust the stack.
-    2. Text is gathered until a block begins or ends, then written with white space collapsed.
-    3. What is no content (scripts, navigation, asides, footers, hidden elements) is left out, and
-       where a page says what its main part is, headers outside of it too.
-    4. A table is a table where its cells hold text; one that holds headings, code or other tables
-       is there for layout, and its cells are walked like any block. A caption is part of it.
-    5. Elements that nest deeper than browsers let them stand side by side: lexbor takes quadratic
+    2. Text is collected until a block begins or ends, then written with collapsed white space.
+    3. Elements without content (scripts, navigation, asides, footers, hidden elements) are left
+       out, and if a page marks its main part, headers outside of it too.
+    4. A table whose cells are text is a table with its caption. A table with headings, code or
+       other tables is used for layout, and its cells are walked like other blocks.
+    5. Elements nested deeper than browsers allow are flattened, because lexbor takes quadratic
        time for them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from spanwise.core.languages import read_language
-from spanwise.parsers.dates import iso_date
-from spanwise.parsers.markup.html_table import TableCell, TableGrid
+from spanwise.core.text.languages import read_language
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.writer import TextWriter
+from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Scalar
 
-__all__ = ["parse_html"]
+_MAX_COLUMNS = 1000
+"""Maximum number of columns of a cell, and of columns that are covered by earlier rows."""
+_MAX_SPLIT = 4
+"""Maximum number of columns of a split column; a wider cell is a header of several columns."""
+_BEFORE_NUMBER = frozenset({"$", "€", "£", "¥", "(", "$(", "US$"})
+_AFTER_NUMBER = frozenset({")", "%", ")%", "%)"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCell:
+    """Cell with the number of columns and rows that it covers."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+    @classmethod
+    def of(cls, text: str, attributes: Mapping[str, str | None]) -> TableCell:
+        """Return a cell with the spans of its attributes."""
+        return cls(
+            text=text,
+            columns=_read_span(attributes.get("colspan")),
+            rows=_read_span(attributes.get("rowspan")),
+        )
+
+
+def _read_span(written: str | None) -> int:
+    digits = (written or "").strip()
+    return max(1, min(int(digits[:5]), _MAX_COLUMNS)) if digits.isdecimal() else 1
+
+
+@dataclass(slots=True)
+class TableGrid:
+    """Rows under construction; a merged cell is written at its first place."""
+
+    _rows: list[dict[int, str]] = field(default_factory=list)
+    _spanned: set[int] = field(default_factory=set)
+    """Columns that are merged with the column before them in some row."""
+    _covered: dict[int, int] = field(default_factory=dict)
+    """Number of remaining rows for which a column is covered by an earlier row."""
+
+    def add_row(self, cells: Sequence[TableCell]) -> None:
+        """Append a row; its cells fill the columns that are not covered."""
+        row: dict[int, str] = {}
+        covered = {column: rows - 1 for column, rows in self._covered.items() if rows > 1}
+        column = 0
+        for cell in cells:
+            while column in self._covered:
+                column += 1
+            if cell.text:
+                row[column] = cell.text
+                if cell.columns <= _MAX_SPLIT:
+                    self._spanned.update(range(column + 1, column + cell.columns))
+            if cell.rows > 1:
+                for place in range(column, min(column + cell.columns, _MAX_COLUMNS)):
+                    covered[place] = cell.rows - 1
+            column += cell.columns
+        self._covered = covered
+        self._rows.append(_join_signs(row))
+
+    def lines(self) -> tuple[list[str], int]:
+        """Return a line per row that is not empty, and the number of columns.
+
+        Columns that are empty in every row are left out; other empty cells stay.
+        """
+        columns = self._merge_columns()
+        lines = [
+            table_line(["".join(row.get(part, "") for part in parts) for parts in columns])
+            for row in self._rows
+        ]
+        return [line for line in lines if line], len(columns)
+
+    def _merge_columns(self) -> list[list[int]]:
+        """Return the columns with text, with the parts of a split column grouped.
+
+        Filings split a column of numbers below one header into narrow ones, which are never filled
+        in the same row.
+        """
+        rows_of: dict[int, set[int]] = {}
+        for number, row in enumerate(self._rows):
+            for column in row:
+                rows_of.setdefault(column, set()).add(number)
+        merged: list[list[int]] = []
+        filled: set[int] = set()
+        for column in sorted(rows_of):
+            if merged and column in self._spanned and filled.isdisjoint(rows_of[column]):
+                merged[-1].append(column)
+                filled |= rows_of[column]
+            else:
+                merged.append([column])
+                filled = set(rows_of[column])
+        return merged
+
+
+def _join_signs(row: dict[int, str]) -> dict[int, str]:
+    """Return the row with currency signs, brackets and percent signs joined to their number.
+
+    Filings put these into separate narrow columns.
+    """
+    if not any(text in _BEFORE_NUMBER or text in _AFTER_NUMBER for text in row.values()):
+        return row
+    joined: dict[int, str] = {}
+    sign = ""
+    last: int | None = None
+    for column in sorted(row):
+        text = sign + row[column]
+        sign = ""
+        if text in _BEFORE_NUMBER:
+            sign = text
+        elif text in _AFTER_NUMBER and last is not None:
+            joined[last] += text
+        else:
+            joined[column] = text
+            last = column
+    if sign:
+        joined[max(row)] = sign
+    return joined
+
 
 _DROPPED = frozenset(
     "head script style noscript template svg iframe object video audio canvas select datalist "
@@ -44,7 +161,7 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LAYOUT = _HEADINGS | {"table", "pre"}
 _MAX_TITLE_CHARS = 300
 _BREAK = "\x00"
-"""Stands for <br>: HTML knows no NUL, and its other line ends are spaces."""
+"""Placeholder for <br>: HTML has no NUL, and its other line ends are spaces."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -59,7 +176,7 @@ _FLATTENED = f"its elements nest deeper than {_MAX_DEPTH}: those below stand sid
 _NESTING = re.compile(
     rf"<(/?)(?!(?:{'|'.join(sorted(_VOID | _CLOSED_BY_OTHERS))})[\s/>])[a-z][^<>]*>", re.IGNORECASE
 )
-"""Tags of elements that go on until they are closed themselves."""
+"""Tags of elements that are not closed implicitly."""
 _AUTHOR_NAMES = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author")
 _DATE_NAMES = (
     "date",
@@ -77,7 +194,7 @@ def parse_html(source: Source) -> Parsed:
     """Return the readable text of a page.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where the page shows none.
+        ParseError: "binary" if the bytes are not text, "no_text" if the page has none.
     """
     match = _CHARSET.search(source.data[:4096])
     decoded = decode_text(source, declared=match.group(1).decode("ascii") if match else None)
@@ -105,7 +222,7 @@ def parse_html(source: Source) -> Parsed:
 
 
 def _flatten(markup: str) -> tuple[str, bool]:
-    """Return markup with a line break for each tag that is nested too deep; whether any is."""
+    """Return markup with a line break for each tag that is nested too deep, and whether any is."""
     depth = deepest = 0
 
     def keep(match: re.Match[str]) -> str:
@@ -123,7 +240,7 @@ def _flatten(markup: str) -> tuple[str, bool]:
 
 
 def _close(match: re.Match[str]) -> str:
-    """Return an element that XML closed at once as HTML understands it."""
+    """Return a self-closed element of XML in the syntax of HTML."""
     name, attributes = match.groups()
     return match.group() if name.lower() in _VOID else f"<{name}{attributes}></{name}>"
 
@@ -156,7 +273,7 @@ def _read_metadata(tree: LexborHTMLParser) -> dict[str, Scalar]:
 
 
 def _collapse(text: str) -> str:
-    """Return the text with soft hyphens removed and white space as single spaces."""
+    """Return the text without soft hyphens, with white space collapsed."""
     return " ".join(text.replace("\xad", "").split())
 
 
@@ -180,7 +297,7 @@ def _is_header(node: LexborNode, tag: str) -> bool:
 
 
 def _visible(root: LexborNode) -> Iterator[LexborNode]:
-    """Yield the visible nodes below a node in order, without recursion."""
+    """Yield the visible descendants of a node in order, without recursion."""
     node = root.child
     while node is not None:
         descend = None
@@ -191,7 +308,7 @@ def _visible(root: LexborNode) -> Iterator[LexborNode]:
 
 
 def _after(node: LexborNode, root: LexborNode) -> LexborNode | None:
-    """Return the next node of the walk once a node and all below it are done."""
+    """Return the next node of the walk after a node and its descendants."""
     while node.mem_id != root.mem_id:
         if node.next is not None:
             return node.next
@@ -202,7 +319,7 @@ def _after(node: LexborNode, root: LexborNode) -> LexborNode | None:
 
 
 def _inline_text(root: LexborNode) -> str:
-    """Return all visible text below a node on one line."""
+    """Return the visible text of a node on one line."""
     words = []
     for node in _visible(root):
         tag = node.tag
@@ -214,12 +331,12 @@ def _inline_text(root: LexborNode) -> str:
 
 
 def _holds_layout(root: LexborNode) -> bool:
-    """Return whether headings, code or tables stand below a node, which are no text of a line."""
+    """Return whether a node contains headings, code or tables."""
     return any(node.tag in _LAYOUT for node in _visible(root))
 
 
 def _read_table(table: LexborNode) -> TableGrid | None:
-    """Return the rows of a table, None where it is there for layout."""
+    """Return the rows of a table, None if it is used for layout."""
     if _holds_layout(table):
         return None
     grid = TableGrid()
@@ -238,7 +355,7 @@ def _read_table(table: LexborNode) -> TableGrid | None:
 
 
 class _Walk:
-    """One walk over a page, writing what it shows."""
+    """Walk over a page that writes its text."""
 
     def __init__(self, root: LexborNode, writer: TextWriter) -> None:
         self._root = root
@@ -246,12 +363,12 @@ class _Walk:
         self._inline: list[str] = []
         self._marker = ""
         self._lists: list[int | None] = []
-        """Number of the last item of each open list, None for one without numbers."""
+        """Number of the last item of each open list, None for a list without numbers."""
         self._has_main = root.css_first("main, [role=main]") is not None
         self._main_depth = 0
 
     def run(self) -> None:
-        """Walk all of it."""
+        """Walk the whole page."""
         node: LexborNode | None = self._root
         while node is not None:
             entered = self._enter(node)
@@ -273,7 +390,7 @@ class _Walk:
         return node.next if node.mem_id != self._root.mem_id else None
 
     def _enter(self, node: LexborNode) -> bool:
-        """Write what begins with a node; return whether to go into it."""
+        """Write the beginning of a node; return whether to descend into it."""
         tag = node.tag or ""
         if tag == "-text":
             self._inline.append(node.text_content or "")
@@ -306,7 +423,7 @@ class _Walk:
             self._marker = self._next_marker()
 
     def _leave(self, node: LexborNode) -> None:
-        """Write what ends with a node."""
+        """Write the end of a node."""
         tag = node.tag or ""
         if tag in {"ul", "ol", "menu"}:
             self._lists.pop()
@@ -336,7 +453,7 @@ class _Walk:
         return f"{indent}{number + 1}. "
 
     def _write_whole(self, node: LexborNode, tag: str) -> bool:
-        """Write a heading, code or a table; return False for one that has to be walked."""
+        """Write a heading, code or a table; return False if the node has to be walked."""
         if tag == "table":
             return self._write_table(node)
         if tag == "pre":
@@ -367,7 +484,7 @@ class _Walk:
         return True
 
     def _flush(self, gap: int) -> None:
-        """Write the text gathered so far, and owe `gap` line ends after it and before it."""
+        """Write the collected text, with `gap` line ends before and after it."""
         self._writer.separate(gap)
         if not self._inline:
             return
@@ -381,7 +498,7 @@ class _Walk:
 
 
 def _read_code(root: LexborNode) -> str:
-    """Return preformatted text as it stands, without empty lines around it."""
+    """Return preformatted text, without empty lines around it."""
     pieces = []
     for node in _visible(root):
         if node.tag == "-text":

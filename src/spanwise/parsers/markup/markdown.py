@@ -1,29 +1,124 @@
-r"""Markdown: the text is the source itself; headings and blocks point into it.
+r"""Markdown: the text is the unchanged source, with headings, blocks and front matter.
 
 Rules
-    1. Blocks are found by markdown-it-py's block rules, which know fences, tables and indented
-       code; a heading inside a quotation or a list item is no heading of the document.
-    2. Lines end where markdown-it-py ends them (`\n`, `\r\n`, `\r`), so that its line numbers
-       are ours; `str.splitlines` knows more line ends and would shift them.
-    3. Front matter is not Markdown: its lines are hidden from the block rules (`front_matter`).
+    1. Blocks are found by the block rules of markdown-it-py, which know fences, tables and indented
+       code. A heading inside a quotation or a list item is not a heading of the document.
+    2. Lines end as in markdown-it-py (`\n`, `\r\n`, `\r`), so that line numbers agree;
+       `str.splitlines` splits at more characters.
+    3. Front matter is hidden from the block rules. YAML (between lines of three hyphens) is read as
+       scalars and lists of scalars on the first level, TOML (three plus signs) completely.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from spanwise.core.text.languages import read_language
 from spanwise.parsers.lines import Lines
-from spanwise.parsers.markup.front_matter import front_matter_fields, read_front_matter
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
-from spanwise.types import Block, Heading
+from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.types import Block, Heading, Scalar
 
-__all__ = ["parse_markdown", "read_markdown"]
+FrontMatter = Mapping[str, Sequence[str]]
+"""Values by name in lower case; a scalar is a list of one value."""
+
+_YAML = re.compile(r"---[ \t]*")
+_YAML_END = re.compile(r"(?:---|\.\.\.)[ \t]*")
+_TOML = re.compile(r"\+\+\+[ \t]*")
+_FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(\S.*))?")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(\S.*)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+_FLOW_ITEM = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[^,]+)")
+
+
+def read_front_matter(lines: Lines) -> tuple[FrontMatter, int]:
+    """Return the fields and their number of lines; none and 0 without front matter."""
+    is_toml = bool(_TOML.fullmatch(lines.line(0)))
+    if not is_toml and not _YAML.fullmatch(lines.line(0)):
+        return {}, 0
+    end_line = _TOML if is_toml else _YAML_END
+    end = next((n for n in range(1, len(lines)) if end_line.fullmatch(lines.line(n))), None)
+    if end is None:
+        return {}, 0
+    written = [lines.line(number) for number in range(1, end)]
+    fields = _read_toml("\n".join(written)) if is_toml else _read_yaml(written)
+    if fields is None:
+        return {}, 0
+    return fields, min(end + 1, len(lines.starts) - 1)
+
+
+def front_matter_fields(matter: FrontMatter) -> dict[str, Scalar]:
+    """Return the author, date, language and tags that are present.
+
+    Several tags or authors are joined by ", ".
+    """
+    metadata: dict[str, Scalar] = {}
+    author = ", ".join(matter.get("author") or matter.get("authors") or ())
+    if author:
+        metadata["author"] = author
+    dates = (value for value in matter.get("date", ()))
+    if day := next((day for date in dates if (day := iso_date(date))), None):
+        metadata["date"] = day
+    languages = (*matter.get("lang", ()), *matter.get("language", ()))
+    if language := next((code for code in map(read_language, languages) if code), ""):
+        metadata["language"] = language
+    if tags := ", ".join(matter.get("tags") or matter.get("keywords") or ()):
+        metadata["tags"] = tags
+    return metadata
+
+
+def _read_yaml(lines: Sequence[str]) -> FrontMatter:
+    fields: dict[str, list[str]] = {}
+    items: list[str] = []
+    for line in map(str.rstrip, lines):
+        if match := _FIELD.fullmatch(line):
+            items = fields.setdefault(match[1].lower(), [])
+            if not items:
+                items += _values(match[2] or "")
+        elif (match := _ITEM.fullmatch(line)) and (value := _scalar(match[1])):
+            items.append(value)
+    return {name: values for name, values in fields.items() if values}
+
+
+def _values(written: str) -> list[str]:
+    """Return the values of a scalar or of a list in brackets."""
+    if written.startswith("[") and "]" in written:
+        inside = written[1 : written.rindex("]")]
+        return [value for item in _FLOW_ITEM.findall(inside) if (value := _scalar(item.strip()))]
+    value = _scalar(written)
+    return [value] if value else []
+
+
+def _scalar(written: str) -> str:
+    """Return a plain or quoted scalar; empty if it is not a scalar on one line."""
+    if written[:1] in ('"', "'"):
+        end = written.find(written[0], 1)
+        return written[1:end].strip() if end > 0 else ""
+    if written[:1] in set("[{|>&*!"):
+        return ""
+    return _COMMENT.sub("", written).strip()
+
+
+def _read_toml(text: str) -> FrontMatter | None:
+    """Return the fields of a TOML document; None if it is invalid."""
+    try:
+        found = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return {
+        name.lower(): [str(item) for item in (value if isinstance(value, list) else [value])]
+        for name, value in found.items()
+        if not isinstance(value, dict)
+    }
+
 
 _BLOCK_KINDS = frozenset({"table_open", "fence", "code_block"})
 _MARKUP = re.compile(r"[\\`*_\[\]<>&~!{]")
@@ -31,19 +126,19 @@ _ATTRIBUTES = re.compile(r"\{[#.:][^{}]*\}\s*$")
 
 
 def parse_markdown(source: Source) -> Parsed:
-    """Return the source as it stands, with its headings, tables and code.
+    """Return the unchanged source, with its headings, tables and code.
 
-    The title, author, date, language and tags come from the front matter.
+    The title, author, date, language and tags are from the front matter.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     return replace(read_markdown(decoded.text), warnings=decoded.warnings)
 
 
 def read_markdown(text: str) -> Parsed:
-    """Return a text as it stands, with its headings, tables and code, as `parse_markdown`."""
+    """Return an unchanged text with its headings, tables and code, as `parse_markdown` does."""
     lines = Lines(text)
     matter, matter_lines = read_front_matter(lines)
     visible = "\n" * matter_lines + text[lines.starts[matter_lines] :]
@@ -83,7 +178,7 @@ def _find_headings(tokens: list[Token], lines: Lines) -> tuple[Heading, ...]:
 
 
 def _plain_words(markup: str) -> str:
-    """Return the words of one line of Markdown, without emphasis, links and images."""
+    """Return the text of one line of Markdown, without emphasis, links and images."""
     if not _MARKUP.search(markup):
         return " ".join(markup.split())
     words = []

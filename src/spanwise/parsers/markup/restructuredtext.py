@@ -1,13 +1,13 @@
-"""reStructuredText: the text is the source itself; headings and blocks point into it.
+"""reStructuredText: the text is the unchanged source, with headings and blocks.
 
 Rules
-    1. A title stands at the margin over a line of one punctuation sign that is as long, or between
-       two such lines; each style of adornment is a level, in order of first appearance.
-    2. What is indented is never a title: the body of a directive, a literal block, a quotation.
-    3. Directives, roles and substitutions are left as they stand, for people read them so; nothing
-       that they name (`include`, `raw`, `csv-table:: :file:`) is followed.
+    1. A title is an unindented line above a line of one repeated punctuation character of its
+       length, or between two such lines. Each adornment style is a level, in order of first use.
+    2. Indented lines are never titles: bodies of directives, literal blocks, quotations.
+    3. Directives, roles and substitutions are unchanged; references to files (`include`, `raw`,
+       `csv-table:: :file:`) are not followed.
 
-Docutils builds a tree that knows its lines only roughly, and takes seconds for a megabyte.
+Docutils is not used: its tree has inexact line numbers, and it takes seconds per megabyte.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.text import decode_text
+from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.types import Block, Heading, Scalar
-
-__all__ = ["parse_restructuredtext"]
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*")
 _SHORT_ADORNMENT = 4
-"""An underline that is shorter than its title counts only from this length, as for docutils."""
+"""Minimum length of an underline that is shorter than its title, as in docutils."""
 _BLOCK_DIRECTIVE = re.compile(
     r"\.\.[ \t]+(?:((?:csv|list|flat)-table)|code|code-block|sourcecode|highlight|parsed-literal|"
     r"math|doctest|testcode|testoutput|prompt|graphviz|mermaid|productionlist)::"
@@ -42,12 +40,12 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 def parse_restructuredtext(source: Source) -> Parsed:
-    """Return the source as it stands, with its headings, tables and code.
+    """Return the unchanged source, with its headings, tables and code.
 
-    The author and date come from the fields under the title.
+    The author and date are from the fields below the title.
 
     Raises:
-        ParseError: "binary" where the bytes are no text, "no_text" where they are white space.
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
     """
     decoded = decode_text(source)
     lines = Lines(decoded.text)
@@ -64,7 +62,7 @@ def parse_restructuredtext(source: Source) -> Parsed:
 
 
 def _read_fields(lines: Lines) -> dict[str, Scalar]:
-    """Return author and date from the first list of fields, which ends at a blank line."""
+    """Return the author and date in the first list of fields, which ends at a blank line."""
     metadata: dict[str, Scalar] = {}
     seen = False
     for number in range(min(len(lines), 40)):
@@ -84,25 +82,25 @@ def _read_fields(lines: Lines) -> dict[str, Scalar]:
 
 
 class _Reader:
-    """Reads the lines once, from the first to the last."""
+    """Single-pass reader of the lines."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._styles: list[tuple[str, bool]] = []
-        """Sign of each level's adornment, and whether it stands over the title too."""
+        """Character of each level's adornment, and whether it is above the title too."""
         self._number = 0
         self._tables_are_over = False
-        """Whether no rule that could end a simple table stands below."""
+        """Whether no further line can end a simple table."""
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
 
     def run(self) -> None:
-        """Read all of it."""
+        """Read all lines."""
         while self._number < len(self._lines):
             self._number = self._read_title() or self._read_block() or self._number + 1
 
     def _read_title(self) -> int | None:
-        """Note the title that begins here, if one does; return the line after it."""
+        """Record the title that begins at the current line, if any; return the line after it."""
         lines, first = self._lines, self._number
         if first and lines.line(first - 1).strip():
             return None
@@ -133,7 +131,7 @@ class _Reader:
             self.headings.append(Heading(start=start, end=end, level=level, title=words))
 
     def _read_block(self) -> int | None:
-        """Note the code or table that begins here, if one does; return the line after it."""
+        """Record the title that begins at the current line; return the line after it, if any."""
         first = self._number
         line = self._lines.line(first).strip()
         if match := _BLOCK_DIRECTIVE.match(line):
@@ -150,7 +148,7 @@ class _Reader:
         return None
 
     def _note_block(self, first: int, after: int, *, kind: Literal["table", "code"]) -> int | None:
-        """Note lines `[first, after)` without the blank ones around; None where all are blank."""
+        """Record the code or table that begins here; return the line after it, if any."""
         while first < after and not self._lines.line(first).strip():
             first += 1
         if first >= after:
@@ -160,7 +158,7 @@ class _Reader:
         return after
 
     def _indented_end(self) -> int:
-        """Return the line after those that are indented more than this one, or blank."""
+        """Return the line after those that are blank or indented more than the current one."""
         indent = _indent(self._lines.line(self._number))
         number = self._number + 1
         while number < len(self._lines):
@@ -171,14 +169,14 @@ class _Reader:
         return number
 
     def _grid_end(self) -> int:
-        """Return the line after those that begin as a grid does."""
+        """Return the line after the rows of a grid table."""
         number = self._number + 1
         while number < len(self._lines) and _GRID_LINE.match(self._lines.line(number)):
             number += 1
         return number
 
     def _simple_table_end(self) -> int | None:
-        """Return the line after the rule that ends a table: a blank line follows it."""
+        """Return the line after the rule that ends a simple table, which a blank line follows."""
         number = self._number + 1
         while number < len(self._lines) and not self._tables_are_over:
             is_rule = _SIMPLE_RULE.fullmatch(self._lines.line(number)) is not None
@@ -199,6 +197,6 @@ def _indent(line: str) -> int:
 
 
 def _plain_words(title: str) -> str:
-    """Return the words of a title without roles, references, emphasis and escapes."""
+    """Return the text of a title without roles, references, emphasis and escapes."""
     plain = _EMPHASIS.sub(r"\2", _ROLE.sub(r"\1", title))
     return " ".join(_ESCAPE.sub(r"\1", plain).split())

@@ -1,1 +1,1 @@
-"""Word, PowerPoint, Excel, OpenDocument and RTF."""
+"""Parsers of Word, PowerPoint, Excel, OpenDocument and RTF files."""

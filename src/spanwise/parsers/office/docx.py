@@ -1,33 +1,307 @@
-"""DOCX (and DOCM, DOTX) to text, by streaming its XML: what a reader sees, in reading order.
+"""DOCX (and DOCM, DOTX): visible text in reading order, read by streaming the XML.
 
-Rules
-    1. Inserted text, content controls, hyperlinks, text boxes and nested tables are kept; deleted
-       and moved-away text, hidden text, field codes and comments are not. Of alternatives the
-       first is taken.
-    2. Automatic numbers are counted as Word counts them (`docx_numbering`).
-    3. Headings are known by outline level, of the paragraph or of its style, whatever the style
-       is called.
-    4. A row of a table is a line; a table inside a cell follows its row. A caption above a table
+Rules of automatic numbers ("2.1", "(a)", "-"), which are not in the text of the file
+    1. Lists of one definition (abstract list) share its counters; a list that overrides the
+       start of a level sets the counter once, at its first use.
+    2. A paragraph increments its level and resets the deeper ones, unless they define otherwise.
+    3. An unused level shows its start value inside a deeper number.
+
+Rules of text
+    1. Inserted text, content controls, hyperlinks, text boxes and nested tables are included;
+       deleted, moved and hidden text, field codes and comments are not. Of alternatives the
+       first is used.
+    2. Headings are recognised by the outline level of the paragraph or its style, not by the
+       name of the style.
+    3. A row of a table is a line; a table inside a cell follows its row. A caption above a table
        is part of it. The data of charts are tables, the texts of diagrams lines.
-    5. Notes stand at the end; `[1]` marks where they are referred to. There are no pages: a DOCX
-       says only where they were broken last.
+    4. Notes are at the end; `[1]` marks their references. There are no pages: a DOCX only has
+       the page breaks of its last rendering.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.office.docx_numbering import Numbering, read_numbering
-from spanwise.parsers.office.docx_styles import Styles, read_styles
 from spanwise.parsers.office.drawing_parts import DrawingReader
+from spanwise.parsers.office.numerals import Numeral, write_number
 from spanwise.parsers.office.ooxml_names import is_on, level_of, short_name, value_of
 from spanwise.parsers.office.properties import read_properties
-from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["parse_docx"]
+_HEADING_NAME = re.compile(r"heading\s*([1-9])")
+
+
+@dataclass(slots=True)
+class Style:
+    """Own properties of a style; None if inherited from the style that it is based on."""
+
+    name: str = ""
+    based_on: str | None = None
+    outline: int | None = None
+    """Outline level, from 0; 9 is body text."""
+    list_id: str | None = None
+    list_level: int | None = None
+
+
+class Styles:
+    """Paragraph styles by id; ids are localised ("berschrift1"), levels are not."""
+
+    def __init__(self, styles: dict[str, Style], default: str | None) -> None:
+        self._styles = styles
+        self._default = default
+
+    def heading_level(self, style_id: str | None) -> int | None:
+        """Return the heading level, from 1, of a style; None if it is not a heading."""
+        for style in self._chain(style_id):
+            if style.outline is not None:
+                return style.outline + 1 if style.outline < 9 else None
+            match = _HEADING_NAME.fullmatch(style.name)
+            if match:
+                return int(match.group(1))
+            if style.name == "title":
+                return 1
+        return None
+
+    def is_caption(self, style_id: str | None) -> bool:
+        """Return whether a style is a caption of tables and images."""
+        return any(style.name == "caption" for style in self._chain(style_id))
+
+    def list_of(self, style_id: str | None) -> tuple[str | None, int | None]:
+        """Return the list that numbers a style, and the level in it, if given."""
+        list_id: str | None = None
+        level: int | None = None
+        for style in self._chain(style_id):
+            list_id = style.list_id if list_id is None else list_id
+            level = style.list_level if level is None else level
+        return list_id, level
+
+    def _chain(self, style_id: str | None) -> list[Style]:
+        """Return a style and its base styles, each once."""
+        chain: list[Style] = []
+        style = self._styles.get(style_id or self._default or "")
+        while style is not None and style not in chain:
+            chain.append(style)
+            style = self._styles.get(style.based_on or "")
+        return chain
+
+
+def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
+    """Return the styles of a part, up to any damage; none if the file has no such part."""
+    styles: dict[str, Style] = {}
+    default: list[str] = []
+    current = Style()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal current
+        name = short_name(tag)
+        value = value_of(attributes)
+        if name == "w:style":
+            style_id = value_of(attributes, "styleId") or ""
+            current = Style()
+            styles[style_id] = current
+            is_default = value_of(attributes, "default") in {"1", "true", "on"}
+            if is_default and value_of(attributes, "type") == "paragraph":
+                default.append(style_id)
+        elif name == "w:name":
+            current.name = (value or "").lower()
+        elif name == "w:basedOn":
+            current.based_on = value
+        elif name == "w:numId":
+            current.list_id = value
+        elif name == "w:outlineLvl":
+            current.outline = level_of(attributes)
+        elif name == "w:ilvl":
+            current.list_level = level_of(attributes)
+
+    if part is not None and part in archive:
+        with losses.noted("the list of styles"):
+            archive.read_xml(part, XmlHandlers(start=start))
+    return Styles(styles, default[0] if default else None)
+
+
+_PLACE = re.compile(r"%([1-9])")
+_MAX_LABEL_CHARS = 255
+"""Maximum length of a label in Word, with placeholders for numbers."""
+_NUMERALS: Mapping[str, Numeral] = {name: name for name in get_args(Numeral) if name != "decimal"}
+
+
+@dataclass(slots=True)
+class _Level:
+    start: int = 1
+    format: str = "decimal"
+    text: str = ""
+    suffix: str = "tab"
+    restart: int | None = None
+    """Level (1-based) that resets this one; 0 for never; None for any level above."""
+    style: str | None = None
+    legal: bool = False
+
+
+@dataclass(slots=True)
+class _Definition:
+    levels: dict[int, _Level] = field(default_factory=dict)
+    style_link: str | None = None
+    counters: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _List:
+    definition: str = ""
+    levels: dict[int, _Level] = field(default_factory=dict)
+    """Levels that override those of the definition."""
+    starts: dict[int, int] = field(default_factory=dict)
+    """Overridden starts that were not used yet."""
+
+
+class Numbering:
+    """Lists of a file, with the state of their counters."""
+
+    def __init__(
+        self, definitions: dict[str, _Definition], lists: dict[str, _List], styles: Styles
+    ) -> None:
+        self._definitions = definitions
+        self._lists = lists
+        self._styles = styles
+
+    def next_label(self, list_id: str | None, level: int | None, *, style_id: str | None) -> str:
+        """Count a paragraph and return its label; empty if it has none.
+
+        Args:
+            list_id: Id of the list; None or "0" for none.
+            level: Level in the list, from 0; None if the levels of the list refer to the style.
+            style_id: Id of the style of the paragraph.
+        """
+        found = self._resolve(list_id)
+        if found is None:
+            return ""
+        used, definition = found
+        levels = definition.levels | used.levels
+        if level is None:
+            level = next((n for n, item in sorted(levels.items()) if item.style == style_id), 0)
+        shape = levels.get(level)
+        if shape is None:
+            return ""
+        counters = definition.counters
+        counters[level] = used.starts.pop(level, counters.get(level, shape.start - 1) + 1)
+        for deeper in [n for n in counters if n > level]:
+            restart = levels[deeper].restart if deeper in levels else None
+            if restart is None or level < restart:
+                del counters[deeper]
+        if shape.format == "bullet":
+            return "  " * level + "- "
+        return _fill(shape, levels=levels, counters=counters)
+
+    def _resolve(self, list_id: str | None) -> tuple[_List, _Definition] | None:
+        for _ in range(4):  # a definition may refer to a style, whose list has the definition
+            used = self._lists.get(list_id or "")
+            definition = self._definitions.get(used.definition) if used else None
+            if used is None or definition is None:
+                return None
+            if definition.levels or definition.style_link is None:
+                return used, definition
+            list_id = self._styles.list_of(definition.style_link)[0]
+        return None
+
+
+def _fill(shape: _Level, *, levels: dict[int, _Level], counters: dict[int, int]) -> str:
+    def number(match: re.Match[str]) -> str:
+        place = int(match.group(1)) - 1
+        item = levels.get(place, _Level())
+        return _format(counters.get(place, item.start), "decimal" if shape.legal else item.format)
+
+    label = _PLACE.sub(number, shape.text).strip()
+    if not label:
+        return ""
+    return label if shape.suffix == "nothing" else f"{label} "
+
+
+def _format(number: int, kind: str) -> str:
+    """Return a number in the format of a list; decimal for an unknown format."""
+    if kind == "none":
+        return ""
+    if kind == "decimalZero":
+        return f"{number:02}"
+    return write_number(number, _NUMERALS.get(kind, "decimal"))
+
+
+def read_numbering(
+    archive: Archive, part: str | None, *, styles: Styles, losses: Losses
+) -> Numbering:
+    """Return the lists of a part, up to any damage; none if the file has no such part."""
+    reader = _Reader()
+    if part is not None and part in archive:
+        with losses.noted("the numbering of lists"):
+            archive.read_xml(part, XmlHandlers(start=reader.start))
+    return Numbering(reader.definitions, reader.lists, styles)
+
+
+class _Reader:
+    """Reader of definitions and lists, whose elements have a fixed order."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, _Definition] = {}
+        self.lists: dict[str, _List] = {}
+        self._definition = _Definition()
+        self._list = _List()
+        self._levels: dict[int, _Level] = {}
+        self._number: int | None = None
+        """Current level; None for a level that Word does not have."""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle one element."""
+        name = short_name(tag)
+        value = value_of(attributes) or ""
+        if name == "w:abstractNum":
+            self._definition = _Definition()
+            self.definitions[value_of(attributes, "abstractNumId") or ""] = self._definition
+            self._levels = self._definition.levels
+        elif name == "w:num":
+            self._list = _List()
+            self.lists[value_of(attributes, "numId") or ""] = self._list
+            self._levels = self._list.levels
+        elif name == "w:abstractNumId":
+            self._list.definition = value
+        elif name == "w:numStyleLink":
+            self._definition.style_link = value
+        elif name in {"w:lvl", "w:lvlOverride"}:
+            self._number = level_of(attributes, "ilvl")
+            if name == "w:lvl" and self._number is not None:
+                self._levels[self._number] = _Level()
+        elif self._number is None:
+            return
+        elif name == "w:startOverride":
+            self._list.starts[self._number] = _integer(value, default=1)
+        elif self._number in self._levels:
+            _set_field(self._levels[self._number], name, attributes)
+
+
+def _set_field(level: _Level, name: str, attributes: dict[str, str]) -> None:
+    """Set the property of a level from one of its child elements."""
+    value = value_of(attributes) or ""
+    if name == "w:start":
+        level.start = _integer(value, default=1)
+    elif name == "w:numFmt":
+        level.format = value
+    elif name == "w:lvlText":
+        level.text = value[:_MAX_LABEL_CHARS]
+    elif name == "w:suff":
+        level.suffix = value
+    elif name == "w:lvlRestart":
+        level.restart = _integer(value, default=0)
+    elif name == "w:pStyle":
+        level.style = value
+    elif name == "w:isLgl":
+        level.legal = is_on(attributes)
+
+
+def _integer(written: str, *, default: int) -> int:
+    return int(written) if written.isdecimal() and len(written) < 10 else default
+
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _SKIPPED = frozenset({"w:del", "w:moveFrom", "mc:Fallback", "w:rt", "w:sectPr"})
@@ -39,15 +313,15 @@ _CHARACTERS = {
 }
 _NOTES = ("footnotes", "endnotes")
 _SHORT_ITEM_CHARS = 120
-"""List items up to this length stand line by line; longer ones are paragraphs."""
+"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
 
 
 def parse_docx(source: Source) -> Parsed:
     """Return the text of a Word document.
 
     Raises:
-        ParseError: "corrupt" where the container or its XML is damaged, "too_large" where it
-            would unpack to more than the limit, "encrypted", "no_text".
+        ParseError: "corrupt" if the container or its XML is damaged, "too_large" if its unpacked
+            size exceeds the limit, "encrypted", "no_text".
     """
     archive = Archive(source)
     losses = Losses(source)
@@ -58,7 +332,7 @@ def parse_docx(source: Source) -> Parsed:
     styles = read_styles(archive, parts.get("styles"), losses)
     numbering = read_numbering(archive, parts.get("numbering"), styles=styles, losses=losses)
     drawings = DrawingReader(archive, {link.id: link.part for link in links}, losses)
-    reader = _Reader(drawings, styles=styles, numbering=numbering)
+    reader = _DocxReader(drawings, styles=styles, numbering=numbering)
     for part in (body, *(parts[kind] for kind in _NOTES if kind in parts)):
         with losses.noted("the text" if part == body else "the list of notes"):
             reader.read(archive, part)
@@ -76,7 +350,7 @@ class _Paragraph:
     list_level: int | None = None
     outline: int | None = None
     continues: bool = False
-    """Whether its end was deleted: the next paragraph goes on with it."""
+    """Whether its end was deleted, so that the next paragraph continues it."""
 
 
 @dataclass(slots=True)
@@ -86,13 +360,13 @@ class _Table:
     cell: list[str] | None = None
     columns_of_cell: int = 1
     inner: list[str] = field(default_factory=list)
-    """Lines of tables inside the row."""
+    """Lines of nested tables in the row."""
     row_deleted: bool = False
     columns: int = 0
 
 
-class _Reader:
-    """Writes the text of one part after the other."""
+class _DocxReader:
+    """Writer of the text of parts."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
         self.writer = TextWriter()
@@ -101,29 +375,29 @@ class _Reader:
         self._numbering = numbering
         self._path: list[str] = []
         self._skipped = 0
-        """Depth inside an element that is left out."""
+        """Depth inside an element that is skipped."""
         self._paragraphs: list[_Paragraph] = []
         self._tables: list[_Table] = []
         self._hidden = False
         self._carried = ""
         self._caption = ""
-        """Of the table that may follow."""
+        """Caption of a table that may follow."""
         self._after_item = False
         self._notes: dict[tuple[str, str], int] = {}
         self._note_label = ""
 
     def read(self, archive: Archive, part: str) -> None:
-        """Write the text of a part; that before a damage too."""
+        """Write the text of a part, up to any damage."""
         self._path, self._skipped, self._paragraphs, self._carried = [], 0, [], ""
         try:
             archive.read_xml(part, XmlHandlers(start=self.start, end=self.end, text=self.text))
         finally:
-            while self._tables:  # cut off inside of one
+            while self._tables:  # truncated inside a table
                 self._close_table(self._tables.pop())
             self._write_caption()
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         parent = self._path[-1] if self._path else ""
         self._path.append(name)
@@ -134,7 +408,7 @@ class _Reader:
         elif name == "w:p":
             self._paragraphs.append(_Paragraph())
         elif name in _CHARACTERS:
-            if parent == "w:r":  # a tab is a tab stop elsewhere
+            if parent == "w:r":  # elsewhere it is a tab stop
                 self._add(_CHARACTERS[name])
         elif parent in {"w:pPr", "w:numPr"}:
             self._set_property(name, attributes)
@@ -144,7 +418,7 @@ class _Reader:
             self._start_run_part(name, parent, attributes)
 
     def _note_deleted_end(self, name: str, parent: str) -> None:
-        """Note that a tracked change deleted the end of a paragraph, or a row."""
+        """Record that a tracked change deleted the end of a paragraph, or a row."""
         if name == "w:del" and parent == "w:rPr" and self._path[-3:-2] == ["w:pPr"]:
             self._paragraphs[-1].continues = True
         elif name == "w:del" and parent == "w:trPr" and self._tables:
@@ -163,14 +437,14 @@ class _Reader:
             self._add(f"[{number}]")
         elif name in {"w:footnote", "w:endnote"}:
             known = self._notes.get((name[2:], value_of(attributes, "id") or ""))
-            if known is None:  # a separator line, which is stored as a note
+            if known is None:  # a separator line, stored as a note
                 self._skipped = 1
             else:
                 self._note_label = f"[{known}] "
                 self._after_item = False
 
     def end(self, _tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = self._path.pop()
         if self._skipped:
             self._skipped -= 1
@@ -180,7 +454,7 @@ class _Reader:
             self._end_table(name)
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if not self._skipped and self._path and self._path[-1] in {"w:t", "m:t"}:
             self._add(piece)
 
@@ -219,7 +493,7 @@ class _Reader:
             self._place(paragraph, text, label)
 
     def _place(self, paragraph: _Paragraph, text: str, label: str) -> None:
-        """Write a paragraph, or put it into the cell it stands in."""
+        """Write a paragraph, or add it to its table cell."""
         label, self._note_label = self._note_label + label, ""
         cells = [table.cell for table in self._tables if table.cell is not None]
         if cells:
@@ -240,7 +514,7 @@ class _Reader:
         self._after_item = item
 
     def _append(self, drawing: TextWriter) -> None:
-        """Write a drawing before the paragraph, or put it into the cell, that it stands in."""
+        """Write a drawing before its paragraph, or add it to its table cell."""
         cells = [table.cell for table in self._tables if table.cell is not None]
         if cells:
             cells[-1] += [drawing.text] if drawing.text else []
@@ -249,7 +523,7 @@ class _Reader:
             self.writer.append(drawing)
 
     def _write_caption(self) -> None:
-        """Write the caption that no table followed."""
+        """Write a caption without a table."""
         if self._caption:
             self.writer.write_apart(self._caption)
             self._caption = ""
@@ -298,7 +572,7 @@ class _Reader:
             caption, self._caption = self._caption, ""
             lines = [caption, *table.lines] if caption else table.lines
             self.writer.write_block("\n".join(lines), kind="table")
-        else:  # one column is a frame around text
+        else:  # a table of one column is a frame around text
             self._write_caption()
             for line in table.lines:
                 self.writer.separate(2)

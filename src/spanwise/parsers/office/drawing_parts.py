@@ -1,4 +1,4 @@
-"""Charts and diagrams of Office files, which stand in parts of their own."""
+"""Charts and diagrams of Office files, which are separate parts."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import NumberFormat, plain_number
 from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
+from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["DrawingReader"]
-
 _NO_TEXT = frozenset({"pres", "parTrans", "sibTrans", "doc"})
-"""Points of a diagram that say how others look."""
+"""Kinds of points of a diagram that only define its layout."""
 _VALUES = {"c:tx": "name", "c:cat": "labels", "c:xVal": "labels", "c:val": "values",
            "c:yVal": "values", "c:bubbleSize": "sizes"}  # fmt: skip
 
 
 @dataclass(slots=True)
 class _Points:
-    """A row or column of a chart's data."""
+    """Row or column of the data of a chart."""
 
     texts: dict[int, str] = field(default_factory=dict)
     code: str = ""
 
     def shown(self) -> dict[int, str]:
-        """Return the points as the chart shows them."""
+        """Return the formatted points."""
         if not self.code or self.code == "General":
             return {place: _plain(text) for place, text in self.texts.items()}
         shape = NumberFormat(self.code)
@@ -43,12 +41,12 @@ def _plain(text: str, shape: NumberFormat | None = None) -> str:
 
 
 class DrawingReader:
-    """Reads the charts and diagrams that a part refers to.
+    """Reader of the charts and diagrams of a part.
 
     Args:
         archive: The open file.
-        parts: Those that the part refers to, by relation.
-        losses: Takes what cannot be read.
+        parts: Parts that the part refers to, by relation.
+        losses: Receives the losses.
     """
 
     def __init__(self, archive: Archive, parts: Mapping[str, str], losses: Losses) -> None:
@@ -57,11 +55,11 @@ class DrawingReader:
         self._losses = losses
 
     def read(self, name: str, attributes: Mapping[str, str]) -> TextWriter:
-        """Return the text of a drawing; none where it is not in the file.
+        """Return the text of a drawing; empty if it is not in the file.
 
         Args:
-            name: "c:chart" or "d:relIds", the element that names it.
-            attributes: Of the element.
+            name: Name of the element that refers to it: "c:chart" or "d:relIds".
+            attributes: Attributes of the element.
         """
         is_chart = name == "c:chart"
         part = self._parts.get(relation_of(attributes, "id" if is_chart else "dm") or "")
@@ -72,7 +70,7 @@ class DrawingReader:
 
 
 def _read_chart(archive: Archive, part: str) -> TextWriter:
-    """Return the titles of a chart and its data, a line a category."""
+    """Return the titles and the data of a chart, a line per category."""
     reader = _ChartReader()
     archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
     writer = TextWriter()
@@ -86,7 +84,7 @@ def _read_chart(archive: Archive, part: str) -> TextWriter:
 
 
 class _ChartReader:
-    """Gathers titles and series of one chart."""
+    """Collector of the titles and series of one chart."""
 
     def __init__(self) -> None:
         self.titles: list[str] = []
@@ -97,7 +95,7 @@ class _ChartReader:
         self._taken: list[str] | None = None
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         if name == "c:title":
             self._title = []
@@ -112,12 +110,12 @@ class _ChartReader:
             self._taken = []
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if self._taken is not None:
             self._taken.append(piece)
 
     def end(self, tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = short_name(tag)
         if name in {"c:v", "a:t", "c:formatCode"}:
             self._take(name, "".join(self._taken or ()))
@@ -140,21 +138,23 @@ class _ChartReader:
             self._points.texts.setdefault(self._place, text)
 
     def lines(self) -> list[str]:
-        """Return a line of the names of the series, and one for each category."""
-        series = [{kind: points.shown() for kind, points in one.items()} for one in self._series]
+        """Return a line with the names of the series, and one per category."""
+        series = [{kind: points.shown() for kind, points in item.items()} for item in self._series]
         labels: dict[int, str] = {}
-        for one in series:
-            labels = one.get("labels", {}) | labels
-        places = sorted({place for one in series for place in one.get("values", {})} | set(labels))
-        rows = [["", *(" ".join(one.get("name", {}).values()) for one in series)]]
+        for item in series:
+            labels = item.get("labels", {}) | labels
+        places = sorted(
+            {place for item in series for place in item.get("values", {})} | set(labels)
+        )
+        rows = [["", *(" ".join(item.get("name", {}).values()) for item in series)]]
         for place in places:
-            values = [one.get("values", {}).get(place, "") for one in series]
+            values = [item.get("values", {}).get(place, "") for item in series]
             rows.append([labels.get(place, ""), *values])
         return [line for line in map(table_line, rows) if line]
 
 
 def _read_diagram(archive: Archive, part: str) -> TextWriter:
-    """Return the texts of a diagram (SmartArt) in their order."""
+    """Return the texts of a diagram (SmartArt) in order."""
     texts: list[str] = []
     pieces: list[str] = []
     is_shown = False

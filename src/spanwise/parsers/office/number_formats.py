@@ -1,10 +1,10 @@
-"""Numbers as a spreadsheet shows them: "12.3%", "(1,234)", "$5.00"; dates as ISO 8601.
+"""Number formats of spreadsheets: "12.3%", "(1,234)", "$5.00"; dates as ISO 8601.
 
 Rules
-    1. What a person reads on the sheet is what is written, but that dates have one form, years
-       first, and that a minus is never left to a colour.
-    2. What a code asks for that is not known here (fractions, conditions, digits between words)
-       is not guessed: the number is written as it is stored.
+    1. Numbers are written as the sheet shows them, except that dates have one format (year
+       first), and that a negative number always has a minus, not only a colour.
+    2. Unsupported codes (fractions, conditions, digits between words) are not guessed: the number
+       is written as it is stored.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Literal
-
-__all__ = ["BUILT_IN_CODES", "NumberFormat", "plain_number"]
 
 BUILT_IN_CODES: Mapping[int, str] = {
     1: "0",
@@ -43,7 +41,7 @@ BUILT_IN_CODES: Mapping[int, str] = {
     46: "[h]:mm:ss",
     47: "mm:ss",
 }
-"""Codes that files name by number alone; the others of these numbers are "General" or text."""
+"""Built-in codes by number; the other numbers are "General" or text."""
 
 _TOKEN = re.compile(
     r"\"(?P<quoted>[^\"]*)\"?|\\(?P<escaped>.)|_.|\*.|\[(?P<bracket>[^\]]*)\]?"
@@ -57,12 +55,12 @@ _CONDITION = re.compile(r"[<>=]")
 _MAX_CODE_CHARS = 500
 _MAX_DECIMALS = 30
 _LAST_DAY = 2_958_465
-"""Serial number of 9999-12-31."""
+"""Serial number of the last day, 9999-12-31."""
 
 
 @dataclass(slots=True)
 class _Section:
-    """One of the parts of a code: for positive numbers, negative ones and zero."""
+    """Section of a code: for positive numbers, negative numbers or zero."""
 
     kind: Literal["number", "date", "elapsed", "unknown"] = "unknown"
     prefix: str = ""
@@ -71,28 +69,28 @@ class _Section:
     percents: int = 0
     exponent: bool = False
     known: bool = True
-    """Whether all that it asks for is understood."""
+    """Whether the section is supported."""
     letters: str = ""
-    """Of a date, lower case, in order."""
+    """Letters of a date format, lower case, in order."""
 
     @property
     def shows_minus(self) -> bool:
-        """Whether its own characters say that a number is negative."""
+        """Whether its literal characters mark a number as negative."""
         return any(sign in self.prefix for sign in ("-", "(", "−"))
 
 
 class NumberFormat:
-    """One code, read once and used for many cells."""
+    """Parsed number format, used for many cells."""
 
     def __init__(self, code: str) -> None:
         self._sections = _read_sections(code[:_MAX_CODE_CHARS])
 
     def write(self, value: float, *, from_1904: bool = False) -> str:
-        """Return a number as the sheet shows it.
+        """Return a formatted number.
 
         Args:
             value: The number.
-            from_1904: Whether the file counts days from 1904, as old Macintosh files do.
+            from_1904: Whether serial dates count from 1904, as in old Macintosh files.
         """
         section = self._sections[0]
         if section.kind == "date":
@@ -114,7 +112,7 @@ class NumberFormat:
 
 
 def plain_number(value: float) -> str:
-    """Return a number without a format: no noise of binary fractions, no ".0"."""
+    """Return a number without a format, without binary rounding noise and ".0"."""
     if abs(value) < 1e15 and value == int(value):
         return str(int(value))
     return f"{value:.15g}"
@@ -131,7 +129,7 @@ def _read_sections(code: str) -> list[_Section]:
 
 
 def _take(section: _Section, match: re.Match[str]) -> None:
-    """Take one token of a code into its section."""
+    """Add one token of a code to its section."""
     kind = match.lastgroup
     token = match.group(kind) if kind else ""
     if kind == "bracket":
@@ -140,7 +138,7 @@ def _take(section: _Section, match: re.Match[str]) -> None:
         section.kind = "elapsed" if section.kind == "elapsed" else "date"
         section.letters += token.lower() if kind == "date" else ""
     elif kind == "digit" and section.kind in {"date", "elapsed"}:
-        return  # parts of a second
+        return  # fractions of a second
     elif kind == "digit":
         section.kind = "number"
         section.known &= section.exponent or not section.suffix
@@ -174,11 +172,11 @@ def _add_literal(section: _Section, text: str) -> None:
 
 
 def _write_number(value: float, section: _Section) -> str | None:
-    """Return a number that is not negative; None where the code is not known."""
+    """Return a number that is not negative; None if the code is not supported."""
     digits = section.digits
     if not section.known or section.kind == "date":
         return None
-    if not digits:  # words alone stand for zero ("-"), and for nothing else
+    if not digits:  # a section without digits is only used for zero ("-")
         return section.prefix.strip() or None if value == 0 else None
     whole, _, decimals = digits.partition(".")
     scaled = len(whole) - len(whole.rstrip(",")) if not decimals else 0
@@ -189,7 +187,7 @@ def _write_number(value: float, section: _Section) -> str | None:
     try:
         number = Decimal(repr(value)).scaleb(2 * section.percents - 3 * scaled)
         number = number.quantize(Decimal(1).scaleb(-len(decimals)), rounding=ROUND_HALF_UP)
-    except InvalidOperation:  # more digits than anybody reads
+    except InvalidOperation:  # too many digits
         return None
     body = f"{number:,f}" if "," in whole.rstrip(",") else f"{number:f}"
     optional = len(decimals) - len(decimals.rstrip("#?"))
@@ -201,10 +199,10 @@ def _write_number(value: float, section: _Section) -> str | None:
 
 
 def _write_date(value: float, letters: str, *, from_1904: bool) -> str | None:
-    """Return a serial number as a day, a time of day or both; None where it is none."""
+    """Return a serial number as a date, a time of day or both; None if it is out of range."""
     if not 0 <= value <= _LAST_DAY:
         return None
-    # 1900 has a 29 February in Excel, so that days before it count from another start.
+    # Excel has a 29 February 1900: earlier days count from another start.
     start = datetime(1904, 1, 1) if from_1904 else datetime(1899, 12, 31 if value < 60 else 30)
     try:
         moment = start + timedelta(seconds=round(value * 86_400))

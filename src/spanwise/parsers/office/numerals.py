@@ -1,10 +1,8 @@
-"""Numbers of lists as they are written: "3", "c", "iii"."""
+"""Numerals of lists: "3", "c", "iii"."""
 
 from __future__ import annotations
 
 from typing import Literal
-
-__all__ = ["Numeral", "write_number"]
 
 Numeral = Literal["decimal", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"]
 
@@ -15,7 +13,7 @@ _ROMAN = (
 
 
 def write_number(number: int, kind: Numeral) -> str:
-    """Return a number as a list writes it; decimal where it is out of the range of letters."""
+    """Return a number as a numeral; decimal if it is out of the range of letters."""
     result = str(number)
     if kind in {"lowerLetter", "upperLetter"} and 1 <= number <= 780:
         repeats, letter = divmod(number - 1, 26)

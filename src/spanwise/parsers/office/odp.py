@@ -1,20 +1,22 @@
-"""ODP (and OTP): a page a slide, its shapes in reading order, as `pptx` reads them."""
+"""ODP (and OTP): a page per slide, with its shapes in reading order as in `pptx`."""
 
 from __future__ import annotations
 
 import re
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.office.odf_file import ObjectReader, read_named_styles, refuse_encrypted
-from spanwise.parsers.office.odf_names import attribute, short_name
-from spanwise.parsers.office.odf_styles import OdfStyles
-from spanwise.parsers.office.odf_text import OdfText
+from spanwise.parsers.office.odf import (
+    ObjectReader,
+    OdfStyles,
+    OdfText,
+    attribute,
+    read_named_styles,
+    refuse_encrypted,
+    short_name,
+)
 from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.office.slides import EMU_PER_INCH, PlacedText, SlideWriter
-from spanwise.parsers.parsed import Parsed, Source
-
-__all__ = ["parse_odp"]
+from spanwise.parsers.parsed import Losses, Parsed, Source
 
 _MEDIA_TYPE = "application/vnd.oasis.opendocument.presentation"
 _SHAPES = frozenset(
@@ -36,8 +38,8 @@ def parse_odp(source: Source) -> Parsed:
     """Return the text of an OpenDocument presentation.
 
     Raises:
-        ParseError: "corrupt" where the container or all slides are damaged, "encrypted",
-            "too_large" where it has more slides than `max_pages` or would unpack to more than the
+        ParseError: "corrupt" if the container or all slides are damaged, "encrypted",
+            "too_large" if it has more slides than `max_pages` or its unpacked size exceeds the
             limit, "no_text".
     """
     archive = Archive(source)
@@ -63,7 +65,7 @@ def parse_odp(source: Source) -> Parsed:
 
 
 class _Reader:
-    """Takes in the elements of the content, each shape as a flow of text of its own."""
+    """Reader of the content; each shape is a separate flow of text."""
 
     def __init__(self, source: Source, styles: OdfStyles, body: OdfText) -> None:
         self.slides = SlideWriter()
@@ -75,20 +77,20 @@ class _Reader:
         self._is_hidden = False
         self._in_notes = False
         self._depth = 0
-        """Depth inside a shape."""
+        """Current depth inside a shape."""
         self._shape: dict[str, str] = {}
         self._title = ""
         self._placed: list[PlacedText] = []
         self._notes: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         if name == "draw:page":
             self._start_slide(attribute(attributes, "draw:style-name"))
         elif name == "presentation:notes":
             self._in_notes = True
-            return  # which the text of a document leaves out
+            return  # left out of the text of documents
         elif self._depth or (name in _SHAPES and self._is_open):
             self._depth += 1
             if self._depth == 1:
@@ -97,11 +99,11 @@ class _Reader:
         self._body.start(tag, attributes)
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         self._body.text(piece)
 
     def end(self, tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = short_name(tag)
         if name == "presentation:notes":
             self._in_notes = False
@@ -124,7 +126,7 @@ class _Reader:
         self._is_hidden = self._styles.is_hidden(style)
 
     def end_slide(self) -> None:
-        """Write the slide at hand, if there is one."""
+        """Write the current slide, if there is one."""
         if self._is_open:
             self.slides.add(self._title, self._placed, notes=self._notes, is_hidden=self._is_hidden)
         self._is_open = False

@@ -1,20 +1,23 @@
-"""ODS: its sheets, row by row, with numbers as they were shown and dates as ISO 8601.
+"""ODS: sheets row by row, with formatted numbers and dates as ISO 8601.
 
-What is repeated is repeated up to the limit of cells, for every file ends in a million empty rows.
+Repeated cells are limited, because every file ends with a million repeated empty rows.
 """
 
 from __future__ import annotations
 
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.data.rows import Cell
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import plain_number
-from spanwise.parsers.office.odf_file import read_named_styles
-from spanwise.parsers.office.odf_names import attribute, count_of, short_name, white_space
-from spanwise.parsers.office.odf_styles import OdfStyles
+from spanwise.parsers.office.odf import (
+    OdfStyles,
+    attribute,
+    count_of,
+    read_named_styles,
+    short_name,
+    white_space,
+)
 from spanwise.parsers.office.sheet_writer import SheetWriter
-
-__all__ = ["read_ods"]
+from spanwise.parsers.parsed import Losses
 
 _SKIPPED = frozenset({"office:annotation", "table:shapes", "table:dde-links"})
 _CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})
@@ -26,7 +29,7 @@ def read_ods(archive: Archive, *, writer: SheetWriter, losses: Losses) -> None:
     """Write all sheets of an OpenDocument spreadsheet.
 
     Raises:
-        ParseError: "too_large" where it would unpack to more than the limit.
+        ParseError: "too_large" if its unpacked size exceeds the limit.
     """
     reader = _Reader(writer, losses, read_named_styles(archive, losses))
     with losses.noted("the sheets"):
@@ -38,7 +41,7 @@ def read_ods(archive: Archive, *, writer: SheetWriter, losses: Losses) -> None:
 
 
 class _Reader:
-    """Takes in the elements of the content."""
+    """Reader of the content."""
 
     def __init__(self, writer: SheetWriter, losses: Losses, styles: OdfStyles) -> None:
         self._writer = writer
@@ -52,12 +55,12 @@ class _Reader:
         self._column = 0
         self._cells: list[Cell] = []
         self._cell: dict[str, str] | None = None
-        """Attributes of the cell at hand."""
+        """Attributes of the current cell."""
         self._lines: list[str] = []
         self._pieces: list[str] | None = None
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Take in the start of an element."""
+        """Handle the start of an element."""
         name = short_name(tag)
         if self._skipped or name in _SKIPPED:
             self._skipped += 1
@@ -81,12 +84,12 @@ class _Reader:
             self._styles.start(name, attributes)
 
     def text(self, piece: str) -> None:
-        """Take in characters."""
+        """Handle characters."""
         if self._pieces is not None and not self._skipped:
             self._pieces.append(piece)
 
     def end(self, tag: str) -> None:
-        """Take in the end of an element."""
+        """Handle the end of an element."""
         name = short_name(tag)
         if self._skipped:
             self._skipped -= 1
@@ -125,7 +128,7 @@ class _Reader:
         self._row += self._row_repeats
 
     def end_sheet(self) -> None:
-        """Note what is missing in the sheet that ends."""
+        """Record the losses of the current sheet."""
         self._row = 0
         if self._without_result:
             self._losses.add(
@@ -136,7 +139,7 @@ class _Reader:
 
 
 def _plain(written: str) -> str:
-    """Return a number that no text shows."""
+    """Return a number that the file stores without its text."""
     try:
         return plain_number(float(written))
     except (ValueError, OverflowError):

@@ -1,11 +1,9 @@
-"""Names of Office Open XML: short ones for both of its namespaces, transitional and strict."""
+"""Names of Office Open XML, shortened for the transitional and the strict namespaces."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-
-__all__ = ["is_on", "level_of", "number_of", "relation_of", "short_name", "value_of"]
 
 _LANGUAGES = {
     "w": "wordprocessingml/{}main",
@@ -35,37 +33,37 @@ _RELATIONS = (
 
 @lru_cache(maxsize=4096)
 def short_name(name: str) -> str:
-    """Return "w:p" for a paragraph in either namespace; "" for what is of no interest."""
+    """Return a name with its usual prefix, such as "w:p"; "" for an irrelevant name."""
     namespace, _, local = name.rpartition(" ")
     prefix = _PREFIXES.get(namespace)
     return prefix + local if prefix else ""
 
 
-def value_of(attributes: Mapping[str, str], wanted: str = "val") -> str | None:
-    """Return an attribute by its local name, whatever its namespace; None where it is absent."""
+def value_of(attributes: Mapping[str, str], local_name: str = "val") -> str | None:
+    """Return an attribute by its local name in any namespace; None if it is absent."""
     for name, value in attributes.items():
-        if name.rpartition(" ")[2] == wanted:
+        if name.rpartition(" ")[2] == local_name:
             return value
     return None
 
 
-def level_of(attributes: Mapping[str, str], wanted: str = "val") -> int | None:
-    """Return a level from 0 to 9; None where the attribute is none that Word knows."""
-    written = value_of(attributes, wanted) or ""
+def level_of(attributes: Mapping[str, str], local_name: str = "val") -> int | None:
+    """Return a level from 0 to 9; None if the attribute is invalid."""
+    written = value_of(attributes, local_name) or ""
     return int(written) if written.isdecimal() and len(written) == 1 else None
 
 
-def number_of(attributes: Mapping[str, str], wanted: str, *, default: int = 0) -> int:
-    """Return an attribute that is a whole number; the default where it is none."""
-    written = attributes.get(wanted, "")
+def number_of(attributes: Mapping[str, str], local_name: str, *, default: int = 0) -> int:
+    """Return an integer attribute; the default if it is missing or invalid."""
+    written = attributes.get(local_name, "")
     digits = written.removeprefix("-")
     return int(written) if digits.isdecimal() and len(digits) < 16 else default
 
 
-def relation_of(attributes: Mapping[str, str], wanted: str = "id") -> str | None:
-    """Return the id of a relation (`r:id`) that an element names; None where it names none."""
+def relation_of(attributes: Mapping[str, str], local_name: str = "id") -> str | None:
+    """Return the id of the relation (`r:id`) of an element; None if it has none."""
     for namespace in _RELATIONS:
-        found = attributes.get(f"{namespace} {wanted}")
+        found = attributes.get(f"{namespace} {local_name}")
         if found is not None:
             return found
     return None

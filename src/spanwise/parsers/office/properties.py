@@ -1,18 +1,15 @@
-"""What a file says of itself: title, author, date and language, in the terms of Dublin Core."""
+"""Properties of a file (Dublin Core): title, author, date and language."""
 
 from __future__ import annotations
 
-from spanwise.core.languages import read_language
+from spanwise.core.text.languages import read_language
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.dates import iso_date
-from spanwise.parsers.losses import Losses
-from spanwise.parsers.titles import read_author, read_title
+from spanwise.parsers.parsed import Losses
+from spanwise.parsers.titles_and_dates import iso_date, read_author, read_title
 from spanwise.types import Scalar
 
-__all__ = ["Properties", "describe", "read_properties"]
-
 Properties = tuple[str, dict[str, Scalar]]
-"""Title ("" where there is none), and the fields `author`, `date` and `language` that are known."""
+"""Title ("" if there is none), and the known fields of `author`, `date` and `language`."""
 
 _NAMESPACES = (
     "http://purl.org/dc/elements/1.1/",
@@ -24,7 +21,7 @@ _DATE_NAMES = ("created", "creation-date", "date", "modified")
 
 
 def read_properties(archive: Archive, part: str | None, losses: Losses) -> Properties:
-    """Return what the part that describes a document says; nothing where there is no such part."""
+    """Return the properties in a part; none if there is no such part."""
     found: dict[str, list[str]] = {}
     open_values: list[list[str]] = []
 
@@ -50,7 +47,7 @@ def read_properties(archive: Archive, part: str | None, losses: Losses) -> Prope
 
 
 def describe(found: dict[str, list[str]]) -> Properties:
-    """Return title and fields from the values of properties by their name, as files spell them."""
+    """Return the title and fields from the raw values of properties by name."""
     metadata: dict[str, Scalar] = {}
     for name in _AUTHOR_NAMES:
         authors = [author for author in map(read_author, found.get(name, ())) if author]

@@ -1,29 +1,262 @@
-r"""RTF to text: what a reader sees, in reading order.
+r"""RTF: visible text in reading order, with headings, tables and notes.
 
 Rules
-    1. The file is read once, token by token, without recursion.
-    2. A destination that may be left out (`{\*\name ...}`) is, and so are pictures, headers,
-       footers, deleted and hidden text; results of fields, text boxes and notes are kept.
-    3. Bytes are told by the character set of their font, then by the code page of the file.
-    4. Headings are known by outline level, of the paragraph or of its style. Automatic numbers
-       stand in the file.
-    5. A row of a table is a line. Notes stand at the end; `[1]` marks where they are referred to.
+    1. The file is read in one pass, token by token, without recursion.
+    2. Optional destinations (`{\*\name ...}`), images, headers, footers, deleted and hidden text
+       are left out; results of fields, text boxes and notes are included.
+    3. Bytes are decoded by the character set of their font, else by the code page of the file.
+    4. Headings are recognised by the outline level of the paragraph or its style. Automatic
+       numbers are in the file.
+    5. A row of a table is a line. Notes are at the end; `[1]` marks their references.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
 
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.properties import describe
-from spanwise.parsers.office.rtf_body import RtfBody
-from spanwise.parsers.office.rtf_charsets import codec_of_charset, codec_of_page, join_surrogates
-from spanwise.parsers.office.rtf_state import Destination, State, Style, StyleSheet
-from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.writer import TextWriter
+from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.writer import TextWriter, table_line
 
-__all__ = ["parse_rtf"]
+Destination = Literal[
+    "body", "skipped", "fonts", "styles", "information", "property", "label", "note", "box"
+]
+"""Destination of the text of a group."""
+
+_HEADING_NAME = re.compile(r"heading\s*([1-9])")
+
+
+@dataclass(slots=True)
+class State:
+    """State of a group, inherited from the enclosing group."""
+
+    destination: Destination = "body"
+    property: str = ""
+    """Name of the property that the text is the value of."""
+    font: int = -1
+    fallback_chars: int = 1
+    """Number of fallback characters after a Unicode character."""
+    is_hidden: bool = False
+    is_deleted: bool = False
+    style: int = 0
+    outline: int | None = None
+    table_depth: int = 0
+
+    def copy(self) -> State:
+        """Return the state of a nested group."""
+        return State(
+            self.destination, self.property, self.font, self.fallback_chars, self.is_hidden,
+            self.is_deleted, self.style, self.outline, self.table_depth,
+        )  # fmt: skip
+
+    def reset_paragraph(self) -> None:
+        """Reset the properties of paragraphs."""
+        self.style, self.outline, self.table_depth = 0, None, 0
+
+
+@dataclass(slots=True)
+class Style:
+    """Paragraph style."""
+
+    number: int = 0
+    name: list[str] = field(default_factory=list)
+    outline: int | None = None
+    based_on: int | None = None
+
+
+class StyleSheet:
+    """Paragraph styles of a file."""
+
+    def __init__(self) -> None:
+        self._styles: dict[int, Style] = {}
+
+    def add(self, style: Style) -> None:
+        """Add a style; of several with one number the first is used."""
+        self._styles.setdefault(style.number, style)
+
+    def heading_level(self, number: int, outline: int | None) -> int | None:
+        """Return the heading level, from 1, of a paragraph; None if it is not a heading.
+
+        Args:
+            number: Number of its style.
+            outline: Its own outline level, from 0; 9 is body text; None if it has none.
+        """
+        seen: set[int] = set()
+        style = self._styles.get(number)
+        while outline is None and style is not None and style.number not in seen:
+            seen.add(style.number)
+            outline = style.outline
+            name = "".join(style.name).strip().rstrip(";").strip().lower()
+            match = _HEADING_NAME.fullmatch(name)
+            if outline is None and match:
+                outline = int(match.group(1)) - 1
+            elif outline is None and name == "title":
+                outline = 0
+            style = None if style.based_on is None else self._styles.get(style.based_on)
+        return outline + 1 if outline is not None and 0 <= outline < 9 else None
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHARSETS = {
+    0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab",
+    134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255",
+    178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250", 254: "cp437",
+}  # fmt: skip
+_PAGES = {10000: "mac_roman", 10007: "mac_cyrillic", 10029: "mac_latin2", 936: "gbk", 950: "big5"}
+
+
+def codec_of_charset(number: int) -> str | None:
+    """Return the codec of the character set of a font; None for that of the document."""
+    return _CHARSETS.get(number)
+
+
+def codec_of_page(number: int) -> str:
+    """Return the codec of a code page; Western European for an unknown one."""
+    name = _PAGES.get(number, "utf-8" if number == 65001 else f"cp{number}")
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return "cp1252"
+
+
+def join_surrogates(text: str) -> str:
+    """Return a text with surrogate pairs joined; RTF writes characters outside the BMP as pairs."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_BULLETS = frozenset("·•o§-–‣▪■◦●○\uf0b7\uf0a7\uf0d8\uf0fc")
+_SHORT_ITEM_CHARS = 120
+"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
+
+
+@dataclass(slots=True)
+class _Table:
+    lines: list[str] = field(default_factory=list)
+    row: list[str] = field(default_factory=list)
+    cell: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    """Lines of nested tables in the row."""
+    inner_row: list[str] = field(default_factory=list)
+    inner_cell: list[str] = field(default_factory=list)
+    columns: int = 0
+
+
+class RtfBody:
+    """Writer of one run of text: the document, a note or a text box."""
+
+    def __init__(self) -> None:
+        self.writer = TextWriter()
+        self._pieces: list[str] = []
+        self._label: list[str] = []
+        self._table: _Table | None = None
+        self._after_item = False
+
+    def add(self, piece: str) -> None:
+        """Append text to the current paragraph."""
+        self._pieces.append(piece)
+
+    def add_label(self, piece: str) -> None:
+        """Append text to the label of the current paragraph."""
+        self._label.append(piece)
+
+    def end_paragraph(self, *, table_depth: int, level: int | None) -> None:
+        """End the current paragraph.
+
+        Args:
+            table_depth: Number of enclosing tables.
+            level: Heading level, from 1; None for other paragraphs.
+        """
+        label, text = self._take()
+        if table_depth:
+            table = self._table = self._table or _Table()
+            cell = table.cell if table_depth == 1 else table.inner_cell
+            cell += [label + text] if text else []
+            return
+        self.close_table()
+        if not text:
+            return
+        if level is not None:
+            title = " ".join((label.removeprefix("- ") + text).split())
+            self.writer.write_heading(title, level=level)
+            self._after_item = False
+            return
+        item = bool(label) and len(text) <= _SHORT_ITEM_CHARS
+        self.writer.separate(1 if item and self._after_item else 2)
+        self.writer.write(label + text)
+        self._after_item = item
+
+    def end_cell(self, *, is_inner: bool) -> None:
+        """End a cell of the current table, or of its nested table."""
+        self.end_paragraph(table_depth=2 if is_inner else 1, level=None)
+        table = self._table = self._table or _Table()
+        if is_inner:
+            table.inner_row.append("\n".join(table.inner_cell))
+            table.inner_cell = []
+        else:
+            table.row.append("\n".join(table.cell))
+            table.cell = []
+
+    def end_row(self, *, is_inner: bool) -> None:
+        """End a row of the current table, or of its nested table."""
+        table = self._table = self._table or _Table()
+        if is_inner:
+            line = table_line([" ".join(cell.split()) for cell in table.inner_row])
+            table.inner += [line] if line else []
+            table.inner_row = []
+            return
+        row = table.row
+        if len(row) > 1:
+            row = [" ".join(cell.split()) for cell in row]
+        line = table_line(row)
+        table.columns = max(table.columns, len(row))
+        table.lines += [line] if line else []
+        table.lines += table.inner
+        table.row, table.inner = [], []
+
+    def append(self, writer: TextWriter, *, table_depth: int) -> None:
+        """Write the text of a box before the paragraph of its anchor."""
+        if table_depth:
+            table = self._table = self._table or _Table()
+            table.cell += [writer.text] if writer.text else []
+        else:
+            self.close_table()
+            self.writer.append(writer)
+
+    def close_table(self) -> None:
+        """Write the current table, if there is one."""
+        table, self._table = self._table, None
+        if table is None:
+            return
+        if table.cell or table.row:  # truncated inside a row
+            table.row.append("\n".join(table.cell))
+            table.cell = []
+            self._table = table
+            self.end_row(is_inner=False)
+            self._table = None
+        if table.columns > 1:
+            self.writer.write_block("\n".join(table.lines), kind="table")
+        else:  # a table of one column is a frame around text
+            for line in table.lines:
+                self.writer.separate(2)
+                self.writer.write(line)
+        self.writer.separate(2)
+        self._after_item = False
+
+    def _take(self) -> tuple[str, str]:
+        """Return the label and text of the current paragraph, and begin a new one."""
+        label = " ".join(join_surrogates("".join(self._label)).split())
+        text = join_surrogates("".join(self._pieces)).strip()
+        self._label, self._pieces = [], []
+        if label in _BULLETS:
+            label = "-"
+        return (f"{label} " if label else ""), text
+
 
 _MEDIA_TYPE = "application/rtf"
 _TOKEN = re.compile(
@@ -56,7 +289,7 @@ _DESTINATIONS: dict[str, Destination] = {
     ),
 }
 _KEPT = frozenset({"shpinst", "shptxt", "nesttableprops"})
-"""Those that hold text, or the end of a row, although they may be left out."""
+"""Optional destinations that have text or the end of a row."""
 _CHARACTERS = {
     "tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘",
     "rquote": "’", "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
@@ -70,7 +303,7 @@ def parse_rtf(source: Source) -> Parsed:
     """Return the text of an RTF document.
 
     Raises:
-        ParseError: "corrupt" where its groups nest deeper than any program writes, "no_text".
+        ParseError: "corrupt" if its groups are nested too deep, "no_text".
     """
     losses = Losses(source)
     reader = _Reader(source, losses)
@@ -85,7 +318,7 @@ def parse_rtf(source: Source) -> Parsed:
 
 
 class _Reader:
-    """Reads one file."""
+    """Reader of one file."""
 
     def __init__(self, source: Source, losses: Losses) -> None:
         self.properties: dict[str, list[str]] = {}
@@ -97,13 +330,13 @@ class _Reader:
         self._notes: list[str] = []
         self._open_notes: list[int] = []
         self._raw = bytearray()
-        """Bytes whose characters are not known yet."""
+        """Bytes that are not decoded yet."""
         self._fallback_left = 0
         self._may_be_left_out = False
         self._page_codec = "cp1252"
         self._default_font = -1
         self._font = -1
-        """The font that the table of fonts is about."""
+        """Current entry of the font table."""
         self._font_codecs: dict[int, str | None] = {}
         self._styles = StyleSheet()
         self._style = Style()
@@ -141,7 +374,7 @@ class _Reader:
         }
 
     def read(self) -> None:
-        """Read all of it, up to the end of its outermost group."""
+        """Read the file, up to the end of its outermost group."""
         data = self._source.data
         match = _TOKEN.match
         place = 0
@@ -172,7 +405,7 @@ class _Reader:
             self._raw += raw
 
     def _flush(self) -> None:
-        """Decode the bytes that were gathered."""
+        """Decode the collected bytes."""
         if not self._raw:
             return
         font = self._default_font if self._state.font < 0 else self._state.font
@@ -181,7 +414,7 @@ class _Reader:
         self._raw.clear()
 
     def _put(self, text: str) -> None:
-        """Write text to where the group's text goes."""
+        """Write text to the destination of the current group."""
         state = self._state
         if state.destination in {"body", "note", "box"}:
             if not state.is_hidden and not state.is_deleted:
@@ -194,7 +427,7 @@ class _Reader:
             self.properties[state.property][-1] += text
 
     def _brace(self, brace: bytes) -> bool:
-        """Take in the start or end of a group; return whether the file goes on."""
+        """Handle the start or end of a group; return whether the file continues."""
         self._flush()
         self._fallback_left = 0
         self._may_be_left_out = False
@@ -217,7 +450,7 @@ class _Reader:
         return bool(self._stack)
 
     def _control(self, word: str, number: int | None) -> int:
-        """Take in a control word; return how many bytes after it are no text."""
+        """Handle a control word; return the number of bytes to skip after it."""
         self._flush()
         if word == "bin":
             return max(0, number or 0)
@@ -251,7 +484,7 @@ class _Reader:
             self._put(_SYMBOLS[symbol])
 
     def _enter(self, destination: Destination, word: str) -> None:
-        """Send the text of this group to where its first word says."""
+        """Set the destination of a group from its first word."""
         state = self._state
         if destination == "property":
             if state.destination != "information":
@@ -270,7 +503,7 @@ class _Reader:
         state.destination = destination
 
     def _end_body(self, destination: Destination) -> None:
-        """End a note or a text box, if that is what a group was."""
+        """End a note or a text box, if the group was one."""
         if destination not in {"note", "box"} or len(self._bodies) == 1:
             return
         body = self._bodies.pop()
@@ -282,7 +515,7 @@ class _Reader:
             self._bodies[-1].append(body.writer, table_depth=self._state.table_depth)
 
     def finish(self) -> TextWriter:
-        """Return all of the text, notes at its end."""
+        """Return the complete text, with notes at its end."""
         self._flush()
         if self._stack:
             self._losses.add(f"it is cut off: {len(self._stack)} of its groups never end")

@@ -1,29 +1,27 @@
-"""Sheets to text: a section a sheet, its tables, which blank rows part, as `data.rows` writes them.
+"""Sheets as text: a section per sheet, with tables that blank rows separate (`data.rows`).
 
-What exceeds the limits is left out, and that is said.
+Content over the limits is left out with a warning.
 """
 
 from __future__ import annotations
 
 from spanwise.parsers.data.rows import Row, RowWriter
-from spanwise.parsers.losses import Losses
+from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter
 
-__all__ = ["SheetWriter"]
-
 MAX_CELLS = 5_000_000
-"""Of all sheets together, empty ones apart."""
+"""Maximum number of cells of all sheets, without empty ones."""
 
 
 class SheetWriter:
-    """Writes one sheet after the other.
+    """Writer of sheets.
 
-    Blank rows need not be given: a row that is not the next one ends the table.
+    Blank rows may be skipped: a gap in the row numbers ends a table.
 
     Args:
-        writer: Takes the text.
-        losses: Takes what exceeds the limits.
-        max_chars: Most characters of text.
+        writer: Writer of the text.
+        losses: Receives content over the limits.
+        max_chars: Maximum number of characters.
     """
 
     def __init__(self, writer: TextWriter, losses: Losses, *, max_chars: int) -> None:
@@ -38,21 +36,21 @@ class SheetWriter:
         self._cells = 0
         self._chars = 0
         self.is_full = False
-        """Whether the limits are reached: nothing more is taken."""
+        """Whether a limit is reached; further content is ignored."""
 
     def start_sheet(self, name: str, *, is_hidden: bool = False) -> None:
-        """End the sheet before, and begin another one; nothing is written of an empty one."""
+        """End the current sheet and begin another one; an empty sheet is not written."""
         self.end_sheet()
         self._sheet = name
         self._is_hidden = is_hidden
         self._is_begun = False
 
     def add_row(self, number: int, cells: Row) -> None:
-        """Take in a row.
+        """Add a row.
 
         Args:
-            number: From 0, higher than that of the row before.
-            cells: Those that are not empty, in order of column.
+            number: Number of the row, from 0, ascending.
+            cells: Cells that are not empty, in order of column.
         """
         if not cells or self.is_full:
             return
@@ -74,7 +72,7 @@ class SheetWriter:
         self._table.add(cells)
 
     def end_sheet(self) -> None:
-        """End the sheet, if one was begun."""
+        """End the current sheet, if there is one."""
         self._table.end_table()
         self._last_row = -1
 

@@ -1,4 +1,4 @@
-"""Slides to text: a page a slide, what stands on it in reading order, then its notes."""
+"""Slides as text: a page per slide, with its shapes in reading order, then its notes."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from typing import NamedTuple
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Page
 
-__all__ = ["EMU_PER_INCH", "PlacedText", "SlideWriter"]
-
 EMU_PER_INCH = 914_400
-"""English Metric Units, in which places on slides are given."""
+"""English Metric Units per inch, the unit of positions on slides."""
 _BAND = EMU_PER_INCH // 5
-"""Shapes whose tops are this close stand beside each other."""
+"""Height of a band: shapes whose tops differ by less are read from left to right."""
 _TITLE_CHARS = 100
 
 
 class PlacedText(NamedTuple):
-    """The text of one shape and its upper left corner."""
+    """Text of a shape with its upper left corner."""
 
     top: int
-    """In EMU, from the top of the slide."""
+    """Distance from the top of the slide in EMU."""
     left: int
     text: TextWriter
 
 
 class SlideWriter:
-    """Writes one slide after the other."""
+    """Writer of slides."""
 
     def __init__(self) -> None:
         self.writer = TextWriter()
@@ -43,13 +41,13 @@ class SlideWriter:
         notes: Sequence[str] = (),
         is_hidden: bool = False,
     ) -> None:
-        """Write a slide; one without any text is an empty page.
+        """Write a slide; a slide without text is an empty page.
 
         Args:
-            title: Its title on one line; empty where it has none.
-            placed: Texts of its other shapes, those without text too.
-            notes: Lines of the speaker's notes.
-            is_hidden: Whether it is left out when the slides are shown.
+            title: Title on one line; empty without one.
+            placed: Texts of the other shapes, including empty ones.
+            notes: Lines of the speaker notes.
+            is_hidden: Whether the slide is hidden in a presentation.
         """
         writer = self.writer
         writer.separate(2)
@@ -82,7 +80,7 @@ def _is_title(text: TextWriter) -> bool:
 
 
 def _in_reading_order(placed: Sequence[PlacedText]) -> list[PlacedText]:
-    """Return shapes in bands from top to bottom, in each from left to right."""
+    """Return the shapes in bands from top to bottom, each band from left to right."""
     ordered: list[PlacedText] = []
     band: list[PlacedText] = []
     for item in sorted(placed, key=attrgetter("top")):

@@ -1,11 +1,11 @@
-"""XLSX (and XLSM, XLTX): its sheets, row by row, with numbers as they are shown.
+"""XLSX (and XLSM, XLTX): sheets row by row, with formatted numbers.
 
 Rules
-    1. Cells are read from a stream and only those that are there: a cell in the last row and
-       column costs what any cell costs.
-    2. The result of a formula is what was stored with it; where none was, that is said.
-    3. A merged cell stands in its first place. Comments, charts and hidden marks of rows are left
-       out; a hidden sheet is read, and said to be hidden.
+    1. Cells are read as a stream of the stored ones: a cell in the last row and column costs as
+       much as any other.
+    2. Formulas have their stored result; a missing result causes a warning.
+    3. A merged cell is at its first place. Comments, charts and the hidden state of rows are
+       ignored; a hidden sheet is read and marked as hidden.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from operator import attrgetter
 
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.data.rows import Cell
-from spanwise.parsers.losses import Losses
 from spanwise.parsers.office.number_formats import BUILT_IN_CODES, NumberFormat, plain_number
 from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
 from spanwise.parsers.office.sheet_writer import SheetWriter
-
-__all__ = ["read_xlsx"]
+from spanwise.parsers.parsed import Losses
 
 _PHONETIC = "s:rPh"
-"""How Japanese text is pronounced, beside the text."""
+"""Pronunciation of Japanese text, stored with the text."""
 _TRUTH = {"0": "FALSE", "1": "TRUE"}
 
 
@@ -39,12 +37,12 @@ class _Sheet:
 
 @dataclass(slots=True)
 class _Book:
-    """What the cells of all sheets refer to."""
+    """Shared data of all sheets."""
 
     sheets: list[_Sheet] = field(default_factory=list)
     from_1904: bool = False
     formats: list[NumberFormat | None] = field(default_factory=list)
-    """By style of a cell; None where numbers are shown as they are."""
+    """Number formats by the style of a cell; None for unformatted numbers."""
     strings: list[str] = field(default_factory=list)
 
 
@@ -53,12 +51,12 @@ def read_xlsx(archive: Archive, workbook: str, *, writer: SheetWriter, losses: L
 
     Args:
         archive: The open file.
-        workbook: The part that lists the sheets.
-        writer: Takes the rows.
-        losses: Takes what cannot be read.
+        workbook: Part with the list of the sheets.
+        writer: Writer of the rows.
+        losses: Receives the losses.
 
     Raises:
-        ParseError: "corrupt" where the list of sheets is damaged, "too_large".
+        ParseError: "corrupt" if the list of sheets is damaged, "too_large".
     """
     book = _Book()
     parts = archive.relations(workbook)
@@ -163,7 +161,7 @@ def _column_of(letters: str) -> int:
 
 
 class _SheetReader:
-    """Reads the cells of one sheet."""
+    """Reader of the cells of one sheet."""
 
     def __init__(self, book: _Book, writer: SheetWriter) -> None:
         self._book = book
@@ -181,7 +179,7 @@ class _SheetReader:
         self._without_text = 0
 
     def read(self, archive: Archive, sheet: _Sheet, losses: Losses) -> None:
-        """Write the rows of a sheet, and note what is missing in them."""
+        """Write the rows of a sheet, and record its losses."""
         handlers = XmlHandlers(start=self._start, end=self._end, text=self._text)
         try:
             archive.read_xml(sheet.part, handlers)

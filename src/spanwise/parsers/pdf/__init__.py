@@ -1,1 +1,1 @@
-"""PDF: opened or salvaged, read word by word, laid out; scans by OCR, pages as pictures."""
+"""PDF: repair, words, layout, OCR of scans, and images of pages."""

@@ -1,12 +1,12 @@
-"""Compressed streams of a PDF that are damaged.
+"""Detection of damaged compressed streams in a PDF.
 
 Rules
-    1. pdfium reads damaged streams without a word: a few flipped bytes leave a file that opens,
-       has all its pages and 4 % of its text. What does not unpack, or unpacks to other bytes than
-       its checksum says, is found here; pictures are left out.
-    2. A damaged font takes the text set in it along, though the file says elsewhere what its
-       characters mean. Without the font pdfium may read them. No object moves.
-    3. Of other streams pdfium keeps what unpacks before the damage: there is nothing to mend.
+    1. pdfium reads damaged streams without a warning: after a few flipped bytes a file may open
+       with all its pages and 4 % of its text. Streams that do not unpack, or fail their checksum,
+       are found here, except images.
+    2. The text in a damaged font is lost, although another table of the file maps its
+       characters. Without the font pdfium may read them. No object is moved.
+    3. Of other streams pdfium keeps the data before the damage: nothing can be repaired.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-__all__ = ["Damage", "find_damage"]
-
 _STREAM = re.compile(rb"stream\r?\n")
-"""Begins with letters: what begins with an edge of a word takes many times as long to search."""
+"""Begins with letters, because a pattern with a leading word boundary is many times slower."""
 _FLATE = re.compile(rb"/F(?:ilter)?\s*\[?\s*/(?:FlateDecode|Fl)\b")
-"""What is unpacked first; behind another filter it would not unpack from the bytes of the file."""
+"""Filter of a stream whose outermost compression is Flate, so that it can be unpacked here."""
 _PICTURE = re.compile(rb"/Subtype\s*/Image\b")
 _FONT = re.compile(rb"/Length1\b|/Subtype\s*/(?:Type1C|CIDFontType0C|OpenType)\b")
 _ENCRYPTED = re.compile(rb"/Encrypt\b")
@@ -33,29 +31,29 @@ _HEAD_BYTES = 1_500
 _PIECE_BYTES = 1 << 16
 _UNPACKED_PIECE_BYTES = 1 << 22
 _MAX_UNPACKED_BYTES = 20_000_000
-"""Of one stream: what is larger is no page anybody reads."""
+"""Limit for one stream; the content of a page is smaller."""
 _MAX_ALL_BYTES = 1_000_000_000
-"""Of all streams: those after it are not looked at."""
+"""Limit for all streams; streams after it are not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is damaged in a file."""
+    """Damage of a file."""
 
     streams: int
-    """Compressed streams that are damaged."""
+    """Number of damaged compressed streams."""
     of: int
-    """Compressed streams that may matter to the text."""
+    """Number of compressed streams that may contain text."""
     without_fonts: bytes | None
-    """The file without its damaged fonts; None where none is damaged."""
+    """File without its damaged fonts; None if no font is damaged."""
 
 
 def find_damage(document: pypdfium2.PdfDocument, data: bytes) -> Damage | None:
-    """Return what is damaged in a PDF, None where nothing is.
+    """Return the damage of a PDF, None if there is none.
 
     Args:
-        document: The open document: what is encrypted is looked at in a plain copy of it.
-        data: Its bytes.
+        document: The open document; an encrypted one is checked in a decrypted copy.
+        data: Bytes of the file.
     """
     if _ENCRYPTED.search(data):
         copy = io.BytesIO()
@@ -79,17 +77,17 @@ def find_damage(document: pypdfium2.PdfDocument, data: bytes) -> Damage | None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A compressed stream."""
+    """Offsets of a compressed stream."""
 
     start: int
-    """Where its dictionary begins."""
+    """Start offset of its dictionary."""
     end: int
-    """Where that and the word "stream" end: what is compressed begins."""
+    """Start offset of the compressed data, after the keyword "stream"."""
     is_font: bool
 
 
 def _compressed_parts(data: bytes) -> Iterator[_Part]:
-    """Yield the compressed streams but pictures."""
+    """Yield the compressed streams, except images."""
     for mark in _STREAM.finditer(data):
         if data.endswith(b"end", 0, mark.start()):
             continue
@@ -104,9 +102,9 @@ def _compressed_parts(data: bytes) -> Iterator[_Part]:
 
 
 def _unpacked_size(data: bytes, place: int) -> int | None:
-    """Return how many bytes the stream that begins here unpacks to, as far as is looked at.
+    """Return the unpacked size of the stream at an offset, up to the limit.
 
-    None where it is damaged.
+    None if it is damaged.
     """
     unpacker = zlib.decompressobj()
     unpacked = 0
@@ -125,7 +123,7 @@ def _unpacked_size(data: bytes, place: int) -> int | None:
 
 
 def _without(data: bytes, parts: Sequence[_Part]) -> bytes:
-    """Return a file with nothing in the place of some of its streams' dictionaries."""
+    """Return a file with blanks instead of the dictionaries of some streams."""
     left = bytearray(data)
     for part in parts:
         left[part.start : part.end] = b" null ".ljust(part.end - part.start)

@@ -1,33 +1,28 @@
-"""Reading pictures of text: which engine does it, and what it gives."""
+"""OCR engines: RapidOCR (models in its package, ONNX Runtime) and Tesseract (a program).
+
+Nothing is downloaded. Tesseract runs as one process per image and returns a table of words.
+"""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+from spanwise.config import disable_telemetry
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "OcrEngine",
-    "OcrLine",
-    "OcrWord",
-    "check_engine",
-    "has_engine",
-    "ocr_advice",
-    "open_engine",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrWord:
-    """A word of a picture, without white space; places are in dots from the left."""
+    """Word of an image, without white space; positions are in pixels from the left."""
 
     text: str
     left: float
@@ -36,7 +31,7 @@ class OcrWord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrLine:
-    """Words that stand on one line, from left to right; places are in dots from the top."""
+    """Words of one line, from left to right; positions are in pixels from the top."""
 
     words: tuple[OcrWord, ...]
     top: float
@@ -44,18 +39,18 @@ class OcrLine:
 
 
 class OcrEngine(Protocol):
-    """Reads pictures of text."""
+    """Interface of an OCR engine."""
 
     @property
     def name(self) -> str:
-        """What people are told."""
+        """Name for users."""
 
     @property
     def dots_per_inch(self) -> int:
-        """How finely pages are drawn for it."""
+        """Resolution of the images of pages."""
 
     def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
-        """Return the lines of a picture (height, width), black is 0; none where it has no text.
+        """Return the lines of an image (height, width), black is 0; none if it has no text.
 
         Raises:
             OSError: If the engine fails.
@@ -63,10 +58,10 @@ class OcrEngine(Protocol):
 
 
 def check_engine(name: str) -> None:
-    """Check that an engine that was asked for by name is there.
+    """Check that an engine is installed.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
 
     Raises:
         OptionError: If it is not installed.
@@ -79,10 +74,10 @@ def check_engine(name: str) -> None:
 
 
 def has_engine(name: str) -> bool:
-    """Return whether an engine is there, none of which is loaded.
+    """Return whether an engine is installed, without loading it.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
     """
     program = name.partition(":")[0]
     if program in ("rapidocr", "auto") and _has_rapidocr():
@@ -91,10 +86,10 @@ def has_engine(name: str) -> bool:
 
 
 def ocr_advice(name: str) -> str:
-    """Return what to do about pages that nobody read.
+    """Return the advice for pages that were not read.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
     """
     if name == "off":
         return "OCR is off (ocr, --ocr); switch it on, or run OCR on it first"
@@ -104,25 +99,129 @@ def ocr_advice(name: str) -> str:
 
 
 def open_engine(name: str) -> OcrEngine | None:
-    """Return the engine that is asked for, or with "auto" the first that is there.
+    """Return the named engine, or with "auto" the first that is installed.
 
     Args:
-        name: As `ParseOptions.ocr`.
+        name: Name as in `ParseOptions.ocr`.
 
     Returns:
-        None with "off", and where there is none.
+        The engine; None with "off", or if none is installed.
     """
     program, _, languages = name.partition(":")
     if program in ("rapidocr", "auto") and _has_rapidocr():
-        from spanwise.parsers.pdf.ocr_rapidocr import RapidOcr
-
         return RapidOcr()
     if program in ("tesseract", "auto") and (path := shutil.which("tesseract")):
-        from spanwise.parsers.pdf.ocr_tesseract import Tesseract
-
         return Tesseract(path, languages=languages)
     return None
 
 
 def _has_rapidocr() -> bool:
     return find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
+
+
+_Word = tuple[str, float, list[list[int]] | None]
+"""Text, score and four corners of a word."""
+
+
+class RapidOcr:
+    """RapidOCR with the models of its package, for Latin letters and Chinese."""
+
+    name = "rapidocr"
+    dots_per_inch = 200
+
+    def __init__(self) -> None:
+        disable_telemetry()
+        from rapidocr import RapidOCR
+
+        self._engine = RapidOCR(params={"Global.log_level": "error"})
+
+    def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
+        """Return the lines of an image: runs of text without wide gaps.
+
+        Raises:
+            OSError: If the engine fails.
+        """
+        import numpy as np
+        from rapidocr.utils.output import RapidOCROutput
+
+        colours = np.repeat(picture[:, :, None], 3, axis=2)
+        try:
+            found = self._engine(colours, return_word_box=True)
+        except Exception as error:  # errors of ONNX Runtime have no common class
+            raise OSError(f"rapidocr failed: {error}") from error
+        if not isinstance(found, RapidOCROutput) or found.boxes is None:
+            return []
+        lines = []
+        read = cast("Sequence[Sequence[_Word]]", found.word_results)  # its own type is one too flat
+        for box, words in zip(found.boxes, read, strict=True):
+            heights = [float(corner[1]) for corner in box]
+            top, bottom = sum(heights[:2]) / 2, sum(heights[2:]) / 2
+            lines.append(OcrLine(words=_read_words(words), top=top, bottom=bottom))
+        return [line for line in lines if line.words]
+
+
+def _read_words(words: Sequence[_Word]) -> tuple[OcrWord, ...]:
+    return tuple(
+        OcrWord(
+            text="".join(text.split()),
+            left=min(corner[0] for corner in corners),
+            right=max(corner[0] for corner in corners),
+        )
+        for text, _, corners in words
+        if corners and text.strip()
+    )
+
+
+_WORD_LEVEL = 5
+_COLUMNS = 12
+_ERROR_CHARS = 300
+
+
+class Tesseract:
+    """Tesseract with the configured languages, English by default."""
+
+    name = "tesseract"
+    dots_per_inch = 300
+
+    def __init__(self, program: str, *, languages: str) -> None:
+        self._command = [program, "stdin", "stdout", "--dpi", str(self.dots_per_inch)]
+        self._command += (["-l", languages] if languages else []) + ["tsv"]
+
+    def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
+        """Return the lines of an image.
+
+        Raises:
+            OSError: If the program fails, for example because a language is missing.
+        """
+        height, width = picture.shape
+        image = b"P5 %d %d 255\n" % (width, height) + picture.tobytes()
+        # The time limit of the parent process ends this process and the program together.
+        done = subprocess.run(  # noqa: S603 - a program by its full path, no shell
+            self._command, input=image, capture_output=True, check=False
+        )
+        if done.returncode:
+            message = done.stderr.decode("utf-8", "replace").strip()
+            raise OSError(
+                f"tesseract ended with status {done.returncode}: {message[:_ERROR_CHARS]}"
+            )
+        return _read_table(done.stdout.decode("utf-8", "replace"))
+
+
+def _read_table(table: str) -> list[OcrLine]:
+    """Return the lines of the table of Tesseract (a row per page, block, line and word)."""
+    lines: dict[tuple[str, ...], list[tuple[OcrWord, float, float]]] = {}
+    for row in table.split("\n")[1:]:
+        cells = row.rstrip("\r").split("\t", _COLUMNS - 1)
+        if len(cells) < _COLUMNS or int(cells[0]) != _WORD_LEVEL or not cells[-1].strip():
+            continue
+        left, top, width, height = map(float, cells[6:10])
+        word = OcrWord(text=cells[-1].strip(), left=left, right=left + width)
+        lines.setdefault(tuple(cells[1:5]), []).append((word, top, top + height))
+    return [
+        OcrLine(
+            words=tuple(word for word, _, _ in words),
+            top=min(top for _, top, _ in words),
+            bottom=max(bottom for _, _, bottom in words),
+        )
+        for words in lines.values()
+    ]

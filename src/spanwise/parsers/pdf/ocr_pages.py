@@ -1,6 +1,6 @@
-"""Pages of a PDF that are pictures of text, drawn and read by an OCR engine.
+"""OCR of the scanned pages of a PDF.
 
-What the engine reads goes through the same layout as words of the file: rows of a table stay rows,
+The recognised words go through the same layout as words of the file: rows of a table stay rows,
 columns are read one after the other, and large type is a heading.
 """
 
@@ -20,31 +20,29 @@ from spanwise.parsers.pdf.ocr import OcrEngine, OcrLine
 from spanwise.parsers.pdf.pages import PageLines, PagesRead
 from spanwise.parsers.pdf.picture import draw_page
 
-__all__ = ["OcrOutcome", "read_by_ocr"]
-
 _PAGES_WORTH = 500
-"""An engine may take as long for a page as so many pages of text."""
+"""Time limit of an engine per page, in pages of text."""
 _SHARE_OF_TIME = 0.8
-"""Of the time for a document: then what was read is kept, and the rest still needs OCR."""
+"""Share of the time limit of a document for OCR; after it, the remaining pages stay unread."""
 _FONT = Font("", bold=False, italic=False)
 _BASELINE = 0.2
-"""Share of the height of a line that is below its letters' feet."""
+"""Share of the height of a line below its baseline."""
 _TYPE_SIZE = 0.8
-"""Size of the type by the height of a line's box."""
+"""Type size divided by the height of the box of a line."""
 _SAME_SIZE = 0.2
-"""Sizes this near to the page's usual one are it: boxes are not exact."""
+"""Relative difference at which a size equals the usual one of the page; boxes are inexact."""
 
 
 @dataclass(frozen=True, slots=True)
 class OcrOutcome:
-    """What became of the pages that an engine was given."""
+    """Result of OCR on the pages of a document."""
 
     found: Sequence[int]
-    """Numbers of those on which it found more text than they had."""
+    """Numbers of the pages with more text than before."""
     left: Sequence[int]
-    """Numbers of those that it did not read."""
+    """Numbers of the pages that were not read."""
     cause: str
-    """Why it did not, as it follows "not read by OCR"."""
+    """Cause, as it follows "not read by OCR"."""
 
 
 def read_by_ocr(
@@ -56,15 +54,15 @@ def read_by_ocr(
     source: Source,
     started: float,
 ) -> OcrOutcome:
-    """Put what an engine reads on some pages in the place of what they had, where it is more.
+    """Replace the text of pages by the text of an OCR engine, where that is more.
 
     Args:
         document: The open document.
-        read: Its pages; changed.
-        numbers: Of the pages, 1-based.
-        engine: What reads them.
-        source: Hears of each page before it is read.
-        started: When the work on the document began, by the monotonic clock.
+        read: Its pages; changed in place.
+        numbers: Numbers of the pages, 1-based.
+        engine: The OCR engine.
+        source: Its `on_step` is called before each page.
+        started: Start of the work on the document, on the monotonic clock.
     """
     work = len(read.pages) + _PAGES_WORTH * len(numbers)
     font = read.fonts.number(_FONT)
@@ -92,7 +90,7 @@ def read_by_ocr(
 def _page_content(
     lines: Sequence[OcrLine], scale: float, shape: tuple[int, ...], *, font: int
 ) -> PageContent:
-    """Return what the layout takes: points from the bottom in place of dots from the top."""
+    """Return the input of the layout: points from the bottom instead of pixels from the top."""
     height = shape[0] * scale
     usual = median(line.bottom - line.top for line in lines)
     words = Words()

@@ -1,10 +1,10 @@
-"""The pages of a PDF, one after the other: their lines, and what is wrong with them.
+"""Lines and faults of the pages of a PDF.
 
 Rules
-    1. Each page is told before it is read: pdfium hangs or dies on crafted ones, and whoever
-       waits can then leave that page out of another attempt.
-    2. A page with hardly any text under pictures is a scan; one whose font has no characters is
-       garbled. Both can be read by OCR alone.
+    1. Each page is reported before it is read: pdfium hangs or crashes on crafted pages, and
+       the parent process can then skip that page in another attempt.
+    2. A page with images and little text is a scan; a page whose font does not map to characters
+       is garbled. Both can only be read by OCR.
 """
 
 from __future__ import annotations
@@ -19,54 +19,52 @@ from spanwise.parsers.parsed import PagesToRead, Source, Step
 from spanwise.parsers.pdf.layout.page import PageContent
 from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.rules import read_rules
+from spanwise.parsers.pdf.ruling_lines import read_rules
 from spanwise.parsers.pdf.words import FontTable, read_words
 
-__all__ = ["PageLines", "PagesRead", "is_garbled", "read_pages"]
-
 _FEW_CHARS = 20
-"""A page with less text, and with pictures, is taken for a scan."""
+"""A page with images and less text is a scan."""
 _STAMP_CHARS = 100
-"""So is one with less text, and with a picture over (nearly) all of it: courts stamp scans."""
+"""A page with an image over (nearly) all of it and less text is a scan too: courts stamp scans."""
 _WHOLE_PAGE = 0.8
 _MAX_OBJECTS = 1000
 _MAX_GARBLED = 0.05
 _GARBLED = re.compile("[\ue000-\uf8ff\ufffd]{2,}")
-"""One alone is a bullet of a symbol font."""
+"""Characters without a meaning; a single one is a bullet of a symbol font."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """What stands on one page."""
+    """Lines of one page."""
 
     lines: list[Line]
     height: float
 
     def count_chars(self) -> int:
-        """Return how many characters with a meaning stand on it."""
+        """Return the number of meaningful characters on the page."""
         return sum(len(line.text) - _count_garbled(line.text) for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class PagesRead:
-    """All pages of a document; numbers are 1-based and ascending."""
+    """Pages of a document; numbers are 1-based and ascending."""
 
     pages: list[PageLines]
-    """One for each page, empty where it cannot be read."""
+    """Lines of each page, empty if it cannot be read."""
     fonts: FontTable
     scans: list[int] = field(default_factory=list)
     garbled: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     """Pages that pdfium does not open."""
     skipped: list[int] = field(default_factory=list)
-    """Pages on which an earlier attempt hung or died."""
+    """Pages on which an earlier attempt hung or crashed."""
 
     def count_chars(self) -> int:
-        """Return how many characters with a meaning stand on all pages."""
+        """Return the number of meaningful characters on all pages."""
         return sum(page.count_chars() for page in self.pages)
 
     def to_read(self) -> PagesToRead:
-        """Return the pages that a model which sees them reads better."""
+        """Return the pages that a vision model reads better."""
         others = {*self.scans, *self.garbled}
         return PagesToRead(
             scans=tuple(self.scans),
@@ -83,9 +81,9 @@ def read_pages(document: pdfium.FPDF_DOCUMENT, count: int, source: Source) -> Pa
     """Return the lines of each page.
 
     Args:
-        document: As pdfium holds it.
-        count: Number of its pages.
-        source: Hears of each page before it is read, and names those to leave out.
+        document: Handle of pdfium.
+        count: Number of pages.
+        source: Its `on_step` is called before each page; it names the pages to skip.
     """
     read = PagesRead([], FontTable())
     for number in range(1, count + 1):
@@ -103,7 +101,7 @@ def read_pages(document: pdfium.FPDF_DOCUMENT, count: int, source: Source) -> Pa
 def _read_numbered(
     document: pdfium.FPDF_DOCUMENT, number: int, read: PagesRead
 ) -> PageLines | None:
-    """Return the lines of a page, None where it cannot be opened; note what is wrong with it."""
+    """Return the lines of a page and record its faults; None if it cannot be opened."""
     page = pdfium.FPDF_LoadPage(document, number - 1)
     content = pdfium.FPDFText_LoadPage(page) if page else None
     lines = _read_page(page, content, read.fonts) if content else None
@@ -137,7 +135,7 @@ def _read_page(
 
 
 def is_garbled(text: str) -> bool:
-    """Return whether too many of its characters have no meaning."""
+    """Return whether too many characters of a text have no meaning."""
     return _count_garbled(text) > _MAX_GARBLED * len(text)
 
 
@@ -146,7 +144,7 @@ def _count_garbled(text: str) -> int:
 
 
 def _is_scan(page: pdfium.FPDF_PAGE, chars: int) -> bool:
-    """Return whether a page with so little text is a picture of more."""
+    """Return whether a page with `chars` characters is a scan."""
     whole = pdfium.FPDF_GetPageWidthF(page) * pdfium.FPDF_GetPageHeightF(page)
     shown = 0.0
     for place in range(min(pdfium.FPDFPage_CountObjects(page), _MAX_OBJECTS)):

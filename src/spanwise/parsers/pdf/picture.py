@@ -1,4 +1,4 @@
-"""A page of a PDF, drawn."""
+"""Images of the pages of a PDF."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from typing import TYPE_CHECKING
 import pypdfium2
 
 from spanwise.parsers.parsed import Source, Step
-from spanwise.parsers.pdf.opening import open_pdf
+from spanwise.parsers.pdf.engine import open_pdf
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Picture", "draw_page", "draw_png"]
 
 _POINTS_PER_INCH = 72
 _PAGES_WORTH = 100
-"""Drawing may take as long as reading so many pages."""
+"""Time limit of rendering a page, in pages of text."""
 _MAX_DOTS = 40_000_000
-"""Larger pages (plans, posters) are drawn less finely."""
+"""Maximum size of an image; larger pages (plans, posters) get a lower resolution."""
 _MAX_MODEL_DOTS = 1_800_000
-"""The same for models: some take a token for every 28 dots by 28, and shrink what is larger."""
+"""Maximum size for models: some count a token per 28 by 28 dots, and shrink larger images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawn page."""
+    """Image of a page."""
 
     dots: NDArray[np.uint8]
-    """Shape (height, width), 0 is black; or (height, width, 3), red, green and blue."""
+    """Pixels: (height, width) in grey, 0 is black; or (height, width, 3) in RGB."""
     points_per_dot: float
 
 
@@ -44,14 +43,14 @@ def draw_page(
     colours: bool = False,
     max_dots: int = _MAX_DOTS,
 ) -> Picture:
-    """Return a picture of a page as people see it, turned and cropped as the file says.
+    """Return the image of a page, rotated and cropped as the file defines.
 
     Args:
         document: The open document.
-        number: Of the page, 1-based.
-        dots_per_inch: How finely; less where the page would have too many dots.
-        colours: Whether it is drawn in colours; else in grey.
-        max_dots: Most dots of the page.
+        number: Number of the page, 1-based.
+        dots_per_inch: Resolution; lower if the image would be too large.
+        colours: Whether the image is in colour instead of grey.
+        max_dots: Maximum number of dots.
     """
     page = document[number - 1]
     width, height = page.get_size()
@@ -69,13 +68,13 @@ def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool
 
     Args:
         source: The PDF.
-        page: Its number, 1-based.
-        dots_per_inch: How finely it is drawn.
-        for_model: Whether it is drawn in grey with at most 1.8 million dots; else in colours with
+        page: Number of the page, 1-based.
+        dots_per_inch: Resolution.
+        for_model: Whether the image is grey with at most 1.8 million dots, instead of coloured with
             at most 40 million.
 
     Raises:
-        ParseError: As `open_pdf`; "unsupported" where there is no such page, "corrupt" where it
+        ParseError: As for `open_pdf`; "unsupported" if there is no such page, "corrupt" if it
             cannot be read.
     """
     source.on_step(Step(pages=_PAGES_WORTH, of=_PAGES_WORTH))
@@ -96,7 +95,7 @@ def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool
 
 
 def _encode_png(dots: NDArray[np.uint8]) -> bytes:
-    """Return a picture, (height, width) or (height, width, 3), as a PNG file."""
+    """Return an image, (height, width) or (height, width, 3), as a PNG file."""
     import numpy as np
 
     height, width = dots.shape[:2]

@@ -1,54 +1,65 @@
-"""PDF: pages laid out as text in reading order, with headings and tables.
+"""PDF: text of the pages in reading order, with headings, tables and bookmarks.
 
 Rules
-    1. pdfium reads the words and where they stand (`words`); `layout` makes text of them.
-    2. A file that pdfium refuses is salvaged before it is given up (`salvage`).
-    3. What a page does not give (damaged, scanned, a font without characters) is said in a warning
-       and in the status; pages that are pictures of text are read by OCR, where there is an engine,
-       or left to whoever asks for them.
+    1. pdfium reads the words and their positions (`words`); `layout` turns them into text.
+    2. A file that pdfium refuses is repaired if possible (`engine`).
+    3. Pages that cannot be read (damaged, scanned, a font without characters) cause a warning and
+       a partial status. Scans are read by OCR if there is an engine, or left to a caller that
+       asks for them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import pypdfium2
 
-from spanwise.core.page_names import name_pages
+from spanwise.core.documents.page_markdown import name_pages
 from spanwise.errors import ParseError
-from spanwise.parsers.dates import iso_date
 from spanwise.parsers.parsed import PagesToRead, Parsed, Source
 from spanwise.parsers.pdf.damage import find_damage
+from spanwise.parsers.pdf.engine import open_pdf, reopen_pdf, without_wrong_types
 from spanwise.parsers.pdf.layout.compose import Composition, compose
+from spanwise.parsers.pdf.layout.outline import OutlineEntry
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
-from spanwise.parsers.pdf.opening import open_pdf, reopen_pdf
-from spanwise.parsers.pdf.outline import read_outline
 from spanwise.parsers.pdf.pages import PagesRead, is_garbled, read_pages
-from spanwise.parsers.pdf.salvage import without_wrong_types
-from spanwise.parsers.titles import read_author, read_title
+from spanwise.parsers.titles_and_dates import iso_date, read_author, read_title
 from spanwise.types import DocumentStatus, Page, Scalar
 
-__all__ = ["parse_pdf", "read_pdf"]
+_MAX_ENTRIES = 20_000
+
+
+def read_outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
+    """Return the bookmarks that point to a page, in their order."""
+    entries = []
+    for bookmark in islice(document.get_toc(), _MAX_ENTRIES):
+        title = " ".join(bookmark.get_title().split())
+        target = bookmark.get_dest()
+        page = target.get_index() if target is not None else None
+        if title and page is not None and page >= 0:
+            entries.append(OutlineEntry(title, bookmark.level + 1, page))
+    return entries
 
 
 def parse_pdf(source: Source) -> Parsed:
-    """Return the text of all pages with its headings and tables; a page without text is empty.
+    """Return the text of all pages with headings and tables; a page without text is empty.
 
     Raises:
-        ParseError: "encrypted" where a password is needed to open it, "corrupt" where nothing can
-            be saved, "too_large" with too many pages, "needs_ocr" where its pages are pictures of
-            text that nothing there reads, and nobody else does, "no_text" where no page holds any.
+        ParseError: "encrypted" if a password is needed, "corrupt" if it cannot be repaired,
+            "too_large" with too many pages, "needs_ocr" if its pages are scans and there is no
+            engine or caller that reads them, "no_text" if no page has text.
     """
     return read_pdf(source)[0]
 
 
 def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Composition]:
-    """Return as `parse_pdf`, with what was taken out of the pages.
+    """Return the result of `parse_pdf` with its composition, which has the removed lines too.
 
     Args:
         source: The file.
-        with_outline: Whether the outline of the file, where it has one, ranks its headings.
+        with_outline: Whether the bookmarks of the file rank its headings.
     """
     started = time.monotonic()
     warnings: list[str] = []
@@ -86,7 +97,7 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
 
 
 def _read_all(document: pypdfium2.PdfDocument, source: Source) -> PagesRead:
-    """Return the pages of a document, if they are not too many."""
+    """Return the pages of a document, if they are within the limit."""
     count = len(document)
     if count > source.max_pages:
         raise source.error(
@@ -98,13 +109,13 @@ def _read_all(document: pypdfium2.PdfDocument, source: Source) -> PagesRead:
 def _read_damaged(
     document: pypdfium2.PdfDocument, read: PagesRead, source: Source, warnings: list[str]
 ) -> tuple[pypdfium2.PdfDocument, PagesRead]:
-    """Return a document and its pages, mended where that gives more text.
+    """Return a document and its pages, repaired if that yields more text.
 
     Args:
         document: The open document.
         read: Its pages.
         source: Its file.
-        warnings: Where it is said that streams are damaged.
+        warnings: Receives a warning about damaged streams.
     """
     mended = None
     damage = find_damage(document, source.data)
@@ -131,15 +142,15 @@ def _read_scans(
     *,
     started: float,
 ) -> Sequence[int]:
-    """Read the pages that need OCR, where there is an engine; return those that still need it."""
-    wanted = sorted(read.scans + read.garbled)
-    engine = open_engine(source.ocr) if wanted else None
+    """Read scanned pages if there is an engine, and return the pages that still need OCR."""
+    numbers = sorted(read.scans + read.garbled)
+    engine = open_engine(source.ocr) if numbers else None
     if engine is None:
-        return wanted
+        return numbers
     from spanwise.parsers.pdf.ocr_pages import read_by_ocr
 
     done = read_by_ocr(
-        document, read, numbers=wanted, engine=engine, source=source, started=started
+        document, read, numbers=numbers, engine=engine, source=source, started=started
     )
     if done.found:
         warnings.append(
@@ -153,14 +164,14 @@ def _read_scans(
 def _judge(
     source: Source, read: PagesRead, unread: Sequence[int], text: str, warnings: list[str]
 ) -> DocumentStatus:
-    """Return whether the text is whole, and say of what it lacks.
+    """Return the status of the document, and add warnings about missing text.
 
     Args:
         source: The file.
         read: Its pages.
-        unread: Pages that OCR would read.
-        text: Of the document.
-        warnings: What was found before, of a salvage or of damage; what is found is added.
+        unread: Pages that need OCR.
+        text: Text of the document.
+        warnings: Warnings about repairs and damage; further ones are added.
     """
     count = len(read.pages)
     is_partial = bool(warnings or read.failed or read.skipped)
@@ -200,7 +211,7 @@ def _no_text_error(
 
 
 def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tuple[Page, ...]:
-    """Return the pages, covering the text, with their labels: the file's own, else the printed."""
+    """Return the pages, which cover the text, with the labels of the file or the printed ones."""
     pages = []
     end = len(composed.text)
     for number in reversed(range(len(composed.starts))):

@@ -1,14 +1,15 @@
-"""The words of a PDF page with their places, as cheaply as pdfium gives them.
+"""Words of a PDF page with their positions, read with few calls of pdfium.
 
 Rules
-    1. pdfium's own text says what the words are: most spaces are made by it and stand in no file.
-    2. Three calls a word: where it starts, where its last character ends, and its text object,
-       which names its font. Most filings have one text object a character; asking for each
+    1. The text of pdfium defines the words: most spaces are inserted by it and are not in the
+       file.
+    2. Each word takes three calls: its start, the end of its last character, and its text
+       object, which has its font. Many files have one text object per character; calls for each
        character would cost more than everything else.
-    3. The height of a character's loose box is the size of its type times a factor of the font,
-       which is measured once a font and page.
-    4. A page whose text runs upwards, downwards or backwards is turned; words that run in another
-       direction than most are given apart, in content order.
+    3. The height of a character's loose box is its type size times a factor of the font, which is
+       measured once per font and page.
+    4. A page whose text runs upwards, downwards or backwards is rotated. Words in another
+       direction than most are returned separately, in content order.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from spanwise.parsers.pdf.layout.flow import HYPHEN
 from spanwise.parsers.pdf.layout.page import Font, Words
 from spanwise.parsers.pdf.layout.right_to_left import runs_right_to_left
 
-__all__ = ["FontTable", "PageWords", "read_words"]
-
 _WORD = re.compile("[^\\s\x00\u200b\ufeff\ufffe\x02\xad]+[\ufffe\x02\xad]?")
 _HALF = re.compile("[\ud800-\udfff]")
 _HYPHENS = "\ufffe\x02\xad"
@@ -38,19 +37,19 @@ _NAMELESS = re.compile(
     r"(?:[A-Z]{6}\+)?(?:(?:CID)?Font\+?|TT|T|F|R|C\d_|fnt)[\d_]*F?\d*|", re.IGNORECASE
 )
 _BOLD_WEIGHT = (650, 1000)
-"""StemV times five is what pdfium calls weight; above 1000 it is nonsense."""
+"""Weights of bold fonts: pdfium returns five times StemV; values above 1000 are invalid."""
 _FLAG_ITALIC = 1 << 6
 _FLAG_BOLD = 1 << 18
 _MIN_HEIGHT = 0.05
 _SAMPLE = 12
-"""About so many words tell in which direction a page runs."""
+"""Approximate number of words that decide the direction of a page."""
 
 _Placed = tuple[str, int, int]
-"""A word with the places of its leftmost and of its rightmost character."""
+"""Word with the indices of its leftmost and its rightmost character."""
 
 
 class FontTable:
-    """The fonts of a document, numbered in the order in which they are met."""
+    """Fonts of a document, numbered in order of first use."""
 
     def __init__(self) -> None:
         self.fonts: list[Font] = []
@@ -65,7 +64,7 @@ class FontTable:
         return number
 
     def read(self, handle: object) -> int:
-        """Return the number of one of pdfium's fonts; of one without a name for None."""
+        """Return the number of a font handle of pdfium; None counts as a nameless font."""
         nothing = Font("", bold=False, italic=False, is_nameless=True)
         return self.number(_read_font(handle) if handle else nothing)
 
@@ -88,35 +87,35 @@ def _read_font(handle: object) -> Font:
 
 
 def _read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
-    """Return the characters of a page, one for each place that pdfium counts.
+    """Return the characters of a page, one per index of pdfium.
 
-    Characters outside the basic plane are in two halves where pdfium counts them so.
+    Characters outside the basic plane are two surrogates if pdfium counts them as two.
     """
     count = pdfium.FPDFText_CountChars(content)
     if count <= 0:
         return ""
-    size = 2 * count + 2  # a character outside the basic plane takes two places
+    size = 2 * count + 2  # a character outside the basic plane takes two units
     buffer = (ctypes.c_ushort * size)()
     written = pdfium.FPDFText_GetText(content, 0, count, buffer)
     length = max(0, written - 1)
     text = bytes(memoryview(buffer).cast("B")[: 2 * length]).decode("utf-16-le", "replace")
     if len(text) == count:
         return text
-    if length == count:  # a place holds half a character where it lies outside the basic plane
+    if length == count:  # each index is a unit: half of a character outside the basic plane
         return "".join(map(chr, buffer[:length]))
     return "".join([chr(pdfium.FPDFText_GetUnicode(content, place)) for place in range(count)])
 
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """What is written on a page."""
+    """Words of a page by direction."""
 
     words: Words
-    """Those that run in the direction of most, in content order, as if it were to the right."""
+    """Words in the main direction, in content order, rotated so that they run to the right."""
     aside: list[str]
-    """Those that run in another direction, in content order."""
+    """Words in other directions, in content order."""
     turn: int
-    """Direction of `words`, in quarter turns to the left: 0 to 3."""
+    """Direction of `words` in quarter turns to the left, 0 to 3."""
 
 
 def read_words(
@@ -125,7 +124,7 @@ def read_words(
     """Return the words of a page.
 
     Args:
-        content: The page's text, as pdfium holds it.
+        content: Text page handle of pdfium.
         size: Width and height of the page before any rotation, in points.
         fonts: Fonts of the document; new ones are added.
     """
@@ -138,7 +137,7 @@ def read_words(
 
 
 def _place_words(text: str) -> Iterator[_Placed]:
-    """Yield each word with the places of its leftmost and of its rightmost character."""
+    """Yield each word with the indices of its leftmost and its rightmost character."""
     has_backward, has_halves = runs_right_to_left(text), _HALF.search(text) is not None
     for match in _WORD.finditer(text):
         word, start, last = match.group(), match.start(), match.end() - 1
@@ -152,7 +151,7 @@ def _place_words(text: str) -> Iterator[_Placed]:
 
 
 class _WordReader:
-    """Reads one page; fonts are known by their address only while it is open."""
+    """Reader of one page; the addresses of fonts are only valid while it is open."""
 
     def __init__(self, content: pdfium.FPDF_TEXTPAGE, fonts: FontTable) -> None:
         self._content = content
@@ -160,7 +159,7 @@ class _WordReader:
         self._known: dict[int, tuple[int, float]] = {}
 
     def read(self, placed: Sequence[_Placed]) -> tuple[Words, list[str]]:
-        """Return the words that run from left to right, and the others."""
+        """Return the words from left to right, and the others."""
         content = self._content
         words = Words()
         aside: list[str] = []
@@ -181,7 +180,7 @@ class _WordReader:
     def read_turned(
         self, placed: Sequence[_Placed], turn: int, size: tuple[float, float]
     ) -> tuple[Words, list[str]]:
-        """Return the words that run in a direction, as if they ran to the right, and the others."""
+        """Return the words in a direction, rotated to the right, and the others."""
         words = Words()
         aside: list[str] = []
         x, y = ctypes.c_double(), ctypes.c_double()
@@ -205,7 +204,7 @@ class _WordReader:
         return words, aside
 
     def _font(self, place: int, height: float) -> tuple[int, float]:
-        """Return the number of a character's font, and its size by the height of its box."""
+        """Return the number of a character's font, and its size from the height of its box."""
         text_object = pdfium.FPDFText_GetTextObject(self._content, place)
         handle = pdfium.FPDFTextObj_GetFont(text_object) if text_object else None
         address = ctypes.addressof(handle.contents) if handle else 0
@@ -229,14 +228,14 @@ class _WordReader:
         return 1 if matrix.b > 0 else 3
 
     def _matrix(self, place: int) -> pdfium.FS_MATRIX:
-        """Return the matrix of a character; zeros where it has none."""
+        """Return the matrix of a character; zeros if it has none."""
         matrix = pdfium.FS_MATRIX()
         pdfium.FPDFText_GetMatrix(self._content, place, ctypes.byref(matrix))
         return matrix
 
 
 def _turned(x: float, y: float, turn: int, size: tuple[float, float]) -> tuple[float, float]:
-    """Return where a point of a page lies when the page is turned back by quarter turns."""
+    """Return a point of a page after the page is rotated back by quarter turns."""
     width, height = size
     if turn == 1:
         return y, width - x

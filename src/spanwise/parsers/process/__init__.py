@@ -1,1 +1,1 @@
-"""The process that parses: started, asked, limited and killed."""
+"""Isolated parsing processes with limits on time, memory and size."""

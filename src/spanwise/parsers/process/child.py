@@ -1,11 +1,17 @@
-"""One parsing process that can be killed: the parent's side.
+"""Parent side of one parsing process, with time limits that grow with the number of pages.
 
-Rules
-    1. A child is started when it is first needed and used again; it is killed when it takes too
-       long (`deadlines`), and replaced when it died. What it has started is killed with it.
-    2. The child gets the environment variables that a Python process needs to start and those by
-       which a user restricts it. Variables that switch telemetry and downloads off are set.
-    3. Everything that the child says is an answer or the log of its last words; a library that
+Rules of time limits
+    1. A step (a page, or a whole document without pages) may take `base_seconds` and
+       `page_seconds` per page of work in it, so that a hang is detected soon.
+    2. A parse may take `base_seconds` and `page_seconds` per page of work in all.
+    3. No document takes longer than `timeout_seconds`, including all attempts.
+
+Rules of processes
+    1. A child is started at first use and reused. It is killed at its time limit, with all
+       processes that it started, and replaced after a crash.
+    2. The child gets only the environment variables that a Python process needs to start and those
+       by which a user restricts it. Variables that disable telemetry and downloads are set.
+    3. The output of the child is protocol frames and a separate log, so that a library that
        prints cannot disturb the protocol.
 """
 
@@ -16,7 +22,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,50 +33,107 @@ from typing import BinaryIO
 from spanwise.config import TELEMETRY_OFF
 from spanwise.errors import ParseError
 from spanwise.options import ParseOptions
-from spanwise.parsers.adapters.plugins import OWN_PARSERS
 from spanwise.parsers.parsed import Step
-from spanwise.parsers.process.deadlines import Allowance, Watch
+from spanwise.parsers.plugins import OWN_PARSERS
 from spanwise.parsers.process.protocol import Header, decode_error, read_frame, write_frame
 
-__all__ = ["ParserChild"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """Time limits of one parse, on the monotonic clock."""
+
+    options: ParseOptions
+    started: float
+    last: float
+    """Deadline of the document, independent of its pages."""
+
+    def end_of(self, step: Step | None, *, now: float) -> float:
+        """Return the deadline of a step that begins now; `step` is None before the first one."""
+        if step is None:
+            return min(self.last, now + self.options.base_seconds)
+        whole = self.started + self._seconds(max(step.of, step.pages))
+        return min(self.last, whole, now + self._seconds(step.pages))
+
+    def _seconds(self, pages: int) -> float:
+        return self.options.base_seconds + pages * self.options.page_seconds
+
+
+class Watch:
+    """Timer on a separate thread, whose deadline can be moved."""
+
+    def __init__(self, end: float, expire: Callable[[], None]) -> None:
+        self._end = end
+        self._expire = expire
+        self._stopped = False
+        self.expired = False
+        """Whether the deadline passed before the timer was stopped."""
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._wait, name="spanwise-watch", daemon=True)
+        self._thread.start()
+
+    def move(self, end: float) -> None:
+        """Set another deadline, later or earlier."""
+        with self._changed:
+            earlier = end < self._end
+            self._end = end
+            if earlier:  # the thread reads a later deadline when it wakes
+                self._changed.notify()
+
+    def stop(self) -> None:
+        """Stop the timer; a callback that has started is finished when this returns."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _wait(self) -> None:
+        with self._changed:
+            while not self._stopped:
+                left = self._end - time.monotonic()
+                if left <= 0:
+                    self.expired = True
+                    self._expire()
+                    return
+                self._changed.wait(left)
+
 
 _DOCUMENTS_PER_CHILD = 500
-"""A child is replaced after so many documents: what its libraries leak ends with it."""
+"""Number of documents after which a child is replaced, to free memory that libraries leak."""
 _START_SECONDS = 60.0
 _END_SECONDS = 1.0
 _MAX_LOST_PAGES = 10
 _MAX_HUNG_PAGES = 3
-"""Pages on which a parser may die, or hang, before the document is given up."""
+"""Number of pages on which a parser may crash or hang before the document fails."""
 _HEADER_BYTES = 1 << 27
 _LOG_BYTES = 1 << 16
-"""Of the end of the log, which is read: a library may have printed without end."""
+"""Number of bytes that are read from the end of the log."""
 _PASSED_VARIABLES = frozenset(
     "PATH SYSTEMROOT WINDIR TEMP TMP TMPDIR HOME USERPROFILE APPDATA LOCALAPPDATA LANG LC_ALL "
     "LC_CTYPE LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONHOME PYTHONUSERBASE OMP_NUM_THREADS "
     "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA XDG_CACHE_HOME "
     "LD_PRELOAD DYLD_INSERT_LIBRARIES PYTHONNOUSERSITE PYTHONDONTWRITEBYTECODE".split()
 )
-"""The last line: a user's allocator, network filter and choices of Python hold for the child."""
+"""The last line: a user's allocator, network filter and choices of Python apply to the child."""
 _SET_VARIABLES = {**TELEMETRY_OFF, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""Parsers of other packages count their users and fetch models, unless they are told not to."""
+"""Environment variables that disable telemetry and downloads of third-party parsers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came of a request."""
+    """Result of a request."""
 
     frame: tuple[Header, bytes] | None
-    """The answer; None where the process died or was killed."""
+    """Answer; None if the process crashed or was killed."""
     expired: bool
-    """Whether the time was up."""
+    """Whether the time limit was reached."""
     page: int | None
-    """Number of the page it was at, where it told one."""
+    """Number of the current page, if it was reported."""
     allowed_seconds: float
-    """How long its last step was allowed to take."""
+    """Time limit of its last step."""
 
 
 class ParserChild:
-    """One parsing process, started when it is needed. Used by one thread at a time."""
+    """Parsing process that is started at first use. Used by one thread at a time."""
 
     def __init__(self, options: ParseOptions) -> None:
         self._options = options
@@ -80,8 +145,8 @@ class ParserChild:
     def ask(self, header: Header, payload: bytes) -> tuple[Header, bytes]:
         """Return the answer to a request.
 
-        A page on which the process hangs or dies is left out of another attempt, a few times: the
-        rest of the document can be read.
+        A page on which the process hangs or crashes is skipped in another attempt, a few times, so
+        that the rest of the document can be read.
 
         Raises:
             ParseError: If the source cannot be parsed, with the kind of the cause as `code`.
@@ -116,10 +181,10 @@ class ParserChild:
         return frame
 
     def _attempt(self, header: Header, payload: bytes, *, last: float) -> _Reply:
-        """Send a request to a living child and return its reply.
+        """Send a request to a running child and return its reply.
 
-        A child that dies, and has served others, may have died of what they left: a new one
-        decides.
+        A crash of a child that has served other requests may be their consequence: the request is
+        repeated in a new child.
         """
         while True:
             process = self._running(header["name"])
@@ -140,7 +205,7 @@ class ParserChild:
             self.stop()
 
     def _death(self, reply: _Reply, name: str) -> ParseError:
-        """Stop what is left of the process, and return the error that says what it died of."""
+        """Stop the process and return the error with the cause of its end."""
         cause = self._last_words()
         self.stop()
         place = "" if reply.page is None else f" page {reply.page}"
@@ -161,7 +226,7 @@ class ParserChild:
         )
 
     def stop(self) -> None:
-        """Kill the process, if there is one, and release what belongs to it."""
+        """Kill the process, if there is one, and release its resources."""
         process, self._process = self._process, None
         log, self._log = self._log, None
         self._served = 0
@@ -170,13 +235,13 @@ class ParserChild:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    with suppress(OSError):  # what was not sent cannot be flushed
+                    with suppress(OSError):  # unsent data cannot be flushed
                         stream.close()
         if log is not None:
             log.close()
 
     def abandon(self) -> None:
-        """End the process for good, from another thread too; what it parses raises."""
+        """End the process permanently, also from another thread; its current request raises."""
         self._abandoned = True
         process = self._process
         if process is not None:
@@ -267,7 +332,7 @@ class ParserChild:
         return _Reply(frame, expired=watch.expired, page=page, allowed_seconds=end - begun)
 
     def _last_words(self) -> str:
-        """Return why the process died: the end of its log, or the signal that ended it."""
+        """Return the cause of a crash: the end of the log, or the signal."""
         memory = (
             f"it needed more than max_memory_bytes={self._options.max_memory_bytes}; raise that "
             "limit, or leave the file out"
@@ -289,11 +354,11 @@ class ParserChild:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and what it has started, unless it was waited for already.
+    """Kill a process and its descendants, unless it was waited for already.
 
-    It leads a process group of its own. Windows has none: there its children are left.
+    The process leads its own process group. On Windows there is none, and descendants survive.
     """
-    if process.returncode is not None:  # its number may be that of another process by now
+    if process.returncode is not None:  # its id may belong to another process by now
         return
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):  # it is just starting, or gone
@@ -302,7 +367,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _frame_limit(options: ParseOptions) -> int:
-    """Return the most bytes of a frame: of the text, or of all that points into it."""
+    """Return the maximum number of bytes of the header or payload of a frame."""
     return options.max_text_bytes + _HEADER_BYTES
 
 
@@ -320,7 +385,7 @@ def _command(options: ParseOptions) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables of the child: what starts Python, and where we import from."""
+    """Return the environment of the child: variables to start Python, and the import path."""
     passed = {
         name: value
         for name, value in os.environ.items()  # noqa: TID251 - passed on by name, not read
@@ -330,9 +395,9 @@ def _environment() -> dict[str, str]:
 
 
 def _import_path() -> list[str]:
-    """Return our import path, without the folders of the user's script and of the moment.
+    """Return the import path, without the folder of the user's script and the working folder.
 
-    A file beside a script that is called like one of our dependencies would be imported.
+    A file there with the name of a dependency would be imported instead of it.
     """
     root = str(Path(__file__).resolve().parents[3])
     script = getattr(sys.modules.get("__main__"), "__file__", None)

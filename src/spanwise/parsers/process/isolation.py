@@ -1,4 +1,4 @@
-"""Parsing files and bytes to documents, in child processes that can be killed."""
+"""Pool of parsing processes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from typing import Self
 
 from spanwise.errors import OptionError
 from spanwise.options import ParseOptions
-from spanwise.parsers.adapters.plugins import check_parser
 from spanwise.parsers.containers import UnpackBudget, Unpacked
 from spanwise.parsers.expansion import Limit
 from spanwise.parsers.formats import FormatName
 from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine
+from spanwise.parsers.plugins import check_parser
 from spanwise.parsers.process.child import ParserChild
 from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
 from spanwise.types import Document
 
-__all__ = ["ParserPool"]
-
 
 class ParserPool:
-    """Parses files and bytes in child processes, as many at a time as it has workers.
+    """Parses files and bytes in child processes, one per worker.
 
-    Safe for use by several threads; a call waits for a free worker. Close it, or use it as a
-    context manager.
+    Thread-safe; a call waits for a free worker. Close it, or use it as a context manager.
     """
 
     def __init__(self, *, options: ParseOptions, workers: int = 1) -> None:
@@ -54,7 +51,7 @@ class ParserPool:
         self.close()
 
     def close(self) -> None:
-        """End the children at once; a call that waits for one raises. May be called twice."""
+        """End the children immediately; waiting calls raise. May be called twice."""
         self._closed = True
         for child in self._children:
             child.abandon()
@@ -81,12 +78,12 @@ class ParserPool:
         Args:
             path: The file; its content decides what it is, not its extension.
             document_id: Id of the document.
-            source: What errors name and the document records: the path or URL as people know it,
-                valid UTF-8 (`core.file_names.name_to_id`); its extension is a hint.
-            source_root: Folder, file or URL that was named when it was added.
-            media_type: As a server declared it, without parameters.
-            charset: As a server declared it.
-            text_limit: Bytes that its text may have, in UTF-8; None for `max_text_bytes`.
+            source: Path or URL for errors and for the document, valid UTF-8 (`name_to_id`); its
+                extension is a hint.
+            source_root: Folder, file or URL that was given when it was added.
+            media_type: Media type that a server declared, without parameters.
+            charset: Charset that a server declared.
+            text_limit: Maximum size of the text in bytes of UTF-8; None for `max_text_bytes`.
 
         Raises:
             ParseError: If it cannot be read as text, with the kind of the cause as `code`.
@@ -108,15 +105,15 @@ class ParserPool:
         charset: str | None = None,
         text_limit: Limit | None = None,
     ) -> tuple[Document, PagesToRead]:
-        """Parse a file for somebody who reads pages that are to be seen.
+        """Parse a file for a caller that reads scanned pages by a vision model.
 
         Returns:
-            The document, which has no text where all its pages are such, and these pages. That
-            they are missing is in no warning, and not in the status.
+            The document, which has no text if all pages are scanned, and these pages. They cause no
+            warning and no partial status.
 
         Raises:
-            ParseError: As `parse`.
-            FetchError: As `parse`.
+            ParseError: As for `parse`.
+            FetchError: As for `parse`.
         """
         header = self._header(task="parse", name=source, text_limit=text_limit)
         header |= {"media_type": media_type, "charset": charset, "leaves_pictures": True}
@@ -131,19 +128,19 @@ class ParserPool:
         source: str,
         for_model: bool = False,
     ) -> tuple[bytes, str]:
-        """Return a page of a PDF as a PNG file, and the SHA-256 of the bytes it was drawn from.
+        """Return a page of a PDF as a PNG file, and the SHA-256 of the PDF.
 
         Args:
-            origin: The file, or its bytes.
+            origin: Path of the file, or its bytes.
             page: Number of the page, 1-based.
-            dots_per_inch: How finely.
-            source: What errors name.
-            for_model: Whether it is drawn as models take it, which pay by its size: in grey, and
-                less finely where it would be large.
+            dots_per_inch: Resolution.
+            source: Name for errors.
+            for_model: Whether the image is for a model that charges by size: grey, and with a lower
+                resolution if it would be large.
 
         Raises:
-            ParseError: "unsupported" where it is no PDF or has no such page; else as `parse`.
-            FetchError: As `parse`.
+            ParseError: "unsupported" if it is not a PDF or has no such page; else as for `parse`.
+            FetchError: As for `parse`.
         """
         is_path = isinstance(origin, Path)
         header = self._header(task="draw", name=source)
@@ -177,7 +174,7 @@ class ParserPool:
         }
 
     def look(self, path: Path, *, source: str) -> FormatName:
-        """Return which format a file has, by its content.
+        """Return the format of a file by its content.
 
         Raises:
             ParseError: If no parser reads it.
@@ -189,15 +186,15 @@ class ParserPool:
         return found
 
     def unpack(self, path: Path, *, source: str, budget: UnpackBudget) -> Unpacked:
-        """Write the members of a container into a folder, as files with numbers for names.
+        """Write the members of a container to a folder, as files with numbers as names.
 
         Args:
-            path: What may be a container: its content decides.
-            source: What errors name.
-            budget: Where members go, and how many and how large they may be.
+            path: Possible container; its content decides.
+            source: Name for errors.
+            budget: Target folder and limits.
 
         Raises:
-            ParseError: If it cannot be read at all; what can be read in part is.
+            ParseError: If it cannot be read at all; readable members are extracted.
             FetchError: If it cannot be opened, or is larger than the limit.
         """
         header = self._header(task="unpack", name=source)

@@ -13,8 +13,6 @@ import os
 import struct
 import sys
 
-__all__ = ["landlock_version", "restrict"]
-
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # the same on all processors but Alpha
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
 _WRITE = 1 << 1

@@ -1,18 +1,18 @@
-"""How a parsing process and its parent talk: frames of a JSON header and a payload of bytes.
+"""Protocol between a parsing process and its parent: frames of a JSON header and a payload.
 
 A frame is two unsigned big-endian lengths (header 4 bytes, payload 8 bytes), the header as JSON,
-and the payload as it is: text of any size crosses without being escaped.
+and the raw payload, so that text of any size needs no escaping.
 
-A request's header holds `kind` ("path": the payload is the path; "bytes": the payload is the
+The header of a request has `kind` ("path": the payload is the path; "bytes": the payload is the
 document), `task`, `name`, `media_type`, `charset` and the limits. Before its answer the process
-tells the steps it is about to do, in frames whose header holds `step`. The answer's header is
-`error` with that of `encode_error`, or by task:
+reports its next steps in frames whose header has `step`. The header of the answer is `error`
+with that of `encode_error`, or by task:
 
-    parse     that of `encode_parsed`; the payload is the text
+    parse     result of `encode_parsed`; the payload is the text
     look      `format`
-    unpack    that of `encode_unpacked`; the request names the folder that members go `into`
-    draw      `content_hash`; the payload is the `page` as a PNG file, in so many `dots_per_inch`,
-              or `for_model`
+    unpack    result of `encode_unpacked`; the request has the target folder (`into`)
+    draw      `content_hash`; the payload is the `page` as a PNG file; the request has
+              `dots_per_inch` and `for_model`
 """
 
 from __future__ import annotations
@@ -27,20 +27,8 @@ from spanwise.parsers.containers import ContainerError, LostMember, Member, Unpa
 from spanwise.parsers.parsed import PagesToRead, Parsed
 from spanwise.types import Block, Heading, Page
 
-__all__ = [
-    "Header",
-    "decode_error",
-    "decode_parsed",
-    "decode_unpacked",
-    "encode_error",
-    "encode_parsed",
-    "encode_unpacked",
-    "read_frame",
-    "write_frame",
-]
-
 Header = Mapping[str, Any]
-"""A JSON object."""
+"""JSON object."""
 
 _LENGTHS = struct.Struct(">IQ")
 _ERROR_KINDS: Mapping[str, type[DocumentError]] = {
@@ -60,11 +48,11 @@ def write_frame(stream: IO[bytes], *, header: Header, payload: bytes) -> None:
 
 
 def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Header, bytes] | None:
-    """Return the next frame, or None where the stream ends, inside a frame too.
+    """Return the next frame, or None at the end of the stream, also inside a frame.
 
     Args:
-        stream: What the other side writes to.
-        max_bytes: Largest header, and largest payload; None for any.
+        stream: Stream that the other side writes.
+        max_bytes: Maximum size of the header and of the payload; None for no limit.
 
     Raises:
         ValueError: If one of them is larger.
@@ -87,7 +75,7 @@ def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Head
 
 
 def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
-    """Return the header of an answer; the text is its payload, in UTF-8."""
+    """Return the header of an answer, whose payload is the text in UTF-8."""
     return {
         "content_hash": content_hash,
         "media_type": parsed.media_type,
@@ -103,7 +91,7 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
 
 
 def decode_parsed(header: Header, text: str) -> Parsed:
-    """Return what `encode_parsed` was given, with its text."""
+    """Return the document of a header of `encode_parsed`, with its text."""
     return Parsed(
         text=text,
         media_type=header["media_type"],
@@ -127,7 +115,7 @@ def _decode_to_read(encoded: list[list[int]]) -> PagesToRead:
 
 
 def encode_unpacked(unpacked: Unpacked) -> Header:
-    """Return the header of an answer that holds no text."""
+    """Return the header of an answer with members."""
     return {
         "is_container": unpacked.is_container,
         "is_document": unpacked.is_document,
@@ -148,7 +136,7 @@ def _decode_lost(encoded: list[str]) -> LostMember:
 
 
 def decode_unpacked(header: Header) -> Unpacked:
-    """Return what `encode_unpacked` was given."""
+    """Return the members of a header of `encode_unpacked`."""
     return Unpacked(
         is_container=header["is_container"],
         is_document=header["is_document"],
@@ -163,12 +151,12 @@ def decode_unpacked(header: Header) -> Unpacked:
 
 
 def encode_error(error: DocumentError) -> Header:
-    """Return an error as it crosses to the parent."""
+    """Return the header of an error."""
     kind = next(name for name, found in _ERROR_KINDS.items() if isinstance(error, found))
     return {"kind": kind, "code": error.code, "message": str(error)}
 
 
 def decode_error(header: Header, name: str) -> DocumentError:
-    """Return the error that `encode_error` was given, of the source of this name."""
+    """Return the error of a header of `encode_error`, for the source `name`."""
     code = cast("DocumentErrorCode", header["code"])
     return _ERROR_KINDS[header["kind"]](header["message"], source=name, code=code)

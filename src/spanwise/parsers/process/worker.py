@@ -1,8 +1,8 @@
-"""The process that parses: `python -m spanwise.parsers.process.worker`, started by `isolation`.
+"""Parsing process: `python -m spanwise.parsers.process.worker`, started by `child`.
 
-It answers one request after the other on its standard streams (`protocol`) until its input ends.
-A defect in a parser, or memory that runs out, ends it: the parent sees that, says so and starts
-another one. It imports only the parsers that it needs.
+It answers requests on its standard streams (`protocol`) until its input ends. A defect in a parser
+or exhausted memory ends it; the parent then reports the error and starts another process. It
+imports only the parsers that it needs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spanwise.errors import DocumentError, FetchError
-from spanwise.parsers.adapters.plugins import OWN_PARSERS, parse_with
 from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudget, Unpacked
 from spanwise.parsers.detect import detect_format
 from spanwise.parsers.expansion import Limit
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
+from spanwise.parsers.plugins import OWN_PARSERS, parse_with
 from spanwise.parsers.process.landlock import restrict
 from spanwise.parsers.process.protocol import (
     Header,
@@ -35,8 +35,6 @@ from spanwise.parsers.process.protocol import (
     read_frame,
     write_frame,
 )
-
-__all__ = ["answer", "main"]
 
 _MAX_LAYOUT = 1_000_000
 """Headings, blocks and pages of one document."""
@@ -48,8 +46,8 @@ def main(arguments: list[str]) -> None:
     """Answer requests until the input ends.
 
     Args:
-        arguments: Limit of the address space in bytes, and the folder for temporary files where
-            this process may write nowhere else, "" for no such limit.
+        arguments: Limit on the address space in bytes, and the folder for temporary files if this
+            process may write nowhere else, "" for no such limit.
     """
     _limit_memory(int(arguments[0]))
     if arguments[1]:
@@ -68,11 +66,11 @@ def main(arguments: list[str]) -> None:
         found, text = answer(header, payload, on_step=tell)
         _set_alarm(0)
         write_frame(answers, header=found, payload=text)
-        del frame, payload, found, text  # a large document is not held while it waits
+        del frame, payload, found, text  # free the memory of a large document while waiting
 
 
 def _limit_memory(max_memory_bytes: int) -> None:
-    """Limit the address space, where the platform can, and leave no core files."""
+    """Limit the address space if the platform supports it, and disable core files."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -81,12 +79,12 @@ def _limit_memory(max_memory_bytes: int) -> None:
         try:
             resource.setrlimit(limit, (value, value))
         except (ValueError, OSError, OverflowError):
-            # macOS refuses it, and so does a lower limit set outside; or it is none, so large it is
+            # macOS refuses it, and so does a lower outer limit; or it is too large to be a limit
             continue
 
 
 def _take_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return the streams of the protocol, and send whatever a library prints to the log."""
+    """Return the streams of the protocol, and redirect the output of libraries to the log."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -96,10 +94,10 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _follow_parent(parent: int) -> None:
-    """End this process and its own children soon after the parent, however that ended.
+    """End this process and its children soon after the end of the parent.
 
-    Without this a parser that hangs would outlive a killed program until its alarm. Windows tells
-    nothing of a parent's end: there it lives until its input is read.
+    Otherwise a hanging parser would outlive a killed parent until its alarm. On Windows the end of
+    the parent is only noticed when the input is read.
     """
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
@@ -109,7 +107,7 @@ def _follow_parent(parent: int) -> None:
 
 
 def _set_alarm(seconds: float) -> None:
-    """End this process after so many seconds, should the parent be gone; 0 ends the wait."""
+    """End this process after some seconds, in case the parent is gone; 0 cancels the alarm."""
     if hasattr(signal, "alarm"):
         signal.alarm(int(seconds))
 
@@ -117,7 +115,7 @@ def _set_alarm(seconds: float) -> None:
 def answer(
     header: Header, payload: bytes, *, on_step: Callable[[Step], None]
 ) -> tuple[Header, bytes]:
-    """Return the header and the text that answer a request (`protocol`), telling each step."""
+    """Return the header and payload that answer a request (`protocol`), and report each step."""
     try:
         data = payload if header["kind"] == "bytes" else _read_file(header, payload)
         source = Source(
@@ -187,7 +185,7 @@ def _read_file(header: Header, path: bytes) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        FetchError: "unreadable" where it cannot be opened, "too_large".
+        FetchError: "unreadable" if it cannot be opened, "too_large".
     """
     name, limit = header["name"], header["max_file_bytes"]
     try:
@@ -198,7 +196,7 @@ def _read_file(header: Header, path: bytes) -> bytes:
         if status.st_size <= limit:
             with Path(os.fsdecode(path)).open("rb") as file:
                 return file.read()
-    except (OSError, ValueError) as exc:  # a path may hold a NUL
+    except (OSError, ValueError) as exc:  # ValueError: a NUL in the path
         reason = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
         raise FetchError(
             f"{name}: cannot be opened: {reason}; check path and permissions",
@@ -216,7 +214,7 @@ def _draw(source: Source, header: Header) -> bytes:
     """Return the page that a request names, as a PNG file.
 
     Raises:
-        ParseError: "unsupported" where there is no such page.
+        ParseError: "unsupported" if there is no such page.
     """
     if detect_format(source) != "pdf":
         raise source.error("unsupported", "it is no PDF, and only pages of PDFs can be drawn")
@@ -231,13 +229,13 @@ def _draw(source: Source, header: Header) -> bytes:
 
 
 def _parse(source: Source, parser: str) -> Parsed:
-    """Parse a source by what its content is; only the parser it needs is imported.
+    """Parse a source by its content; only the required parser is imported.
 
-    What is a container too (an e-mail) is read by our own parser, whoever reads the others: it
-    tells of the members.
+    A document that is a container too (an e-mail) is always read by the built-in parser, which
+    lists the members.
 
     Raises:
-        ContainerError: If the source is a container and nothing else.
+        ContainerError: If the source is only a container.
     """
     found = detect_format(source)
     if found not in PARSERS:
@@ -254,7 +252,7 @@ def _parse(source: Source, parser: str) -> Parsed:
 
 
 def _unpack(source: Source, header: Header, path: bytes) -> Unpacked:
-    """Write the members of a source into a folder, if it is a container."""
+    """Write the members of a source to a folder, if it is a container."""
     found = detect_format(source)
     if found not in UNPACKERS:
         return Unpacked(is_container=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.clauses.marks import Reading, find_marks
+from spanwise.core.documents.clauses import Reading, find_marks
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from spanwise.core.clauses.marks import Reading, find_marks
     ],
 )
 def test_number_is_read(line: str, label: str, readings: list[Reading]) -> None:
-    """With what it may count, and with what it is called."""
+    """With its possible readings and its label."""
     (mark,) = find_marks(f"Text.\n{line}\n")
     assert (mark.label, list(mark.readings), mark.start) == (label, readings, 6)
     assert line[mark.end - 6 :] in ("Fees", "the fees")
@@ -48,8 +48,8 @@ def test_number_is_read(line: str, label: str, readings: list[Reading]) -> None:
         "by Section 5. 2. of it",
     ],
 )
-def test_other_numbers_are_none(text: str) -> None:
-    """Where no clause can begin, or the number is none."""
+def test_other_numbers_are_not_marks(text: str) -> None:
+    """No clause can begin there, or the number is invalid."""
     assert list(find_marks(f"x {text}" if text[0].isdigit() else text)) == []
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from spanwise.core.clauses.tree import find_clauses
+from spanwise.core.documents.clauses import find_clauses
 
 SAID = (
     "The parties agree that the Owner shall do so under this Agreement, notwithstanding what the"
@@ -37,7 +37,7 @@ def test_clauses_of_articles() -> None:
     ]
 
 
-def test_levels_of_brackets_are_told_by_their_order() -> None:
+def test_bracket_levels_follow_their_order() -> None:
     """(i) is a Roman number inside (b), and the letter after (h)."""
     letters = "".join(f"({letter}) {SAID}\n" for letter in "abcdefghi")
     inner = "".join(f"({letter}) {SAID}\n" for letter in ("a", "i", "ii", "b"))
@@ -65,8 +65,8 @@ def test_capitals_and_roman_numbers() -> None:
     ]
 
 
-def test_number_whose_own_line_is_lost_opens_its_clauses() -> None:
-    """2.1 is in clause 2 though no line says "2.", 1.1 in clause 1; 7.1 goes on with nothing."""
+def test_a_number_without_its_line_still_opens_its_clauses() -> None:
+    """2.1 is in clause 2 without a line "2.", 1.1 in clause 1; 7.1 continues no sequence."""
     text = "".join(
         f"{number} {SAID}\n"
         for number in ("1.1", "1.2", "2.1", "7.1", "2.2", "2.2.1", "(a)", "3.1")
@@ -85,7 +85,7 @@ def test_number_whose_own_line_is_lost_opens_its_clauses() -> None:
 
 
 def test_recitals() -> None:
-    """Letters under the recitals are counted; the clauses are beside them."""
+    """Letters under the recitals are clauses next to the numbered ones."""
     text = f"RECITALS\n(A) {SAID}\n(B) {SAID}\n1. Use. {SAID}\n2. {SAID}\n3. {SAID}\n"
     assert outline(text) == ["  Recital (A)", "  Recital (B)", "  1 Use", "  2", "  3"]
     assert outline(text.replace("(A)", "A.").replace("(B)", "B."))[0] == "  Recital A"
@@ -95,7 +95,7 @@ def test_recitals() -> None:
 
 
 def test_terms_that_are_defined_are_titles() -> None:
-    """So is a number of which a line of its own says the title."""
+    """So is a number whose title is on a line of its own."""
     terms = f'1.1 "Wide Boat" means one. {SAID}\n1.2 “Oar” shall be. {SAID}\n'
     text = f"1 DEFINITIONS\n{terms}2 Law\n{SAID}"
     assert outline(text) == ["  1 DEFINITIONS", '    1.1 "Wide Boat"', "    1.2 “Oar”", "  2 Law"]
@@ -123,7 +123,7 @@ def test_title_reads_as_one(words: str, title: str) -> None:
 
 
 def test_list_inside_a_clause_does_not_end_the_count() -> None:
-    """Numbers that begin anew are a run of their own; the outer one goes on behind it."""
+    """Numbers that restart form a sequence of their own; the outer one continues after it."""
     items = "".join(f"{number}. Boat\n" for number in (1, 2, 3))
     text = f"1. {SAID}\n2. {SAID}\n3. {SAID}\n{items}4. {SAID}\n5. {SAID}\n"
     assert outline(text) == ["  1", "  2", "  3", "  4", "  5"]
@@ -149,13 +149,13 @@ def test_table_of_contents_has_no_clauses() -> None:
         f"{SAID}\n12 May\n13 May\n1 boat and\n",
     ],
 )
-def test_other_texts_have_none(text: str) -> None:
+def test_other_texts_have_no_clauses(text: str) -> None:
     """Lists of other texts, numbers that do not begin with one, fewer than three."""
     assert find_clauses(text) == ()
 
 
 def test_range_of_a_heading_is_its_number_and_title() -> None:
-    """As they stand, from the beginning of the line where they begin one."""
+    """As written, from the start of their line if they are at one."""
     text = f"  1. Use.  {SAID}   2. {SAID}   3. Law. {SAID}"
     found = [text[heading.start : heading.end] for heading in find_clauses(text)]
     assert found == ["  1. Use", "2.", "3. Law"]
@@ -174,7 +174,7 @@ def test_range_of_a_heading_is_its_number_and_title() -> None:
     ],
 )
 def test_time_grows_with_the_text(line: str) -> None:
-    """Nothing that repeats costs more than its length."""
+    """Repeated text takes linear time."""
     text = line * (500_000 // len(line))
     start = time.perf_counter()
     find_clauses(text)

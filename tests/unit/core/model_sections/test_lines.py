@@ -1,8 +1,8 @@
-"""How the lines of a document are numbered for a model."""
+"""Numbered lines of a document for a model."""
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines, number_lines
+from spanwise.core.documents.model_sections import NumberedLines, number_lines
 from spanwise.types import Block, Document, Heading
 
 
@@ -19,7 +19,7 @@ def number(
 
 
 def test_a_wrapped_sentence_is_one_line() -> None:
-    """A line of the text that ends in the middle of a sentence goes on in the next one."""
+    """A sentence wrapped over several lines is one line."""
     text = (
         "Altby lets berths to the owners of boats, to crews, and\n"
         "cranes to those who lift them.\nIn winter boats lie on land.\n\nSeasons\n\nThey are two.\n"
@@ -61,7 +61,7 @@ def test_a_small_table_is_one_line() -> None:
 
 
 def test_a_line_begins_with_each_heading() -> None:
-    """Also in the middle of a line; what holds a heading alone is known as one."""
+    """Also in the middle of a line; a line with only a heading is marked as one."""
     lines = number("Boats. FEES The fee is due.\n\nENDS\n\nIt ends.\n", "FEES", "ENDS")
     assert lines.shown == ("Boats.", "FEES The fee is due.", "ENDS", "It ends.")
     assert lines.headings == {2}
@@ -87,7 +87,7 @@ def test_a_blank_text_is_one_blank_line() -> None:
 
 
 def test_parts_begin_with_outer_headings_and_are_not_short() -> None:
-    """The last one joins the one before it where it is short."""
+    """A short last part is merged into the one before."""
     body = "The fee is due in May. " * 10
     text = f"A\n\n{body}\n\nB\n\nC\n\n{body}\n\nD\n\nIt ends.\n"
     lines = number(text, "A", "B", "C", "D", min_chars=100)

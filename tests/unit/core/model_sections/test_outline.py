@@ -1,15 +1,15 @@
-"""Under which headings a section stands."""
+"""Section paths."""
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.outline import Outline, make_outline
+from spanwise.core.documents.model_sections import Outline, make_outline
 from spanwise.types import Heading
 
 TEXT = "\nA\nB\nBody of B.\nC\nBody of C.\nD\nBody of D.\n"
 
 
 def outline() -> Outline:
-    """Return the outline of a text where B and C stand under A."""
+    """Return the outline of a text in which B and C are children of A."""
     levels = {"A": 1, "B": 2, "C": 2, "D": 1}
     headings = [
         Heading(start=place, end=place + 1, level=level, title=title)
@@ -19,7 +19,7 @@ def outline() -> Outline:
     return make_outline(TEXT, headings)
 
 
-def test_a_section_stands_under_all_headings_that_reach_over_it() -> None:
+def test_a_path_has_every_heading_that_applies() -> None:
     b, c, d = (TEXT.index(f"\n{title}\n") + 1 for title in "BCD")
     assert outline().path(b, c) == ("A", "B")
     assert outline().path(b, d) == ("A",)

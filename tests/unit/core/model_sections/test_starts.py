@@ -1,10 +1,14 @@
-"""What becomes of the sections that a model names, however it names them."""
+"""Sections from the line numbers and titles of a model."""
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines
-from spanwise.core.model_sections.starts import decide_seam, read_starts, settle_starts
-from spanwise.core.model_sections.windows import Stretch
+from spanwise.core.documents.model_sections import (
+    NumberedLines,
+    Stretch,
+    decide_seam,
+    read_starts,
+    settle_starts,
+)
 
 LINES = NumberedLines(
     bounds=tuple(range(0, 201, 10)),
@@ -43,7 +47,7 @@ def test_parts_begin_sections() -> None:
 
 
 def test_headings_before_a_section_belong_to_it() -> None:
-    """Also where one was named by itself; the first line of a window has none before it."""
+    """Also if the heading was named itself; the first line of a window has none before it."""
     assert read((1, "A"), (8, "B")) == {0: "A", 5: "B"}
     assert read((1, "A"), (6, "HEADING"), (8, "B")) == {0: "A", 5: "B"}
     assert read((1, "A"), (6, "HEADING"), (7, "B")) == {0: "A", 5: "B"}
@@ -64,7 +68,7 @@ def test_a_short_last_section_joins_the_one_before() -> None:
     assert settle({0: "A", 13: "B", 15: "C", 16: "D"}, stop=17) == {0: "A", 15: "C"}
 
 
-def test_a_section_without_a_title_takes_that_of_what_it_joins() -> None:
+def test_an_untitled_section_takes_the_title_of_its_merge() -> None:
     assert settle({0: "", 2: "B", 9: "C"}) == {0: "B", 9: "C"}
     assert settle({0: "A", 5: "", 13: "C"}) == {0: "A", 5: "C"}
 
@@ -85,7 +89,7 @@ def test_a_section_over_the_seam_has_the_title_that_was_decided() -> None:
     assert decide_seam(STARTS, STRETCH, {6: ""}) == {0: "A", 6: "B", 12: "D"}
 
 
-def test_sections_beside_the_seam_keep_their_titles() -> None:
+def test_sections_next_to_the_seam_keep_their_titles() -> None:
     assert decide_seam(STARTS, STRETCH, {6: "New", 8: "E", 10: "Other"}) == {
         0: "A",
         6: "B",

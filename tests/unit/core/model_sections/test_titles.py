@@ -1,10 +1,10 @@
-"""How titles that a model wrote are cleaned."""
+"""Cleaning of titles from a model."""
 
 from __future__ import annotations
 
 import pytest
 
-from spanwise.core.model_sections.titles import clean_title
+from spanwise.core.documents.model_sections import clean_title
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_marks_and_line_numbers_go(title: str, cleaned: str) -> None:
 
 
 def test_a_number_of_the_document_stays() -> None:
-    """It stands before the words of the section."""
+    """The number begins the section itself."""
     assert clean_title("1. Definitions", first_line="1. DEFINITIONS") == "1. Definitions"
     assert clean_title("1. Definitions", first_line="2. DEFINITIONS") == "Definitions"
 

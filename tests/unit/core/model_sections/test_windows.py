@@ -1,9 +1,13 @@
-"""How lines are put into windows, and what is decided around a seam."""
+"""Windows of lines, and seams between them."""
 
 from __future__ import annotations
 
-from spanwise.core.model_sections.lines import NumberedLines
-from spanwise.core.model_sections.windows import Stretch, find_stretches, split_windows
+from spanwise.core.documents.model_sections import (
+    NumberedLines,
+    Stretch,
+    find_stretches,
+    split_windows,
+)
 
 
 def ten_chars(count: int, *, parts: tuple[int, ...] = (0,)) -> NumberedLines:
@@ -56,7 +60,7 @@ def stretches(
     )
 
 
-def test_the_last_section_and_the_first_one_are_decided_anew() -> None:
+def test_sections_on_both_sides_of_a_seam_are_decided_again() -> None:
     found: list[dict[int, str] | None] = [{0: "A", 8: "B"}, {10: "C", 12: "D"}]
     assert stretches(found) == [Stretch(range(8, 12), 10)]
 
@@ -72,17 +76,17 @@ def test_of_long_sections_half_a_window_is_decided() -> None:
     assert stretches(found) == [Stretch(range(5, 15), 10), Stretch(range(15, 25), 20)]
 
 
-def test_nothing_is_decided_beside_a_window_without_answer_or_where_a_part_begins() -> None:
+def test_failed_windows_and_part_starts_have_no_seam() -> None:
     assert stretches([{0: "A"}, None, {20: "C"}]) == []
     assert stretches([{0: "A"}, {10: "B"}], parts=(0, 10)) == []
 
 
-def test_what_is_decided_ends_where_a_part_begins() -> None:
+def test_a_stretch_ends_at_the_start_of_a_part() -> None:
     found: list[dict[int, str] | None] = [{0: "A"}, {10: "B", 11: ""}]
     assert stretches(found, parts=(0, 11), min_chars=50) == [Stretch(range(5, 11), 10)]
 
 
-def test_nothing_is_decided_between_windows_of_one_line() -> None:
+def test_single_line_windows_have_no_seam() -> None:
     made = find_stretches(
         [range(1), range(1, 2)],
         [{0: "A"}, {1: "B"}],

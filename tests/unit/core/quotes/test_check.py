@@ -1,10 +1,10 @@
-"""Quotes against texts: what is found, what is refused, and where it stands."""
+"""Quote verification: exact, near and failed quotes, and their places."""
 
 import time
 
 import pytest
 
-from spanwise.core.quotes.check import CheckedQuote, QuoteChecker
+from spanwise.core.answers.quotes import CheckedQuote, QuoteChecker
 
 REPORT = (
     "The Company’s “capital spend-\ning” was $1,577 million in 2018, down (3.5)% from 2017.\n"
@@ -16,12 +16,12 @@ REPORT = (
 
 
 def check(quote: str, text: str = REPORT) -> CheckedQuote:
-    """Return what becomes of a quote of one text."""
+    """Return the check of a quote against one text."""
     return QuoteChecker([text]).check(quote)
 
 
 def quoted(quote: str, text: str = REPORT) -> str:
-    """Return what stands where a quote was found."""
+    """Return the text at the place of a quote."""
     checked = check(quote, text)
     assert checked.text == 0
     return text[checked.start : checked.end]
@@ -64,7 +64,7 @@ def test_quotes_that_are_there_are_exact(quote: str, place: str) -> None:
         ("DOWN (3.5)% FROM 2017", "down (3.5)% from 2017"),
     ],
 )
-def test_what_only_looks_another_way_is_near(quote: str, place: str | None) -> None:
+def test_typographic_variants_are_near(quote: str, place: str | None) -> None:
     checked = check(quote)
     assert checked.status == ("failed" if place is None else "near")
     assert place is None or (quoted(quote), checked.similarity) == (place, 1.0)
@@ -178,7 +178,7 @@ def test_negations_of_other_languages_count(text: str, quote: str) -> None:
 
 
 @pytest.mark.parametrize("quote", ["", " ", "...", "“”", "—", "x" * 30_000])
-def test_what_says_nothing_fails(quote: str) -> None:
+def test_a_quote_without_words_fails(quote: str) -> None:
     assert check(quote) == CheckedQuote(status="failed", similarity=0.0)
 
 
@@ -187,12 +187,12 @@ def test_fewer_than_three_words_are_exact_or_failed(quote: str) -> None:
     assert check(quote).status == "failed"
 
 
-def test_a_failed_quote_says_how_much_of_it_is_there() -> None:
+def test_a_failed_quote_has_a_similarity() -> None:
     assert check("was $1,578 million in 2018").similarity == pytest.approx(4 / 5)
     assert check("quite another matter altogether").similarity < 0.5
 
 
-def test_parts_stand_in_their_order_in_one_text() -> None:
+def test_parts_must_be_in_order_in_one_text() -> None:
     checker = QuoteChecker(["Sales rose in May.", "Costs fell in June."])
     assert checker.check("Costs fell ... June").text == 1
     assert checker.check("June ... Costs fell").status == "failed"
@@ -200,7 +200,7 @@ def test_parts_stand_in_their_order_in_one_text() -> None:
 
 
 def test_an_ellipsis_joins_no_more_than_a_passage() -> None:
-    """Of words from all over a text, or one at a time, any statement could be put together."""
+    """Any statement could be assembled from scattered single words."""
     filler = "Much else is said here. " * 30
     text = f"Sales of Alder rose. {filler} Sales of Birch fell by 5 million. We lost some money."
     assert check("Sales of Alder ... fell by 5 million", text).status == "failed"
@@ -214,6 +214,37 @@ def test_an_ellipsis_joins_no_more_than_a_passage() -> None:
 def test_another_place_counts_where_the_first_is_denied() -> None:
     text = "Sales rose but not in June. Sales rose again in May."
     assert quoted("Sales rose ... in May", text) == "Sales rose again in May"
+
+
+@pytest.mark.parametrize(
+    "next_line",
+    [
+        "Non-current assets:", "NON-CURRENT ASSETS", "No impairment was recorded.",
+        "Not applicable", "None", "% of total assets", "  % change", "non-current assets",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("row", ["Total current assets 5,308 5,853", "Total current (5,308)"])
+def test_the_next_line_of_a_table_denies_nothing(row: str, next_line: str) -> None:
+    """A line break before a capital letter or "%" ends the sentence; "non-" denies one word."""
+    checker = QuoteChecker([f"{row}\n{next_line}"])
+    assert checker.check(row, cited=[0]).status == "exact"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("The charges were non-cash charges of 5 million", "cash charges of 5 million"),
+        ("The charges paid were\nnot large in the year", "The charges paid were"),
+        ("THE SELLER SHALL\nNOT BE LIABLE FOR DAMAGES", "THE SELLER SHALL"),
+        ("No\nEvent of Default has occurred in 2018", "Event of Default has occurred in 2018"),
+        ("The margin of the year rose by 5\n% of sales", "margin of the year rose by 5 of sales"),
+        ("The margin of the year rose by 5 %\nof sales", "The margin of the year rose by 5"),
+        ("The margin of the year rose by 5\nof sales", "The margin of the year rose by 5\n%"),
+    ],
+)
+def test_a_line_break_hides_no_denial_and_no_per_cent(text: str, quote: str) -> None:
+    """Wrapped sentences go on in the next line."""
+    assert check(quote, text).status == "failed"
 
 
 def test_the_cited_text_comes_first_then_the_others_in_order() -> None:

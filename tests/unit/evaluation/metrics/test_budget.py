@@ -5,7 +5,7 @@ import pytest
 from spanwise.evaluation.dataset import DocumentText
 from spanwise.evaluation.metrics import counter, cut
 from spanwise.evaluation.retrieval import Retrieved
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 TEXTS = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spanwise.evaluation.metrics.chroma import chroma_metrics
-from spanwise.evaluation.metrics.places import Place
+from spanwise.evaluation.metrics.ranges import Place
+from spanwise.evaluation.metrics.scores import chroma_metrics
 
 
 def place(start: int, end: int, document_id: str = "a") -> Place:

@@ -4,7 +4,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DocumentText
-from spanwise.evaluation.metrics.places import Place, page_text, place
+from spanwise.evaluation.metrics.ranges import Place, page_text, place
 from spanwise.evaluation.retrieval import Retrieved
 from spanwise.types import Page
 

@@ -8,7 +8,7 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.metrics import METRICS, counter, score
 from spanwise.evaluation.retrieval import Retrieved
-from spanwise.providers.tokens import make_tokenizer
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 TEXTS = {

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.evaluation.questions.checks import REASONS, Checked, check_alone, check_question
-from spanwise.evaluation.questions.places import Place
-from spanwise.tasks.question_making import GivenQuestion
+from spanwise.evaluation.questions.question_checks import (
+    REASONS,
+    CheckedQuestion,
+    check_alone,
+    check_question,
+)
+from spanwise.evaluation.questions.question_places import Place
+from spanwise.models.prompts.questions import DraftQuestion
 
 TEXT = """The gross margin of Harrow Mills fell to 23.1 per cent in 2023,
 from 27.4 per cent in 2022. Energy cost 3.2 million more than in the year before.
@@ -15,25 +20,25 @@ PLACE = Place(
     document_id="report.md", title="Harrow Mills: Annual report 2023", path=("Results",),
     start=1_000, text=TEXT,
 )  # fmt: skip
-GOOD = GivenQuestion(
+GOOD = DraftQuestion(
     question="How much more did Harrow Mills pay for energy in 2023?",
     answer="3.2 million more",
     quotes=("Energy cost 3.2 million more than in the year before.",),
 )
 
 
-def changed(**fields: object) -> GivenQuestion:
+def changed(**fields: object) -> DraftQuestion:
     given = {"question": GOOD.question, "answer": GOOD.answer, "quotes": GOOD.quotes, **fields}
-    return GivenQuestion(**given)  # type: ignore[arg-type]
+    return DraftQuestion(**given)  # type: ignore[arg-type]
 
 
-def check(given: GivenQuestion, *earlier: Checked) -> Checked | str:
+def check(given: DraftQuestion, *earlier: CheckedQuestion) -> CheckedQuestion | str:
     return check_question(given, PLACE, earlier=earlier)
 
 
 def test_a_good_one_gets_the_place_of_its_evidence() -> None:
     found = check(GOOD)
-    assert isinstance(found, Checked)
+    assert isinstance(found, CheckedQuestion)
     (evidence,) = found.evidence
     assert evidence.document_id == "report.md"
     assert evidence.start is not None
@@ -44,14 +49,14 @@ def test_a_good_one_gets_the_place_of_its_evidence() -> None:
 def test_evidence_is_the_text_as_it_stands_not_as_it_was_quoted() -> None:
     quote = "The gross margin of Harrow Mills fell to 23.1 per cent in 2023, from 27.4 per cent"
     found = check(changed(answer="to 23.1 per cent", quotes=(quote,)))
-    assert isinstance(found, Checked)
+    assert isinstance(found, CheckedQuestion)
     assert found.evidence[0].text == quote.replace("2023, from", "2023,\nfrom")
 
 
 def test_quotes_that_overlap_are_one_piece_of_evidence_others_are_several() -> None:
     parts = ("Energy cost 3.2 million more than", "3.2 million more than in the year before")
     found = check(changed(quotes=(*parts, "No dividend is paid before the boiler is replaced.")))
-    assert isinstance(found, Checked)
+    assert isinstance(found, CheckedQuestion)
     assert [one.text for one in found.evidence] == [
         "Energy cost 3.2 million more than in the year before",
         "No dividend is paid before the boiler is replaced.",
@@ -80,7 +85,7 @@ def test_an_answer_that_its_quotes_do_not_hold_is_refused(answer: str) -> None:
 
 @pytest.mark.parametrize("answer", ["Yes", "No, it does not", "Ja", "$3.2 million", "(3.2)"])
 def test_an_answer_may_be_short_or_written_otherwise(answer: str) -> None:
-    assert isinstance(check(changed(answer=answer)), Checked)
+    assert isinstance(check(changed(answer=answer)), CheckedQuestion)
 
 
 @pytest.mark.parametrize(
@@ -120,16 +125,16 @@ def test_a_question_that_is_not_understood_alone_is_refused(question: str) -> No
     ],
 )
 def test_a_question_that_names_what_it_is_about_is_understood(question: str) -> None:
-    assert isinstance(check(changed(question=question)), Checked)
+    assert isinstance(check(changed(question=question)), CheckedQuestion)
 
 
 def test_the_same_question_is_asked_once() -> None:
     first = check(GOOD)
-    assert isinstance(first, Checked)
+    assert isinstance(first, CheckedQuestion)
     again = changed(question="How much more did Harrow Mills pay in 2023 for its energy?")
     assert check(again, first) == "asked before"
     other = changed(question="Before what will Harrow Mills pay no dividend?", answer="Yes")
-    assert isinstance(check(other, first), Checked)
+    assert isinstance(check(other, first), CheckedQuestion)
 
 
 def test_a_question_without_an_answer_is_checked_alike() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.questions.writing import check_new_file, write_questions
-from spanwise.evaluation.reading import read_questions
+from spanwise.evaluation.datasets import read_questions
+from spanwise.evaluation.questions.question_file import check_new_file, write_questions
 
 QUESTIONS = (
     LabelledQuestion(

@@ -14,7 +14,7 @@ from tests.evaluations import made_evaluation, made_texts
 
 from spanwise.evaluation.dataset import DocumentText, Evidence
 from spanwise.evaluation.report import Beside, summarise
-from spanwise.evaluation.report.page import render_page
+from spanwise.evaluation.report.report_page import render_page
 from spanwise.evaluation.results import Evaluation
 from spanwise.evaluation.retrieval import Retrieved
 

@@ -9,7 +9,7 @@ from tests.evaluations import BUDGETS, METHODS, made_evaluation
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.report import ALL, Summary, summarise
-from spanwise.evaluation.report.sentences import sentences_of
+from spanwise.evaluation.report.summary import sentences_of
 
 
 @pytest.fixture(scope="module")

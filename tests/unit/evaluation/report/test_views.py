@@ -19,10 +19,10 @@ from spanwise.evaluation.report import (
     summarise,
     write_views,
 )
-from spanwise.evaluation.retrievers import Material
+from spanwise.evaluation.retrievers import EvaluationContext
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning
 from spanwise.testing.models import ScriptedReranker
 
 
@@ -59,7 +59,7 @@ def summary_of_names(names: Sequence[str], *, budgets: Sequence[int] = (600,)) -
 def test_the_worst_questions_have_their_views(base: KnowledgeBase, tmp_path: Path) -> None:
     summary = summary_of(bm25=0.5, exact__headers=0.5)
     page = tmp_path / "my report.html"
-    addresses = write_views(summary, {"mill": Material(base)}, page, views=2)
+    addresses = write_views(summary, {"mill": EvaluationContext(base)}, page, views=2)
     recalls = {
         one.question.id: one.metrics["recall"]
         for one in summary.evaluation.select(retriever="exact+headers", budget_tokens=600).scores
@@ -91,8 +91,8 @@ def test_every_exact_search_that_was_measured_is_explained(
     names = ["exact", "exact:precise+headers", "exact+headers+rerank", "exact+headers+tuned"]
     others = ["bm25", "excerpts+headers", "greedy+headers", "exact_of_mine"]
     summary = summary_of_names([*others, *names])
-    with Material(base, reranker=ScriptedReranker(rate), tuning=tuning) as material:
-        addresses = write_views(summary, {"mill": material}, tmp_path / "r.html", views=2)
+    with EvaluationContext(base, reranker=ScriptedReranker(rate), tuning=tuning) as context:
+        addresses = write_views(summary, {"mill": context}, tmp_path / "r.html", views=2)
     questions = list(dict.fromkeys(identity for _, identity, _ in addresses))
     assert set(addresses) == {("mill", one, name) for one in questions for name in names}
     assert len(questions) == 2
@@ -107,27 +107,30 @@ def test_every_exact_search_that_was_measured_is_explained(
 
 def test_a_budget_in_which_no_chunk_fits_has_no_view(base: KnowledgeBase, tmp_path: Path) -> None:
     summary = summary_of_names(["exact+headers"], budgets=(1,))
-    views = write_views(summary, {"mill": Material(base)}, tmp_path / "r.html", views=2)
+    views = write_views(summary, {"mill": EvaluationContext(base)}, tmp_path / "r.html", views=2)
     assert views == {}
 
 
 def test_none_are_written_where_none_are_wanted(base: KnowledgeBase, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert (
-        write_views(summary_of(exact__headers=0.5), {"mill": Material(base)}, page, views=0) == {}
+        write_views(
+            summary_of(exact__headers=0.5), {"mill": EvaluationContext(base)}, page, views=0
+        )
+        == {}
     )
-    assert write_views(summary_of(bm25=0.5), {"mill": Material(base)}, page, views=3) == {}
+    assert write_views(summary_of(bm25=0.5), {"mill": EvaluationContext(base)}, page, views=3) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_views_of_an_earlier_report_do_not_stay(base: KnowledgeBase, tmp_path: Path) -> None:
     summary, page = summary_of(exact__headers=0.5), tmp_path / "report.html"
-    write_views(summary, {"mill": Material(base)}, page, views=3)
+    write_views(summary, {"mill": EvaluationContext(base)}, page, views=3)
     folder = tmp_path / "report-explain"
     (folder / "mine.html").touch()
-    write_views(summary, {"mill": Material(base)}, page, views=1)
+    write_views(summary, {"mill": EvaluationContext(base)}, page, views=1)
     assert sorted(one.name for one in folder.iterdir()) == ["001.html", "mine.html"]
-    write_views(summary, {"mill": Material(base)}, page, views=0)
+    write_views(summary, {"mill": EvaluationContext(base)}, page, views=0)
     assert [one.name for one in folder.iterdir()] == ["mine.html"]
 
 

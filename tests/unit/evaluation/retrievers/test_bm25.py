@@ -7,8 +7,8 @@ from math import log
 import numpy as np
 import pytest
 
-from spanwise.core.terms import text_terms
-from spanwise.evaluation.retrievers.bm25 import Bm25
+from spanwise.core.text.terms import text_terms
+from spanwise.evaluation.retrievers.baselines import Bm25
 
 _TEXTS = (
     "Freight costs rose, and freight by rail rose most.",

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanwise.core.vectors import unit_rows
+from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import EmbedderMismatchError, ModelError, OptionError
 from spanwise.evaluation.retrieval import Retriever
-from spanwise.evaluation.retrievers import METHODS, Material, make_retriever, read_method
+from spanwise.evaluation.retrievers import METHODS, EvaluationContext, make_retriever, read_method
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
+from spanwise.models.ports import EmbedReply
 from spanwise.options import SegmentOptions
-from spanwise.ports import EmbedReply
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Chunk, Usage
 
@@ -28,20 +29,20 @@ _QUESTION = "How much did freight by rail cost in 2018?"
 
 
 @pytest.fixture(scope="module")
-def material(base: KnowledgeBase) -> Iterator[Material]:
+def context(base: KnowledgeBase) -> Iterator[EvaluationContext]:
     """Return what the retrievers share, with a reranker that likes the year 2016."""
     reranker = ScriptedReranker(lambda _, text: float(text.count("In 2016")))
-    with Material(base, reranker=reranker) as made:
+    with EvaluationContext(base, reranker=reranker) as made:
         yield made
 
 
 @pytest.mark.parametrize("added", ["", "+headers"])
 @pytest.mark.parametrize("way", METHODS)
 def test_every_method_fills_the_budget_with_disjoint_texts(
-    material: Material, way: str, added: str
+    context: EvaluationContext, way: str, added: str
 ) -> None:
     """What is returned are places in documents, none twice, and what answers is among them."""
-    retriever = make_retriever(f"{way}{added}", material)
+    retriever = make_retriever(f"{way}{added}", context)
     assert retriever.name == f"{way}{added}"
     found = retriever.retrieve(_QUESTION, budget_tokens=300, documents=None).found
     texts = {}
@@ -49,7 +50,7 @@ def test_every_method_fills_the_budget_with_disjoint_texts(
     for one in found:
         assert one.start is not None
         assert one.end is not None
-        texts[one.document_id] = material.base.get(one.document_id).text
+        texts[one.document_id] = context.base.get(one.document_id).text
         assert 0 <= one.start < one.end <= len(texts[one.document_id])
         characters = set(range(one.start, one.end))
         assert taken.setdefault(one.document_id, set()).isdisjoint(characters)
@@ -60,24 +61,24 @@ def test_every_method_fills_the_budget_with_disjoint_texts(
 
 
 @pytest.mark.parametrize("way", METHODS)
-def test_a_scope_is_kept(material: Material, way: str) -> None:
+def test_a_scope_is_kept(context: EvaluationContext, way: str) -> None:
     """Nothing is returned of other documents than those that are named."""
-    retriever = make_retriever(way, material)
+    retriever = make_retriever(way, context)
     scope = ["reports/south.md"]
     found = retriever.retrieve("What did freight cost?", budget_tokens=500, documents=scope).found
     assert {one.document_id for one in found} <= set(scope)
 
 
 @pytest.mark.parametrize("way", ["bm25", "top-k", "sentence-window", "parent-document"])
-def test_a_reranker_puts_first_what_it_likes(material: Material, way: str) -> None:
+def test_a_reranker_puts_first_what_it_likes(context: EvaluationContext, way: str) -> None:
     """The best text of a baseline with a reranker is the one that the reranker likes."""
-    plain = make_retriever(f"{way}+headers", material)
-    reranked = make_retriever(f"{way}+headers+rerank", material)
+    plain = make_retriever(f"{way}+headers", context)
+    reranked = make_retriever(f"{way}+headers+rerank", context)
     question = "costs of freight by rail"
 
     def first(retriever: Retriever) -> str:
         best = retriever.retrieve(question, budget_tokens=400, documents=None).found[0]
-        return material.base.get(best.document_id).text[best.start : best.end]
+        return context.base.get(best.document_id).text[best.start : best.end]
 
     result = reranked.retrieve(question, budget_tokens=400, documents=None)
     assert result.usage.calls + result.usage.cached_calls == 1
@@ -87,15 +88,18 @@ def test_a_reranker_puts_first_what_it_likes(material: Material, way: str) -> No
 
 def test_a_method_without_what_it_needs_is_refused(base: KnowledgeBase) -> None:
     """A reranker, a tuning and an embedder are asked for before anything is made."""
-    with Material(base) as material:
+    with EvaluationContext(base) as context:
         with pytest.raises(OptionError, match="no reranker is given"):
-            make_retriever("exact+rerank", material)
+            make_retriever("exact+rerank", context)
         with pytest.raises(OptionError, match="no tuning file is given"):
-            make_retriever("exact+tuned", material)
-    with KnowledgeBase(":memory:", embedder=None) as words_alone, Material(words_alone) as material:
+            make_retriever("exact+tuned", context)
+    with (
+        KnowledgeBase(":memory:", embedder=None) as words_alone,
+        EvaluationContext(words_alone) as context,
+    ):
         for way in ("sentence-window", "parent-document"):
             with pytest.raises(OptionError, match="has no embedder"):
-                make_retriever(way, material)
+                make_retriever(way, context)
 
 
 def test_without_headers_titles_find_nothing() -> None:
@@ -103,10 +107,10 @@ def test_without_headers_titles_find_nothing() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text("Freight rose by a tenth.", document_id="x", title="Annual review")
         base.add_text("Rents fell by a tenth.", document_id="y", title="Monthly letter")
-        with Material(base) as material:
+        with EvaluationContext(base) as context:
             for way in ("bm25", "top-k", "exact"):
                 headed, plain = (
-                    make_retriever(f"{way}{added}", material).retrieve(
+                    make_retriever(f"{way}{added}", context).retrieve(
                         "the annual review", budget_tokens=50, documents=None
                     )
                     for added in ("+headers", "")
@@ -120,9 +124,9 @@ def test_names_of_files_count_for_bm25_with_headers() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text("Freight rose.", document_id="zebra-2018.txt", title="Annual review")
         base.add_text("Rents fell.", document_id="other.txt", title="Annual review")
-        with Material(base) as material:
+        with EvaluationContext(base) as context:
             for name, ids in (("bm25+headers", ["zebra-2018.txt"]), ("bm25", [])):
-                found = make_retriever(name, material).retrieve(
+                found = make_retriever(name, context).retrieve(
                     "zebra", budget_tokens=50, documents=None
                 )
                 assert [one.document_id for one in found.found] == ids
@@ -134,18 +138,18 @@ def test_baselines_by_embedding_fill_the_budget_whatever_the_cosine(way: str) ->
     with KnowledgeBase(":memory:", embedder=_Signs()) as base:
         base.add_text("Up we go.", document_id="up")
         base.add_text("Down we go.", document_id="down")
-        with Material(base) as material:
-            found = make_retriever(way, material).retrieve("Up?", budget_tokens=50, documents=None)
+        with EvaluationContext(base) as context:
+            found = make_retriever(way, context).retrieve("Up?", budget_tokens=50, documents=None)
     assert [one.document_id for one in found.found] == ["up", "down"]
 
 
 @pytest.mark.parametrize("way", ["exact", "exact:comprehensive", "excerpts"])
-def test_where_no_chunk_fits_the_best_one_is_cut(material: Material, way: str) -> None:
+def test_where_no_chunk_fits_the_best_one_is_cut(context: EvaluationContext, way: str) -> None:
     """A budget that a search refuses is no reason to stop: the best chunk comes, and it is said."""
-    found = make_retriever(f"{way}+headers", material).retrieve(
+    found = make_retriever(f"{way}+headers", context).retrieve(
         _QUESTION, budget_tokens=10, documents=None
     )
-    best = make_retriever("top-k+headers", material).retrieve(
+    best = make_retriever("top-k+headers", context).retrieve(
         _QUESTION, budget_tokens=10, documents=None
     )
     assert found.found == best.found != ()
@@ -161,22 +165,22 @@ def test_a_reranker_or_embedder_that_fails_fails_the_search() -> None:
     embedder = _Signs()
     with KnowledgeBase(":memory:", embedder=embedder) as base:
         base.add_text("Up we go. And so on.", document_id="up")
-        with Material(base, reranker=ScriptedReranker(broken)) as material:
+        with EvaluationContext(base, reranker=ScriptedReranker(broken)) as context:
             for way in ("exact", "top-k", "excerpts", "bm25"):
-                retriever = make_retriever(f"{way}+headers+rerank", material)
+                retriever = make_retriever(f"{way}+headers+rerank", context)
                 with pytest.raises(ModelError, match="the server is down"):
                     retriever.retrieve("where is up?", budget_tokens=50, documents=None)
             ways = ("exact", "top-k", "excerpts", "sentence-window")
-            retrievers = [make_retriever(f"{way}+headers", material) for way in ways]
+            retrievers = [make_retriever(f"{way}+headers", context) for way in ways]
             embedder.is_down = True
             for retriever in retrievers:
                 with pytest.raises(ModelError, match="no vectors today"):
                     retriever.retrieve("who goes up?", budget_tokens=50, documents=None)
 
 
-def test_the_published_method_is_cut_and_not_refused(material: Material) -> None:
+def test_the_published_method_is_cut_and_not_refused(context: EvaluationContext) -> None:
     """Its segments are longer than a small budget: they are returned, and cut by who measures."""
-    found = make_retriever("greedy", material).retrieve(_QUESTION, budget_tokens=20, documents=None)
+    found = make_retriever("greedy", context).retrieve(_QUESTION, budget_tokens=20, documents=None)
     assert sum((one.end or 0) - (one.start or 0) for one in found.found) > 80
 
 
@@ -193,7 +197,7 @@ def test_vectors_without_headers_are_those_of_the_texts() -> None:
         with copy_without_headers(base, None) as copy:
             chunks, vectors = _embedded(copy)
             assert not any(chunk.table_head for chunk in chunks)
-            embedder = base.searcher(shipped_model()).embedder
+            embedder = searcher_of(base, shipped_model()).embedder
             assert embedder is not None
             expected = unit_rows(embedder.embed([chunk.text for chunk in chunks]))
             assert np.array_equal(vectors, expected.astype(np.float32))
@@ -201,7 +205,7 @@ def test_vectors_without_headers_are_those_of_the_texts() -> None:
 
 
 def _embedded(base: KnowledgeBase) -> tuple[tuple[Chunk, ...], NDArray[np.float32]]:
-    found = base.searcher(shipped_model()).store.get_embedded("t")
+    found = store_of(base).get_embedded("t")
     assert found is not None
     return found
 
@@ -260,7 +264,7 @@ def test_what_was_embedded_under_headers_is_embedded_again() -> None:
 
 def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
     """Tuned settings stand for the balanced preset, and for no other."""
-    embedder = base.searcher(shipped_model()).embedder
+    embedder = searcher_of(base, shipped_model()).embedder
     tuning = Tuning(
         model=shipped_model(),
         segments=SegmentOptions(max_segment_tokens=150),
@@ -268,7 +272,7 @@ def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
         measured=Measured(questions=20, source="labelled", is_shown=True, figures=()),
     )
 
-    with Material(base, tuning=tuning) as tuned:
+    with EvaluationContext(base, tuning=tuning) as tuned:
 
         def longest(name: str) -> int:
             retriever = make_retriever(name, tuned)
@@ -279,10 +283,10 @@ def test_tuned_methods_use_the_tuning(base: KnowledgeBase) -> None:
         assert longest("exact:balanced+headers+tuned") <= 600
         assert longest("exact:comprehensive+headers+tuned") > 600
         assert longest("excerpts+tuned") > 0
-        judging = tuned.searcher_of(read_method("exact+tuned")).judging_model
+        judging = tuned.searcher_of(read_method("exact+tuned")).assessment_model
         assert judging == shipped_model()  # as `search` judges with a tuning
     with pytest.raises(EmbedderMismatchError, match="tuned with the embedder 'another'"):
-        Material(base, tuning=replace(tuning, embedder="another"))
+        EvaluationContext(base, tuning=replace(tuning, embedder="another"))
 
 
 def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path) -> None:
@@ -290,9 +294,9 @@ def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path)
     with KnowledgeBase(":memory:", tokenizer="chars:4") as base:
         base.add_text("# Heading\n\nFreight rose.", document_id="a", media_type="text/markdown")
         base.add_text("Rents fell. Nothing else did.", document_id="b", title="Rents of all")
-        with Material(base, work=tmp_path) as material:
+        with EvaluationContext(base, work=tmp_path) as context:
             assert (
-                make_retriever("top-k", material)
+                make_retriever("top-k", context)
                 .retrieve("freight", budget_tokens=5, documents=None)
                 .found
             )
@@ -308,8 +312,8 @@ def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path)
         base.delete("a")
         base.add_text("Rents rose again.", document_id="b")
         base.add_text("Wages stayed.", document_id="c")
-        with Material(base, work=tmp_path) as material:
-            found = make_retriever("exact", material).retrieve(
+        with EvaluationContext(base, work=tmp_path) as context:
+            found = make_retriever("exact", context).retrieve(
                 "rents", budget_tokens=100, documents=None
             )
             assert {one.document_id for one in found.found} <= {"b", "c"}

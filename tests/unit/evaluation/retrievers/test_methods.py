@@ -3,12 +3,7 @@
 import pytest
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.retrievers.methods import (
-    ADDITIONS,
-    METHODS,
-    is_method_name,
-    read_method,
-)
+from spanwise.evaluation.retrievers.methods import ADDITIONS, METHODS, is_method_name, read_method
 from spanwise.options import METHOD_PRESETS
 
 

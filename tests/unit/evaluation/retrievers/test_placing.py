@@ -7,7 +7,7 @@ import pytest
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DocumentText
 from spanwise.evaluation.retrieval import Retrieval, Retrieved
-from spanwise.evaluation.retrievers.placing import UNPLACED, Placer
+from spanwise.evaluation.retrievers.text_location import UNPLACED, Placer
 
 _TEXTS = {
     "reports/a.txt": DocumentText(text="Freight rose. Rents fell.\nWages stayed as they were."),

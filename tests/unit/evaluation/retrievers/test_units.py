@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.evaluation.retrievers.units import PieceSize, pieces, sentences, windows
+from spanwise.evaluation.retrievers.baselines import PieceSize, pieces, sentences, windows
 
 
 def test_a_wrapped_line_ends_no_sentence() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from spanwise import KnowledgeBase
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.tuning.answers import read_answers
-from spanwise.query import shipped_model
+from spanwise.evaluation.tuning.learned_answers import read_answers
 
 LINES = [f"Pump {at} of Alderwood was repaired because bearing{at} had worn.\n" for at in range(90)]
 TEXT = "".join(LINES)
@@ -25,7 +24,7 @@ def test_evidence_is_read_chunk_by_chunk_without_words_of_titles() -> None:
                 Evidence(document_id="a.txt", start=start, end=end),
             ),
         )
-        read = read_answers(base, [asked], model=shipped_model())
+        read = read_answers(base, [asked])
     answered = read.answered["1"]
     assert answered.terms == {"repair"}  # "pump" and "alderwood" are words of the titles
     held = [min(one.end, end) - max(one.start, start) for one in chunks]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.core.features import FEATURES
-from spanwise.core.relevance import RelevanceModel
+from spanwise.core.ranking.features import FEATURES
+from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.errors import EmbedderMismatchError, OptionError
-from spanwise.evaluation.tuning.writing import check_replaceable, write_tuning
+from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
 from spanwise.options import ChunkOptions, SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Figure, Measured, Tuning, read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Figure, Measured, Tuning, read_tuning, tuning_text
 
 
 def tuning(**changes: object) -> Tuning:

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.known_answers import KnownAnswers, QuestionKind
-from spanwise.core.question_kinds import (
+from spanwise.core.ranking.known_answers import (
     MOST_KINDS,
     MOST_WORDS,
     AnsweredQuestion,
     EvidencePiece,
+    KnownAnswers,
+    QuestionKind,
     learn_kinds,
 )
 from spanwise.errors import OptionError
 from spanwise.options import SegmentOptions
-from spanwise.query import shipped_model
-from spanwise.query.tuning import Measured, Tuning, read_tuning, tuning_text
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text
 
 LAW = QuestionKind(
     terms=("govern", "law"),

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.tuning.examples import Example, Rows
-from spanwise.evaluation.tuning.training import Known, ListwiseLoss, minimise
+from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, minimise
 
 
 def example(features: object, evidence: object) -> Example:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spanwise.parsers.adapters.docling import read_docling
-from spanwise.parsers.adapters.unstructured import read_elements
+from spanwise.parsers.docling import read_docling
+from spanwise.parsers.unstructured import read_elements
 from spanwise.types import Page
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -9,9 +9,9 @@ import pytest
 
 from spanwise.errors import OptionError, ParseError
 from spanwise.options import ParseOptions
-from spanwise.parsers.adapters import plugins
-from spanwise.parsers.adapters.plugins import check_parser, parse_with
+from spanwise.parsers import plugins
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.plugins import check_parser, parse_with
 from spanwise.parsers.process.isolation import ParserPool
 
 SOURCE = Source(data=b"some text", name="a.txt")

@@ -7,7 +7,7 @@ from tests.documents import build_zip
 from tests.office_documents import build_odf
 
 from spanwise.errors import ParseError
-from spanwise.parsers.office.odt import parse_odt
+from spanwise.parsers.office.odf import parse_odt
 from spanwise.parsers.parsed import Parsed, Source
 
 

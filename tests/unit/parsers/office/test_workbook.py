@@ -9,7 +9,8 @@ from tests.documents import build_zip
 from tests.office_documents import build_odf, build_xls, build_xlsb, build_xlsx, cell, sheet
 
 from spanwise.errors import ParseError
-from spanwise.parsers.office import binary_workbook, sheet_writer
+from spanwise.parsers.office import sheet_writer
+from spanwise.parsers.office import workbook as binary_workbook
 from spanwise.parsers.office.workbook import parse_workbook
 from spanwise.parsers.parsed import Parsed, Source
 

@@ -19,8 +19,7 @@ from spanwise.errors import OptionError, ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.parsed import Parsed, Source, Step
 from spanwise.parsers.pdf import ocr
-from spanwise.parsers.pdf.ocr import OcrLine, OcrWord, check_engine, open_engine
-from spanwise.parsers.pdf.ocr_tesseract import Tesseract
+from spanwise.parsers.pdf.ocr import OcrLine, OcrWord, Tesseract, check_engine, open_engine
 from spanwise.parsers.pdf.reader import parse_pdf
 
 PAGE = "Annual Report\n\nThe harbour office counts ships.\nRevenue      1,234     987"

@@ -9,7 +9,7 @@ import pytest
 
 from spanwise.options import ParseOptions
 from spanwise.parsers.parsed import Step
-from spanwise.parsers.process.deadlines import Allowance, Watch
+from spanwise.parsers.process.child import Allowance, Watch
 
 OPTIONS = ParseOptions(base_seconds=10, page_seconds=0.5)
 

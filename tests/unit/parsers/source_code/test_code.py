@@ -8,10 +8,10 @@ from typing import get_args
 import pytest
 from tree_sitter_language_pack import SupportedLanguage
 
+from spanwise.parsers import code
+from spanwise.parsers.code import parse_code
+from spanwise.parsers.code_grammars import INTERPRETERS, LANGUAGES
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.source_code import code
-from spanwise.parsers.source_code.code import parse_code
-from spanwise.parsers.source_code.languages import INTERPRETERS, LANGUAGES
 
 
 def parse(text: str, name: str) -> Parsed:

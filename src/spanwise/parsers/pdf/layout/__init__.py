@@ -1,1 +1,1 @@
-"""From words with places to text in reading order: pure, fed by plain lists."""
+"""Layout analysis: words with positions to text in reading order; pure functions on lists."""

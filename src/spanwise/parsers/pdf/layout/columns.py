@@ -1,39 +1,150 @@
-"""The order in which the parts of a page are read: columns of prose, one after the other.
+"""Fragments of lines, joined from words, and the reading order of columns (recursive XY cut).
 
-Rules
-    1. A gutter is a place in the middle of the text that fewer fragments cross than stand on
-       either side of it. What crosses it cuts the page into bands.
-    2. A band is read column by column only where both sides look like prose, the more so where
-       their lines share no baselines; a table, whose sides are labels and figures, is read row
-       by row.
-    3. Each column is looked at in the same way again: three columns are two in two.
+Rules of fragments
+    1. Words are joined in content order. A fragment ends where the baseline changes, where the
+       next word is to the left, and where the gap is wider than an em.
+    2. A raised or lowered word of smaller type that touches the word before it is joined to it.
+    3. A currency sign is written without a space before its number.
+    4. A fragment keeps the runs of its type: (font, size in tenths of a point, characters).
+
+Rules of columns
+    1. A gutter is a position in the middle of the text that fewer fragments cross than are on
+       either side of it. The fragments that cross it divide the page into bands.
+    2. A band is read column by column only if both sides look like prose, preferably with
+       different baselines. A table, whose sides are labels and numbers, is read row by row.
+    3. Each column is divided in the same way again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
-from spanwise.parsers.pdf.layout.fragments import Fragment
+from spanwise.parsers.pdf.layout.page import Words
 
-__all__ = ["Region", "split_columns"]
+Run = tuple[int, int, int]
+"""Font, size in tenths of a point, characters."""
+
+_MAX_GAP = 1.0  # em
+_CURRENCY = frozenset("$€£¥")
+_SIGN_GAP = re.compile(r"(?<=[$€£¥]) (?=[\d(])")
+_TOUCH = 0.3  # em: a currency sign begins a cell, unless it touches the word before it
+_MAX_BACK = 0.6  # em: kerning and overprinting move words a little to the left
+_SAME_LINE = 0.25  # em
+_SCRIPT_RAISE = 0.65  # em
+
+
+@dataclass(slots=True)
+class Fragment:
+    """Run of words on one line, or a ruled table."""
+
+    text: str
+    left: float
+    right: float
+    baseline: float
+    size: float
+    runs: list[Run]
+    rows: list[str] = field(default_factory=list)
+    """Lines of a ruled table; empty for words."""
+    bottom: float = 0.0
+    """Lower edge of a ruled table."""
+    has_merged_cells: bool = False
+    """Whether a ruled table has merged cells."""
+
+
+def join_words(words: Words, *, left_out: frozenset[int] = frozenset()) -> list[Fragment]:
+    """Return the fragments of a page, in content order.
+
+    Args:
+        words: Words of the page.
+        left_out: Indices of the words in ruled tables.
+    """
+    fragments: list[Fragment] = []
+    members: list[int] = []
+    texts, lefts, rights = words.texts, words.lefts, words.rights
+    baselines, sizes = words.baselines, words.sizes
+    right = baseline = size = 0.0
+    for index in range(len(words)):
+        if left_out and index in left_out:
+            continue
+        word_size = sizes[index]
+        if members:
+            gap = lefts[index] - right
+            shift = baselines[index] - baseline
+            em = size if size > word_size else word_size
+            if -_MAX_BACK * em < gap <= (
+                _MAX_GAP if texts[index] not in _CURRENCY else _TOUCH
+            ) * em and (
+                -_SAME_LINE * em <= shift <= _SAME_LINE * em
+                or _is_script(shift, gap, size, word_size)
+            ):
+                members.append(index)
+                right = rights[index] if rights[index] > right else right
+                if word_size >= size:
+                    baseline, size = baselines[index], word_size
+                continue
+            fragments.append(_fragment(words, members, right))
+        members = [index]
+        right, baseline, size = rights[index], baselines[index], word_size
+    if members:
+        fragments.append(_fragment(words, members, right))
+    return fragments
+
+
+def _is_script(shift: float, gap: float, size: float, word_size: float) -> bool:
+    """Return whether one of two words is a superscript or subscript of the other."""
+    large, small = (size, word_size) if size > word_size else (word_size, size)
+    return small < 0.85 * large and abs(shift) < _SCRIPT_RAISE * large and gap < 0.4 * large
+
+
+def _fragment(words: Words, members: Sequence[int], right: float) -> Fragment:
+    runs: list[Run] = []
+    font = size = -1
+    chars = 0
+    for index in members:
+        word_font, word_size = words.fonts[index], round(10 * words.sizes[index])
+        if word_font != font or abs(word_size - size) > 2:
+            if chars:
+                runs.append((font, size, chars))
+            font, size, chars = word_font, word_size, 0
+        chars += len(words.texts[index])
+    runs.append((font, size, chars))
+    main = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run[2])
+    baseline = next(
+        words.baselines[index]
+        for index in members
+        if words.fonts[index] == main[0] and abs(round(10 * words.sizes[index]) - main[1]) <= 2
+    )
+    text = " ".join([words.texts[index] for index in members])
+    if not _CURRENCY.isdisjoint(text):
+        text = _SIGN_GAP.sub("", text)
+    return Fragment(
+        text=text,
+        left=words.lefts[members[0]],
+        right=right,
+        baseline=baseline,
+        size=main[1] / 10,
+        runs=runs,
+    )
+
 
 _MIN_SIDE = 4  # fragments on each side of a gutter
 _MAX_DEPTH = 3
 _BIN = 4.0  # points
 _BINS = range(20, 5_001)
-"""No page is wider, but for words that a crafted file puts far off it."""
+"""Range of page widths in bins; only crafted files have words outside of it."""
 _PROSE_CHARS = 18
 _MIN_PROSE = 0.6  # share of characters in lines that look like prose
-_MIN_APART_PROSE = 0.3  # the same, where the lines of both sides stand on baselines of their own
+_MIN_APART_PROSE = 0.3  # the same, if the lines of both sides have different baselines
 _MAX_SHARED = 0.4
 _MIN_FILL = 0.5  # of the width of a column, by its prose
 
 
 @dataclass(slots=True)
 class Region:
-    """Fragments that are read from top to bottom, and the width they stand in."""
+    """Fragments that are read from top to bottom, with their horizontal range."""
 
     left: float
     right: float
@@ -41,7 +152,7 @@ class Region:
 
 
 def split_columns(fragments: Sequence[Fragment]) -> list[Region]:
-    """Return the regions of a page in reading order; each fragment is in one of them."""
+    """Return the regions of a page in reading order; each fragment is in exactly one."""
     return _split(list(fragments), 0) if fragments else []
 
 
@@ -69,7 +180,7 @@ def _split(fragments: list[Fragment], depth: int) -> list[Region]:
 
 
 def _find_gutter(fragments: Sequence[Fragment], left: float, right: float) -> float | None:
-    """Return the place in the middle that the fewest fragments cross, None without one."""
+    """Return the position in the middle that the fewest fragments cross, None without one."""
     bins = int((right - left) / _BIN) + 1
     if bins not in _BINS:
         return None
@@ -89,7 +200,7 @@ def _find_gutter(fragments: Sequence[Fragment], left: float, right: float) -> fl
 
 
 def _bands(fragments: Sequence[Fragment], gutter: float) -> list[list[Fragment]]:
-    """Return fragments from top to bottom, cut before and after those that cross the gutter."""
+    """Return bands of fragments from top to bottom, divided at those that cross the gutter."""
     ordered = sorted(fragments, key=lambda fragment: (-fragment.baseline, fragment.left))
     bands: list[list[Fragment]] = []
     crossed = None
@@ -104,7 +215,7 @@ def _bands(fragments: Sequence[Fragment], gutter: float) -> list[list[Fragment]]
 
 
 def _sides(band: Sequence[Fragment], gutter: float) -> tuple[list[Fragment], list[Fragment]] | None:
-    """Return the two columns of a band, None where it is none of prose in columns."""
+    """Return the two columns of a band, None if it is not prose in columns."""
     left = [fragment for fragment in band if fragment.right <= gutter]
     right = [fragment for fragment in band if fragment.left >= gutter]
     if len(left) + len(right) < len(band) or min(len(left), len(right)) < _MIN_SIDE:
@@ -116,7 +227,7 @@ def _sides(band: Sequence[Fragment], gutter: float) -> tuple[list[Fragment], lis
 
 
 def _prose_share(side: Sequence[Fragment]) -> float:
-    """Return the share of a column's characters in lines of words that fill its width.
+    """Return the share of a column's characters in lines of prose that fill its width.
 
     Ruled tables are not counted.
     """
@@ -135,7 +246,7 @@ def _prose_share(side: Sequence[Fragment]) -> float:
 
 
 def _stand_apart(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
-    """Return whether the lines of two columns seldom share a baseline, as those of a table do."""
+    """Return whether the lines of two columns rarely share a baseline; those of a table do."""
     baselines = {round(fragment.baseline) for fragment in left}
     shared = sum(
         bool(baselines & {round(fragment.baseline) + step for step in (-1, 0, 1)})

@@ -1,53 +1,174 @@
-"""The lines of all pages, written as one text with what points into it.
+"""Composition of the lines of all pages to one text with headings and blocks.
 
 Rules
-    1. Text only grows: what points into it is noted while it is written.
-    2. A blank line stands before a heading and around a table. Paragraphs, and the rows of a
-       table, stand on lines of their own: chunks may hold several short paragraphs of a section.
-    3. A table begins with its caption: its block holds the headings right above it.
-    4. Footnotes stand between blank lines at the end of their page, but before a paragraph that
-       goes on there.
-    5. A paragraph goes on over a page break where its sentence does, and a word that is parted
-       there is mended; a table goes on where the next page begins with its rows. Each character
-       stays on its page.
+    1. Text is only appended, so offsets are recorded while it is written.
+    2. A heading is preceded by a blank line, a table is surrounded by blank lines. Paragraphs and
+       rows of tables are single lines: a chunk may contain several short paragraphs.
+    3. A table begins with its caption: its block includes the headings directly above it.
+    4. Footnotes are at the end of their page between blank lines, but before a paragraph that
+       continues there.
+    5. A paragraph continues over a page break if its sentence does, and a divided word is joined.
+       A table continues if the next page begins with its rows. Each character stays on its page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from spanwise.parsers.pdf.layout.flow import HYPHEN, Mender
-from spanwise.parsers.pdf.layout.heading_lines import HeadingLines
-from spanwise.parsers.pdf.layout.headings import Body, find_body, rank_levels
+from spanwise.parsers.pdf.layout.flow import HYPHEN, Mender, goes_on
+from spanwise.parsers.pdf.layout.headings import (
+    Body,
+    HeadingLines,
+    PageHeadings,
+    find_body,
+    page_body,
+    rank_levels,
+)
 from spanwise.parsers.pdf.layout.outline import OutlineEntry, find_entries
 from spanwise.parsers.pdf.layout.page import Font
-from spanwise.parsers.pdf.layout.page_flow import Item, PageFlow
-from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.layout.running import Running, find_running
-from spanwise.parsers.pdf.layout.tables import Table, stands_above, table_rows
+from spanwise.parsers.pdf.layout.rows import Line, is_figure
+from spanwise.parsers.pdf.layout.running_lines import Running, find_running
+from spanwise.parsers.pdf.layout.tables import Table, find_tables, stands_above, table_rows
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Block, Heading
 
-__all__ = ["Composition", "compose"]
+_SAME_SIZE = 0.08  # of the type
+_ALIGNED = 6.0  # points
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_ENDED = re.compile(r"[.:;!?]['\"”’)]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Range of lines that is written as one unit."""
+
+    start: int
+    end: int
+    kind: HeadingLines | Table | None
+    """Heading or table; None for a paragraph."""
+
+
+class PageFlow:
+    """Lines of a page, divided into headings, tables and paragraphs."""
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        *,
+        notes: int,
+        body: Body,
+        fonts: Sequence[Font],
+        named: Mapping[int, tuple[int, OutlineEntry]],
+    ) -> None:
+        """Find the headings and tables of a page.
+
+        Args:
+            lines: Lines of the page, footnotes last.
+            notes: Index of the first footnote; the number of lines without one.
+            body: Body type of the document.
+            fonts: Fonts of the document.
+            named: Bookmark of each line that begins with its title, with one past the last line.
+        """
+        self.lines = lines
+        self.notes = notes
+        self.headings = PageHeadings(
+            lines, body=page_body(lines, body, fonts), fonts=fonts, named=named
+        )
+        self.tables: Mapping[int, Table] = {table.start: table for table in find_tables(lines)}
+
+    def _paragraph_stop(self, start: int) -> int:
+        """Return one past the last line of the paragraph that begins with a line."""
+        lines, headings = self.lines, self.headings
+        stop = start + 1
+        while (
+            stop < len(lines)
+            and stop != self.notes
+            and stop not in self.tables
+            and not headings.is_named(stop)
+            and self._follows(stop)
+            and headings.style(stop) is None
+        ):
+            stop += 1
+        return stop
+
+    def items(self) -> list[Item]:
+        """Return the headings, tables and paragraphs of the page in order; they cover it."""
+        items: list[Item] = []
+        start = 0
+        while start < len(self.lines):
+            kind = self.tables.get(start) or self.headings.find(start)
+            end = self._paragraph_stop(start) if kind is None else kind.end
+            items.append(Item(start, end, kind))
+            start = end
+        return items
+
+    def goes_on(self, item: Item, following: PageFlow | None) -> bool:
+        """Return whether the last item before the footnotes continues on the next page.
+
+        A sentence or word continues if the next page begins with a lower-case letter. A table
+        continues if the next page begins with a row of numbers aligned with it, or, for a ruled
+        table, with a ruled table of the same width.
+        """
+        if following is None:
+            return False
+        last, first = self.lines[item.end - 1], following.lines[0]
+        if isinstance(item.kind, Table):
+            is_last = item.end == len(self.lines)
+            return is_last and 0 in following.tables and _goes_on_with_row(last, first)
+        return item.kind is None and following.begins_with_text and _goes_on_with(last, first)
+
+    def _follows(self, index: int) -> bool:
+        """Return whether a line continues the one before it, in its column or the next one."""
+        before, line = self.lines[index - 1], self.lines[index]
+        if before.region != line.region:
+            return _goes_on_with(before, line)
+        return goes_on(before, line, self.headings.measures.get(line.region))
+
+    @property
+    def begins_with_text(self) -> bool:
+        """Whether the first line is neither heading nor table nor footnote."""
+        return bool(self.notes) and 0 not in self.tables and self.headings.find(0) is None
+
+
+def _goes_on_with(before: Line, line: Line) -> bool:
+    """Return whether a sentence continues in the first line of the next column or page."""
+    if abs(before.size - line.size) > _SAME_SIZE * line.size or not line.text[0].islower():
+        return False
+    is_ended = _ENDED.search(before.text) is not None or not any(map(str.isalpha, before.text))
+    return before.text[-1] in f"-{HYPHEN}" or not is_ended
+
+
+def _goes_on_with_row(last: Line, line: Line) -> bool:
+    """Return whether a line is a row of the table that `last` ends, and not its header.
+
+    A ruled table continues in one of the same width.
+    """
+    if last.rows and line.rows:
+        return max(abs(last.left - line.left), abs(last.right - line.right)) <= _ALIGNED
+    if last.rows or line.rows or not any(is_figure(cell.text) for cell in line.cells[1:]):
+        return False
+    is_head = any(_YEAR.fullmatch(cell.text) for cell in line.cells)
+    return not is_head and abs(last.right - line.right) <= _ALIGNED
+
 
 _NOTE_MARK = re.compile(r"(?:\(?\d{1,2}\)?|[*†‡§]+|\([a-z]\)|[a-z]\))\s+\S")
-_NOTE_SIZE = 0.93  # of the body
+_NOTE_SIZE = 0.93  # share of the body size
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """Text of a document and what points into it."""
+    """Text of a document with its headings, blocks and pages."""
 
     text: str
     starts: tuple[int | None, ...]
-    """Where the text of each page starts; None for a page without."""
+    """Start offset of each page; None for a page without text."""
     labels: tuple[str | None, ...]
-    """Number printed on each page."""
+    """Page number that is printed on each page."""
     running: tuple[tuple[str, ...], ...]
-    """Running heads and feet of each page, which are not part of the text."""
+    """Running headers and footers of each page, which are not part of the text."""
     headings: tuple[Heading, ...]
     blocks: tuple[Block, ...]
 
@@ -65,17 +186,17 @@ def compose(
         pages: Lines of each page, in reading order.
         heights: Height of each page in points.
         fonts: Fonts of the document.
-        outline: Its bookmarks.
+        outline: Bookmarks of the file.
     """
     running = find_running(pages, heights)
-    kept = [_keep(lines, gone) for lines, gone in zip(pages, running, strict=True)]
-    body = find_body(kept, fonts)
-    ordered = [_notes_last(lines, body) for lines in kept]
-    kept = [lines for lines, _ in ordered]
+    body_lines = [_keep(lines, gone) for lines, gone in zip(pages, running, strict=True)]
+    body = find_body(body_lines, fonts)
+    ordered = [_notes_last(lines, body) for lines in body_lines]
+    body_lines = [lines for lines, _ in ordered]
     entries: dict[int, dict[int, tuple[int, OutlineEntry]]] = {}
-    for (page, line), found in find_entries(outline, kept).items():
+    for (page, line), found in find_entries(outline, body_lines).items():
         entries.setdefault(page, {})[line] = found
-    composer = _Composer(Mender(_words(kept)))
+    composer = _Composer(Mender(_words(body_lines)))
     sheets = [
         PageFlow(lines, notes=notes, body=body, fonts=fonts, named=entries.get(page, {}))
         for page, (lines, notes) in enumerate(ordered)
@@ -99,7 +220,7 @@ def _keep(lines: Sequence[Line], running: Running) -> list[Line]:
 
 
 def _words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
-    """Return the words of a document, where any is parted at the end of a line."""
+    """Return the words of a document; none if no word is divided at the end of a line."""
     if not any(line.text[-1] in f"-{HYPHEN}" for lines in pages for line in lines):
         return frozenset()
     return frozenset(
@@ -111,7 +232,7 @@ def _words(pages: Sequence[Sequence[Line]]) -> frozenset[str]:
 
 
 def _notes_last(lines: list[Line], body: Body) -> tuple[list[Line], int]:
-    """Return the lines of a page with the footnotes of its columns at the end, and their start."""
+    """Return the lines of a page with its footnotes last, and the index of the first footnote."""
     flow: list[Line] = []
     notes: list[Line] = []
     regions: dict[int, list[Line]] = {}
@@ -125,7 +246,7 @@ def _notes_last(lines: list[Line], body: Body) -> tuple[list[Line], int]:
 
 
 def _notes_start(lines: Sequence[Line], body: Body) -> int:
-    """Return where the lines of small type at the end of a column begin with a mark."""
+    """Return the index of the first line of small type with a mark at the end of a column."""
     start = len(lines)
     while start and not lines[start - 1].rows and lines[start - 1].size < _NOTE_SIZE * body.size:
         start -= 1
@@ -135,7 +256,7 @@ def _notes_start(lines: Sequence[Line], body: Body) -> int:
 
 
 class _Composer:
-    """Writes page after page."""
+    """Writer of all pages."""
 
     def __init__(self, mender: Mender) -> None:
         self.writer = TextWriter()
@@ -144,12 +265,12 @@ class _Composer:
         self._headings: list[tuple[int, int, tuple[float, ...]]] = []
         self._end = 0
         self._is_open = False
-        """Whether the next page goes on with the last paragraph or table."""
+        """Whether the next page continues the last paragraph or table."""
         self._table: Sequence[Line] = ()
         """Lines of the last table."""
 
     def headings(self) -> tuple[Heading, ...]:
-        """Return the headings that were written, with their levels."""
+        """Return the headings so far, with their levels."""
         text = self.writer.text
         levels = rank_levels([rank for _, _, rank in self._headings])
         return tuple(
@@ -158,7 +279,7 @@ class _Composer:
         )
 
     def write(self, pages: Sequence[PageFlow]) -> list[int | None]:
-        """Append all pages; return where each starts, None where there is nothing on it."""
+        """Append all pages; return the start offset of each, None for an empty one."""
         starts: list[int | None] = [None] * len(pages)
         places = [place for place, page in enumerate(pages) if page.lines]
         for place, after in zip_longest(places, places[1:]):
@@ -167,18 +288,18 @@ class _Composer:
         return starts
 
     def _write_page(self, page: PageFlow, *, following: PageFlow | None) -> int | None:
-        """Append the lines of a page; return where they start, None where there are none.
+        """Append the lines of a page; return their start offset, None if there are none.
 
         Args:
             page: The page.
-            following: The next one that has lines.
+            following: The next page with lines.
         """
         items = page.items()
         flow = [item for item in items if item.start < page.notes]
         notes = items[len(flow) :]
         rest = following if flow and page.goes_on(flow[-1], following) else None
         if notes and self._is_open and len(flow) == 1:
-            rest = None  # what the page before goes on with comes first
+            rest = None  # the continuation of the page before comes first
         last = flow[-1:] if rest else []
         starts = [self._write_item(page, item) for item in flow[: len(flow) - len(last)]]
         if notes:
@@ -189,12 +310,12 @@ class _Composer:
         return starts[0] if starts else None
 
     def _write_item(self, page: PageFlow, item: Item, *, following: PageFlow | None = None) -> int:
-        """Append a heading, table or paragraph; return where it starts.
+        """Append a heading, table or paragraph; return its start offset.
 
         Args:
             page: The page.
-            item: Which of its lines.
-            following: The next page, where that goes on with it.
+            item: Range of its lines.
+            following: The next page, if it continues the item.
         """
         goes_on, self._is_open = self._is_open, following is not None
         lines = page.lines[item.start : item.end]
@@ -219,7 +340,7 @@ class _Composer:
         return start
 
     def _join(self, lines: Sequence[Line]) -> str:
-        """Return lines as one, with words mended that a line end parted."""
+        """Return lines as one, with divided words joined."""
         text = lines[0].text
         for line in lines[1:]:
             text = self._mender.join(text, line.text)
@@ -231,12 +352,12 @@ class _Composer:
         return start
 
     def _write_table(self, page: PageFlow, table: Table, *, goes_on: bool) -> int:
-        """Append a table with what stands above its rows, and note its block.
+        """Append a table with its caption, and record its block.
 
         Args:
             page: The page.
-            table: Which of its lines.
-            goes_on: Whether it goes on with the last table of the page before, in its block.
+            table: Range of its lines.
+            goes_on: Whether it continues the last table of the page before, in its block.
         """
         lines, headings = page.lines, page.headings
         follows = bool(table.start and self.blocks) and self.blocks[-1].end == self._end

@@ -1,4 +1,4 @@
-"""Lines of prose joined to paragraphs, and words that a line end parted joined again."""
+"""Joining of lines to paragraphs, and of words that were divided at the end of a line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.parsers.pdf.layout.rows import Line
 
-__all__ = ["HYPHEN", "Measure", "Mender", "goes_on", "measure_regions"]
 
 HYPHEN = "\ufffe"
-"""What stands at the end of a word that goes on in the next line."""
+"""Last character of a word that continues in the next line."""
 
 _TAIL = re.compile(r"\w+\Z")
 _HEAD = re.compile(r"\w+")
@@ -21,13 +20,13 @@ _MAX_WORD_CHARS = 40
 
 
 class Mender:
-    """Joins lines; whether a hyphen is the word's own is what the rest of the document tells.
+    """Joins lines; the rest of the document decides whether a hyphen belongs to a word.
 
-    "forward-looking" or "recurring" stands elsewhere too.
+    Words such as "forward-looking" or "recurring" usually occur elsewhere, undivided.
     """
 
     def __init__(self, words: Set[str]) -> None:
-        """Take the words of the document, lower case, without punctuation at their edges."""
+        """Create the mender from the words of the document, lower case, without punctuation."""
         self._words = words
 
     def join(self, before: str, after: str) -> str:
@@ -46,7 +45,7 @@ class Mender:
         return "-" if left and right and self._keeps(left.group(), right.group()) else ""
 
     def _keeps(self, left: str, right: str) -> bool:
-        """Return whether two parts of a word are written with a hyphen elsewhere, or seem to be."""
+        """Return whether two parts of a word are hyphenated elsewhere, or probably are."""
         begin, end = left.lower(), right.lower()
         if begin + end in self._words:
             return False
@@ -65,16 +64,16 @@ _CHAR_WIDTH = 0.5  # em
 
 
 class Measure:
-    """How the prose of a region is set."""
+    """Type area of the prose of a region."""
 
     def __init__(self, *, right: float, pitch: float) -> None:
-        """Take where its lines end at most, and their usual distance, both in points."""
+        """Create the measure from the right margin and the usual line distance, in points."""
         self.right = right
         self.pitch = pitch
 
 
 def measure_regions(lines: Sequence[Line]) -> dict[int, Measure]:
-    """Return how the prose of each region of a page is set."""
+    """Return the type area of each region of a page."""
     rights: dict[int, list[float]] = {}
     pitches: dict[int, list[float]] = {}
     before: Line | None = None
@@ -95,7 +94,7 @@ def measure_regions(lines: Sequence[Line]) -> dict[int, Measure]:
 
 
 def goes_on(before: Line, line: Line, measure: Measure | None) -> bool:
-    """Return whether a line goes on with the sentence or paragraph of the line above it."""
+    """Return whether a line continues the sentence or paragraph of the line above it."""
     distance = before.baseline - line.baseline
     pitch = max(measure.pitch if measure else 0.0, 1.25 * line.size)
     same_type = abs(before.size - line.size) <= 0.08 * line.size

@@ -1,15 +1,15 @@
-"""Tables that are drawn: cells between horizontal and vertical rules.
+"""Ruled tables: cells between horizontal and vertical rules.
 
 Rules
-    1. Rules that touch form a grid; it is a table where it has two columns and two rows at least.
-    2. Two fields of a grid without a rule between them are one cell, which spans both: its text
-       stands at its first field, the others are empty.
-    3. The words of a cell are read from its top to its bottom: a cell that is wrapped is one text.
-    4. Rules around a table that has none between its columns make no grid: its rows are told by
+    1. Rules that touch form a grid; a grid with at least two columns and two rows is a table.
+    2. Two fields of a grid without a rule between them are one cell that spans both: its text is
+       at its first field, the others are empty.
+    3. The words of a cell are read from top to bottom: a wrapped cell is one text.
+    4. Rules around a table without rules between its columns are no grid: its rows are found by
        their gaps (`tables`).
-    5. A row without text is left out; a row of the grid is one line.
-    6. A cell over several rows, or beside others over several columns, is merged: the lines of text
-       do not say any more what belongs to it.
+    5. A row of the grid is one line; rows without text are left out.
+    6. A cell over several rows, or next to others over several columns, is merged: the lines of
+       text no longer show which cells belong to it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from spanwise.parsers.pdf.layout.columns import Fragment
 from spanwise.parsers.pdf.layout.flow import HYPHEN
-from spanwise.parsers.pdf.layout.fragments import Fragment
 from spanwise.parsers.pdf.layout.page import Rule, Words
 from spanwise.parsers.pdf.layout.rows import is_figure
 from spanwise.parsers.writer import table_line
 
-__all__ = ["find_grids"]
-
 _TOUCH = 2.5  # points
 _WIDE_GAP = 1.8  # em
 _MAX_FIELDS = 100_000
-"""A grid with more is graph paper, not a table."""
+"""Maximum number of fields; a grid with more is graph paper."""
 _MAX_CELL_CHARS = 1500
-"""A cell with more is a frame around the page, not a cell."""
-
+"""Maximum length of a cell; a longer one is a frame around the page."""
 
 _Span = tuple[float, float]
 _Field = tuple[int, int]
@@ -44,21 +41,21 @@ _Field = tuple[int, int]
 @dataclass(slots=True)
 class _Grid:
     xs: list[float]
-    """Vertical edges of its fields, from left to right."""
+    """Vertical edges of the fields, from left to right."""
     ys: list[float]
     """Horizontal edges, from top to bottom."""
     upright: list[list[_Span]]
-    """From where to where rules run along each vertical edge."""
+    """Ranges of the rules along each vertical edge."""
     level: list[list[_Span]]
-    """The same for each horizontal edge."""
+    """Ranges of the rules along each horizontal edge."""
 
 
 def find_grids(words: Words, rules: Sequence[Rule]) -> tuple[list[Fragment], frozenset[int]]:
-    """Return the ruled tables of a page, and the indices of the words that stand in them.
+    """Return the ruled tables of a page, and the indices of the words in them.
 
     Args:
         words: Words of the page.
-        rules: Its rules.
+        rules: Rules of the page.
     """
     tables: list[Fragment] = []
     taken: set[int] = set()
@@ -81,7 +78,7 @@ def find_grids(words: Words, rules: Sequence[Rule]) -> tuple[list[Fragment], fro
 
 
 def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """Return the groups of rules that touch each other, with both kinds in each."""
+    """Return the groups of touching rules that contain both directions (connected components)."""
     flat = sorted((rule for rule in rules if rule.is_horizontal), key=lambda rule: -rule.top)
     upright = [rule for rule in rules if not rule.is_horizontal]
     groups: list[list[Rule]] = []
@@ -108,7 +105,7 @@ def _grid(rules: Sequence[Rule]) -> _Grid | None:
     xs = _clusters([rule.left for rule in rules if not rule.is_horizontal])
     ys = _clusters([rule.top for rule in rules if rule.is_horizontal])
     flat = [rule for rule in rules if rule.is_horizontal]
-    if flat:  # a table that is open at its sides ends where its horizontal rules end
+    if flat:  # a table that is open at its sides ends with its horizontal rules
         left, right = min(rule.left for rule in flat), max(rule.right for rule in flat)
         xs = _clusters([*xs, left, right])
     if len(xs) < 3 or len(ys) < 3 or len(xs) * len(ys) > _MAX_FIELDS:
@@ -119,11 +116,11 @@ def _grid(rules: Sequence[Rule]) -> _Grid | None:
 
 
 def _spans_at(edges: Sequence[float], rules: Sequence[tuple[float, _Span]]) -> list[list[_Span]]:
-    """Return the spans of the rules that run along each edge.
+    """Return the ranges of the rules along each edge.
 
     Args:
-        edges: Places, rising.
-        rules: Place and span of each rule.
+        edges: Positions, ascending.
+        rules: Position and range of each rule.
     """
     found: list[list[_Span]] = [[] for _ in edges]
     for place, span in rules:
@@ -134,7 +131,7 @@ def _spans_at(edges: Sequence[float], rules: Sequence[tuple[float, _Span]]) -> l
 
 
 def _clusters(values: Sequence[float]) -> list[float]:
-    """Return values in order, those that are nearly the same once."""
+    """Return values in ascending order, nearly equal ones once."""
     found: list[float] = []
     for value in sorted(values):
         if not found or value - found[-1] > _TOUCH:
@@ -161,7 +158,7 @@ def _fill(
 
 
 def _first_fields(grid: _Grid) -> dict[_Field, _Field]:
-    """Return the first field of the cell that each field belongs to."""
+    """Return the first field of the cell of each field (union of fields without a rule)."""
     across = [(left + right) / 2 for left, right in pairwise(grid.xs)]
     down = [(top + bottom) / 2 for top, bottom in pairwise(grid.ys)]
     first: dict[_Field, _Field] = {}
@@ -178,7 +175,7 @@ def _first_fields(grid: _Grid) -> dict[_Field, _Field]:
 
 
 def _has_merged_cells(first_of: Mapping[_Field, _Field], cells: Mapping[_Field, object]) -> bool:
-    """Return whether a cell with words is over several rows, or beside others over columns."""
+    """Return whether a cell with words spans several rows, or some of the columns."""
     in_row = Counter(row for row, _ in cells)
     merged = [(field, first) for field, first in first_of.items() if field != first]
     return any(
@@ -187,7 +184,7 @@ def _has_merged_cells(first_of: Mapping[_Field, _Field], cells: Mapping[_Field, 
 
 
 def _holds(spans: Sequence[_Span], place: float) -> bool:
-    """Return whether one of some spans holds a place."""
+    """Return whether a position is in one of the ranges."""
     return any(low <= place <= high for low, high in spans)
 
 
@@ -213,9 +210,9 @@ def _cell_text(words: Words, members: Sequence[int]) -> str:
 
 
 def _holds_columns(words: Words, members: Sequence[int]) -> bool:
-    """Return whether two lines of a cell have a figure after a wide gap.
+    """Return whether two lines of a cell have a number after a wide gap.
 
-    Then the rules frame a table that has none between its columns.
+    The rules are then the frame of a table without rules between its columns.
     """
     ordered = sorted(members, key=lambda index: _line_key(words, index))
     lines = set()

@@ -1,25 +1,26 @@
-"""Which lines are headings, by type and by words, and how they stand above each other.
+"""Headings: scoring of lines by type and words, and the levels of headings.
 
 Rules
-    1. A line collects points: larger type, bold, capitals, italics, a number or a word such as
-       "Item" before it, space around it; it loses some for the end of a sentence, for length,
-       for figures. From a threshold on it is a heading.
-    2. Headings of one style follow each other on one level; a style that ranks higher (larger,
-       capitals, bold) stands above. "Part" stands above "Item", and both above all styles.
-    3. An outline, where the file has one, says more than any style.
+    1. A line scores points for larger type, bold, capitals, italics, a leading number or word
+       such as "Item", and space around it, and loses points for the end of a sentence, length
+       and numbers. A line is a heading from a threshold on.
+    2. Headings of one style have one level; a style of higher rank (larger, capitals, bold) is
+       above. "Part" is above "Item", and both are above all styles.
+    3. Bookmarks of the file have precedence over styles.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from spanwise.parsers.pdf.layout.flow import Measure, goes_on, measure_regions
+from spanwise.parsers.pdf.layout.outline import OutlineEntry
 from spanwise.parsers.pdf.layout.page import Font
 from spanwise.parsers.pdf.layout.rows import Line
-
-__all__ = ["Body", "Style", "find_body", "heading_style", "page_body", "rank_levels"]
+from spanwise.parsers.pdf.layout.tables import is_units
 
 _NAMED = re.compile(
     r"(?P<kind>PART|Part|ITEM|Item|NOTE|Note|ARTICLE|Article|CHAPTER|Chapter|SECTION|Section"
@@ -37,7 +38,7 @@ _DATE_WORDS = re.compile(
     r"|billions|dollars|amounts|note|notes|assets|liabilities)\b|\d+",
     re.IGNORECASE,
 )
-"""What heads of columns are made of; a line of nothing else titles nothing."""
+"""Words of column headers; a line of nothing else is not a heading."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
 _MAX_CHARS = 160
 _PROSE_CHARS = 40
@@ -46,26 +47,26 @@ _THRESHOLD = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The type that most of a document is set in."""
+    """Type of most of a document's text."""
 
     size: float
     font: int
     bold: bool
     italic: bool
     scale: float = 1.0
-    """By how much the type of its page is smaller than that of the document."""
+    """Ratio of the body size of a page to that of the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a heading is set; the smaller `rank`, the higher it stands."""
+    """Style of a heading; a smaller `rank` is a higher level."""
 
     rank: tuple[float, ...]
     score: float
 
 
 def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
-    """Return the type of most prose of a document; of most characters where there is none."""
+    """Return the type of most prose of a document; of most characters if there is no prose."""
     every = [line for lines in pages for line in lines]
     prose = (
         line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
@@ -78,11 +79,11 @@ def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
 
 
 def page_body(lines: Sequence[Line], body: Body, fonts: Sequence[Font]) -> Body:
-    """Return the type that a page is set in, which is scaled in some files.
+    """Return the body type of a page, which is scaled in some files.
 
     Args:
         lines: Lines of the page.
-        body: Type of the document, which is that of the page where some of its prose is so.
+        body: Body type of the document; it is that of the page if some of its prose has it.
         fonts: Fonts of the document.
     """
     prose = [
@@ -120,15 +121,15 @@ def heading_style(
     space_below: float,
     is_caption: bool,
 ) -> Style | None:
-    """Return the style of a line that is a heading, None for others.
+    """Return the style of a heading, None for other lines.
 
     Args:
         line: The line.
-        body: Type of the document.
+        body: Body type of the document.
         fonts: Fonts of the document.
-        space_above: Distance to the baseline above, in sizes of the line; large at the top.
-        space_below: Distance to the baseline below.
-        is_caption: Whether a line of units follows, as under the caption of a table.
+        space_above: Distance to the baseline above, in type sizes; large at the top of a page.
+        space_below: Distance to the baseline below, in type sizes.
+        is_caption: Whether a line of units follows, as below the caption of a table.
     """
     text = line.text
     if not line.runs:
@@ -202,7 +203,7 @@ def _rank(
     scale: float,
     fonts: Sequence[Font],
 ) -> tuple[float, ...]:
-    """Return what headings are compared by: kind, size, capitals, bold, italics, number."""
+    """Return the sort key of a heading: kind, size, capitals, bold, italics, number."""
     named, numbered = matches
     kind = named["kind"].lower() if named else ""
     order = {"part": 0, "item": 1}.get(kind, 2)
@@ -221,10 +222,10 @@ def _rank(
 
 
 def rank_levels(ranks: Sequence[tuple[float, ...]]) -> list[int]:
-    """Return the level of each heading of a document, 1 the outermost.
+    """Return the level of each heading of a document, 1 is the outermost.
 
-    A heading stands under the nearest one before it of a higher rank; a child is one level below
-    its parent.
+    The parent of a heading is the nearest heading of a higher rank before it; a child is one level
+    below its parent.
     """
     stack: list[tuple[float, ...]] = []
     levels = []
@@ -234,3 +235,158 @@ def rank_levels(ranks: Sequence[tuple[float, ...]]) -> list[int]:
         stack.append(rank)
         levels.append(len(stack))
     return levels
+
+
+_FAR = 9.0
+_MAX_LINES = 4
+_CAPTION_LINES = 2
+"""Maximum number of lines from a caption to its line of units."""
+_TIGHT = 1.5  # line distance within a wrapped heading, in type sizes
+_CHAR_WIDTH = 0.55  # em
+_CONNECTS = re.compile(
+    r"(?:\b(?:and|or|of|the|to|for|in|on|with|by|a|an|at|from)|[,&–—-])\Z", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingLines:
+    """Heading of the lines up to `end`."""
+
+    end: int
+    rank: tuple[float, ...]
+    """Sort key; smaller is a higher level."""
+
+
+class PageHeadings:
+    """Finder of the headings of a page."""
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        *,
+        body: Body,
+        fonts: Sequence[Font],
+        named: Mapping[int, tuple[int, OutlineEntry]],
+    ) -> None:
+        """Create the finder.
+
+        Args:
+            lines: Lines of the page in reading order.
+            body: Body type of the page.
+            fonts: Fonts of the document.
+            named: Bookmark of each line that begins with its title, with one past the last line.
+        """
+        self.measures: Mapping[int, Measure] = measure_regions(lines)
+        self._lines = lines
+        self._body = body
+        self._fonts = fonts
+        self._named = named
+
+    def is_named(self, index: int) -> bool:
+        """Return whether a line is the title of a bookmark."""
+        return index in self._named
+
+    def find(self, index: int, *, limit: int | None = None) -> HeadingLines | None:
+        """Return the heading that begins with a line, None if there is none.
+
+        Args:
+            index: Index of the line.
+            limit: One past the last line of the table below the line; None elsewhere.
+        """
+        if index in self._named:
+            end, entry = self._named[index]
+            return HeadingLines(end, (-1.0, float(entry.level)))
+        style = self.style(index)
+        if style is None:
+            return None
+        stop = len(self._lines) if limit is None else limit
+        end = index + 1
+        while end < min(stop, index + _MAX_LINES) and self._wraps(end, style):
+            end += 1
+        if limit is None and end < stop and self._is_running_on(end):
+            return None
+        return HeadingLines(end, style.rank)
+
+    def style(self, index: int) -> Style | None:
+        """Return the style of a line that looks like a heading, None for other lines."""
+        line = self._lines[index]
+        if line.rows or len(line.cells) > 2 or is_units(line):
+            return None
+        below = self._lines[index + 1 : index + 1 + _CAPTION_LINES]
+        return heading_style(
+            line,
+            body=self._body,
+            fonts=self._fonts,
+            space_above=self._space(index),
+            space_below=self._space(index + 1),
+            is_caption=len(line.cells) == 1 and _is_titled(line.text) and any(map(is_units, below)),
+        )
+
+    def may_head_table(self, index: int, *, follows_table: bool) -> bool:
+        """Return whether a line above the rows of a table may be a heading instead of a label.
+
+        Args:
+            index: Index of the line.
+            follows_table: Whether a table ends directly above; then only a caption with a line of
+                units is a heading.
+        """
+        if self.is_named(index):
+            return True
+        line = self._lines[index]
+        if line.text[-1] == ":" or not _heads_region(line):
+            return False
+        below = self._lines[index + 1 : index + 1 + _CAPTION_LINES]
+        return not follows_table or any(map(is_units, below))
+
+    def _space(self, index: int) -> float:
+        """Return the distance of a line to the one above it, in type sizes; large at the edges."""
+        lines = self._lines
+        if not 0 < index < len(lines):
+            return _FAR
+        above, below = lines[index - 1], lines[index]
+        distance = above.baseline - below.baseline
+        if above.region != below.region or above.rows or below.rows or distance <= 0:
+            return _FAR
+        return distance / max(above.size, below.size)
+
+    def _wraps(self, end: int, style: Style) -> bool:
+        """Return whether a heading continues in a line."""
+        before, line = self._lines[end - 1], self._lines[end]
+        if end in self._named or len(line.cells) > 1 or is_units(line):
+            return False
+        following = self.style(end)
+        starts_small = line.text[0].islower()
+        is_alike = starts_small if following is None else following.rank[:4] == style.rank[:4]
+        distance = before.baseline - line.baseline
+        is_near = before.region == line.region and 0 < distance <= _TIGHT * line.size
+        if not (is_alike and is_near):
+            return False
+        if starts_small or _CONNECTS.search(before.text):
+            return True
+        measure = self.measures.get(line.region)
+        right = measure.right if measure else line.region_right
+        word = line.text.split(" ", 1)[0]
+        return right - before.right < _CHAR_WIDTH * line.size * (len(word) + 1)
+
+    def _is_running_on(self, end: int) -> bool:
+        """Return whether a line continues the one before it in the same type, as prose does."""
+        before, line = self._lines[end - 1], self._lines[end]
+        if end in self._named or is_units(line) or not (before.runs and line.runs):
+            return False
+        last, first = before.runs[-1], line.runs[0]
+        same_type = last[0] == first[0] and abs(last[1] - first[1]) <= 2
+        return same_type and goes_on(before, line, self.measures.get(line.region))
+
+
+def _is_titled(text: str) -> bool:
+    """Return whether the long words of a line are capitalised, and it does not end a sentence."""
+    words = [word for word in text.split() if len(word) >= 4]
+    capitals = sum(not word[0].islower() for word in words)
+    return text[-1] not in ".:;," and bool(words) and capitals >= 0.7 * len(words)
+
+
+def _heads_region(line: Line) -> bool:
+    """Return whether a line is aligned to the left of its region or centred."""
+    width = line.region_right - line.region_left
+    shift = (line.left + line.right - line.region_left - line.region_right) / 2
+    return line.left - line.region_left < 4 * line.size or abs(shift) < 0.06 * width

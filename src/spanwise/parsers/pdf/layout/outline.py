@@ -1,4 +1,4 @@
-"""The lines that the outline of a file names."""
+"""Positions of the titles of bookmarks among the lines of a document."""
 
 from __future__ import annotations
 
@@ -8,36 +8,33 @@ from dataclasses import dataclass
 
 from spanwise.parsers.pdf.layout.rows import Line
 
-__all__ = ["OutlineEntry", "find_entries"]
-
 _LETTERS = re.compile(r"[^\W_]+")
 _MAX_LINES = 3
-"""A title may be set in so many lines."""
+"""Maximum number of lines of a title."""
 _MAX_NUMBER_CHARS = 16
-"""Letters and digits that may stand before the title on its line: "Item 7A", "Chapter 12"."""
+"""Maximum length of a number before the title on its line: "Item 7A", "Chapter 12"."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """One bookmark."""
+    """Bookmark of a PDF."""
 
     title: str
     level: int
-    """1 is the outermost."""
+    """Level, 1 is the outermost."""
     page: int
-    """Index of the page it points to, from 0."""
+    """Index of the target page, from 0."""
 
 
 def find_entries(
     entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]]
 ) -> dict[tuple[int, int], tuple[int, OutlineEntry]]:
-    """Return where the titles of an outline stand: on their page, or on the next one.
+    """Return the lines with the titles of bookmarks, on the target page or the next one.
 
-    Letters and digits are compared, without case. Where two entries name one line, the first
-    counts.
+    Letters and digits are compared, without case. Of two bookmarks for one line, the first is used.
 
     Returns:
-        For page and first line of each title: one past its last line, and the entry.
+        One past the last line and the bookmark, by the page and first line of each title.
     """
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
@@ -60,7 +57,7 @@ def _key(text: str) -> str:
 
 
 def _find(key: str, lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the lines that are the title, else the line that ends with it after a number."""
+    """Return the lines that are the title, else the line that is a number and the title."""
     for first in range(len(lines)):
         joined = ""
         for place in range(first, min(first + _MAX_LINES, len(lines))):

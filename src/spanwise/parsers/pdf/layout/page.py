@@ -1,6 +1,6 @@
-"""What the layout is made from: the words, fonts and rules of one page.
+"""Input of the layout: words, fonts and rules of one page.
 
-Coordinates are points; x grows to the right, y upwards; the page is turned so that most of its
+Coordinates are in points, x to the right and y upwards. The page is rotated so that most of its
 text runs from left to right.
 """
 
@@ -8,33 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Font", "PageContent", "Rule", "Words"]
-
 
 @dataclass(frozen=True, slots=True)
 class Font:
-    """A font as the file names it."""
+    """Font of a file."""
 
     name: str
     bold: bool
     italic: bool
     is_nameless: bool = False
-    """Whether its name says nothing: then another font than the body's is an emphasis."""
+    """Whether the name is meaningless; a font other than that of the body is then an emphasis."""
 
 
 @dataclass(slots=True)
 class Words:
-    """The words of a page in content order; all lists have one entry for each word."""
+    """Words of a page in content order; all lists have one entry per word."""
 
     texts: list[str] = field(default_factory=list)
-    """Without white space; a word that a hyphen parts at a line end ends with `flow.HYPHEN`."""
+    """Texts without white space; a word hyphenated at a line end ends with `flow.HYPHEN`."""
     lefts: list[float] = field(default_factory=list)
     rights: list[float] = field(default_factory=list)
     baselines: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
-    """Size of the type, > 0."""
+    """Type sizes, > 0."""
     fonts: list[int] = field(default_factory=list)
-    """Index into the fonts of the document."""
+    """Indices into the fonts of the document."""
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -44,9 +42,9 @@ class Words:
         """Append a word.
 
         Args:
-            text: Its characters.
+            text: Characters of the word.
             box: Left, right, baseline.
-            size: Size of its type.
+            size: Type size.
             font: Index of its font.
         """
         self.texts.append(text)
@@ -59,7 +57,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A thin line that is drawn: horizontal where `bottom == top`, else vertical."""
+    """Thin line on a page: horizontal if `bottom == top`, else vertical."""
 
     left: float
     bottom: float
@@ -74,7 +72,7 @@ class Rule:
 
 @dataclass(slots=True)
 class PageContent:
-    """One page."""
+    """Words and rules of one page."""
 
     width: float
     height: float

@@ -1,25 +1,22 @@
-"""The lines of a page, in reading order."""
+"""Lines of a page in reading order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanwise.parsers.pdf.layout.columns import split_columns
-from spanwise.parsers.pdf.layout.fragments import join_words
+from spanwise.parsers.pdf.layout.columns import join_words, split_columns
 from spanwise.parsers.pdf.layout.grids import find_grids
 from spanwise.parsers.pdf.layout.page import PageContent
 from spanwise.parsers.pdf.layout.right_to_left import is_right_to_left, mirrored
 from spanwise.parsers.pdf.layout.rows import Cell, Line, make_lines
 
-__all__ = ["lay_out"]
-
 
 def lay_out(page: PageContent, *, aside: Sequence[str] = ()) -> list[Line]:
-    """Return the lines of a page.
+    """Return the lines of a page in reading order.
 
     Args:
-        page: Its words and rules.
-        aside: Words that run in another direction; they follow as one line.
+        page: Words and rules of the page.
+        aside: Words in other directions; they follow as one line.
     """
     if is_right_to_left(page.words):
         page = mirrored(page)

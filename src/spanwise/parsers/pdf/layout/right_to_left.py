@@ -1,9 +1,9 @@
-"""Pages that are read from right to left: mirrored, so that the rest of the layout need not know.
+"""Pages in right-to-left scripts, which are mirrored so that the layout code handles one direction.
 
 Rules
-    1. A page is so where most of its words with letters are.
-    2. Words of other scripts between them are one word of the mirrored page where they stand
-       beside each other: inside it they keep their order.
+    1. A page is right-to-left if most of its words with letters are.
+    2. Adjacent words of other scripts are one word of the mirrored page, so that they keep their
+       order.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import re
 
 from spanwise.parsers.pdf.layout.page import PageContent, Rule, Words
 
-__all__ = ["is_right_to_left", "mirrored", "runs_right_to_left"]
-
 _LETTER = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _MAX_GAP = 0.6  # em
 _SAME_LINE = 0.25  # em
 
 
 def runs_right_to_left(text: str) -> bool:
-    """Return whether a text holds letters of Hebrew, Arabic and their kin."""
+    """Return whether a text contains letters of a right-to-left script (Hebrew, Arabic ...)."""
     return _LETTER.search(text) is not None
 
 
@@ -34,7 +32,7 @@ def is_right_to_left(words: Words) -> bool:
 
 
 def mirrored(page: PageContent) -> PageContent:
-    """Return a page as it is seen in a mirror: what stood at the right stands at the left."""
+    """Return the horizontally mirrored page."""
     width = page.width
     rules = [Rule(width - r.right, r.bottom, width - r.left, r.top) for r in page.rules]
     return PageContent(
@@ -61,7 +59,7 @@ def _mirrored_words(words: Words, width: float) -> Words:
 
 
 def _goes_on(words: Words, index: int) -> bool:
-    """Return whether a word stands beside the one before it, both with letters of other scripts."""
+    """Return whether a word is adjacent to the one before it, both in left-to-right scripts."""
     for text in (words.texts[index - 1], words.texts[index]):
         if runs_right_to_left(text) or not any(map(str.isalpha, text)):
             return False

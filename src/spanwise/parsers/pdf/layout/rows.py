@@ -1,10 +1,10 @@
-"""Fragments on one baseline, joined to lines with cells.
+"""Lines with cells, joined from the fragments on one baseline.
 
 Rules
-    1. A line holds the fragments whose baselines differ by less than a third of an em; the raised
-       mark before a footnote belongs to it, and so does a mark in small type to its cell.
-    2. Fragments further apart than an em are cells; a currency sign, a bracket and a percent sign
-       belong to the figure they stand at.
+    1. A line has the fragments whose baselines differ by less than a third of an em. The raised
+       mark before a footnote belongs to its line, a mark in small type to its cell.
+    2. Fragments further apart than an em are separate cells; currency signs, brackets and percent
+       signs belong to their number.
     3. A bullet or number at the start of a line belongs to the text after it.
 """
 
@@ -14,10 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spanwise.parsers.pdf.layout.columns import Region
-from spanwise.parsers.pdf.layout.fragments import Fragment, Run
-
-__all__ = ["Cell", "Line", "is_figure", "make_lines"]
+from spanwise.parsers.pdf.layout.columns import Fragment, Region, Run
 
 _SAME_LINE = 0.34  # em
 _FIGURE = re.compile(
@@ -25,9 +22,9 @@ _FIGURE = re.compile(
     r"|N/?[AM]|nm|NM|\*+|[—–-]+|[$€£¥]"
 )
 _MAX_MARK_CHARS = 4
-_MAX_SMALL_CHARS = 6  # of a mark in small type, "(c)(f)"
-_MARK_RAISE = 0.65  # em: the mark of a footnote may stand so much above its line
-_MARK_SIZE = 0.85  # of the type of its line
+_MAX_SMALL_CHARS = 6  # length of a mark in small type, "(c)(f)"
+_MARK_RAISE = 0.65  # em: maximum height of a footnote mark above its line
+_MARK_SIZE = 0.85  # maximum size of a mark, as a share of the size of its line
 _MARK_GAP = 1.5  # em
 _SIGNS = "$€£¥("
 _MAX_SIGN_CHARS = 4  # "US$ ("
@@ -51,7 +48,7 @@ class Cell:
 
 @dataclass(slots=True)
 class Line:
-    """What stands on one baseline of a region, or a ruled table."""
+    """Line of a region, or a ruled table."""
 
     cells: list[Cell]
     baseline: float
@@ -63,30 +60,30 @@ class Line:
     """Lines of a ruled table; empty for others."""
     bottom: float = 0.0
     has_merged_cells: bool = False
-    """As of its fragment."""
+    """Whether a ruled table has merged cells."""
     region: int = 0
     """Number of its region on the page."""
     text: str = field(init=False)
-    """Its cells joined by a space."""
+    """Texts of the cells, joined by a space."""
 
     def __post_init__(self) -> None:
-        """Join the cells once: the text is asked for often."""
+        """Join the cells once, because the text is read often."""
         cells = self.cells
         self.text = cells[0].text if len(cells) == 1 else " ".join([cell.text for cell in cells])
 
     @property
     def left(self) -> float:
-        """Left edge of its first cell."""
+        """Left edge of the first cell."""
         return self.cells[0].left
 
     @property
     def right(self) -> float:
-        """Right edge of its last cell."""
+        """Right edge of the last cell."""
         return self.cells[-1].right
 
 
 def is_figure(text: str) -> bool:
-    """Return whether a cell holds a number, or what stands for one."""
+    """Return whether a cell is a number, or a placeholder for one."""
     return _FIGURE.fullmatch(text) is not None
 
 
@@ -95,7 +92,7 @@ def make_lines(region: Region, *, number: int) -> list[Line]:
 
     Args:
         region: Fragments that are read from top to bottom.
-        number: Which region of the page it is.
+        number: Number of the region on the page.
     """
     lines = []
     ordered = sorted(region.fragments, key=lambda fragment: -fragment.baseline)
@@ -144,11 +141,11 @@ def _line(fragments: Sequence[Fragment], region: Region, number: int) -> Line:
 
 
 def _cells(fragments: Sequence[Fragment], size: float) -> list[Cell]:
-    """Return the cells of fragments that stand beside each other, from left to right.
+    """Return the cells of the fragments of a line, from left to right.
 
     Args:
-        fragments: They.
-        size: Of the type of most of them.
+        fragments: Fragments of the line.
+        size: Type size of most of them.
     """
     cells: list[Cell] = []
     for fragment in fragments:
@@ -178,17 +175,17 @@ def _belongs(cell: Cell, fragment: Fragment, *, is_first: bool) -> bool:
 
 
 def _is_mark_of(cell: Cell, fragment: Fragment, size: float) -> bool:
-    """Return whether a fragment is the small mark of a note to the cell before it."""
+    """Return whether a fragment is a small note mark of the cell before it."""
     return _is_small(fragment, size) and fragment.left - cell.right < _MARK_GAP * size
 
 
 def _is_small(fragment: Fragment, size: float) -> bool:
-    """Return whether a fragment may be a mark in a line of some size of type."""
+    """Return whether a fragment may be a mark in a line of type size `size`."""
     return fragment.size < _MARK_SIZE * size and len(fragment.text) <= _MAX_SMALL_CHARS
 
 
 def _is_tight(before: str, after: str) -> bool:
-    """Return whether two parts of a figure are written without a space."""
+    """Return whether two parts of a number are joined without a space."""
     if _CLOSES.fullmatch(after):
         return True
     return before[-1] in _SIGNS and len(before) <= _MAX_SIGN_CHARS and is_figure(after)

@@ -1,11 +1,18 @@
-"""Tables without rules: lines whose cells stand in columns.
+"""Tables without rules: rows by the positions of cells, columns by alignment.
 
-Rules
-    1. A row is a line with a figure in a cell after the first, or with three cells. Two rows or
-       more that follow each other are a table, with the labels and heads between them.
-    2. What stands right above belongs to it: heads of columns, the line of units, the caption.
-    3. A label that goes on in the next line is one label; so is a cell.
-    4. A cell that is empty stays empty: figures keep their columns (`table_columns`).
+Rules of columns
+    1. Numbers above each other are a column, and so are words that are clear of them. A column
+       needs two rows.
+    2. Text left of the first column is the label of its row.
+    3. A cell over several columns is in the first of them.
+    4. A row that does not fit keeps its cells in order.
+
+Rules of tables
+    1. A row is a line with a number in a cell after the first, or with three cells. Two or more
+       consecutive rows are a table, with the labels and headers between them.
+    2. Column headers, a line of units and a caption directly above belong to the table.
+    3. A label or cell that continues in the next line is joined.
+    4. Empty cells stay empty: numbers keep their columns.
 """
 
 from __future__ import annotations
@@ -15,17 +22,93 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanwise.parsers.pdf.layout.rows import Cell, Line, is_figure
-from spanwise.parsers.pdf.layout.table_columns import align_rows
 from spanwise.parsers.writer import table_line
 
-__all__ = ["Table", "find_tables", "is_units", "stands_above", "table_rows"]
+_MIN_CELLS = 2  # minimum number of cells of a column
+
+_Span = tuple[float, float]
+
+
+def align_rows(
+    rows: Sequence[Sequence[Cell]], *, above: Sequence[Sequence[Cell]] = ()
+) -> list[list[str]]:
+    """Return the texts of the cells of each row, "" for an empty cell.
+
+    Args:
+        rows: Cells of each row, from left to right.
+        above: Rows of the same table on the page before.
+    """
+    columns = _find_columns([*above, *rows])
+    return [_aligned(cells, columns) for cells in rows]
+
+
+def _find_columns(rows: Sequence[Sequence[Cell]]) -> list[_Span]:
+    """Return the left and right edges of the columns after the labels, from left to right."""
+    figures = [cell for cells in rows for cell in cells[1:] if is_figure(cell.text)]
+    under = _merged(figures, least=1)
+    heads = [
+        cells[0]
+        for cells in rows
+        if len(cells) > 1 and is_figure(cells[0].text) and _column_of(cells[0], under) is not None
+    ]
+    columns = _merged(figures + heads, least=_MIN_CELLS)
+    words = [
+        cell
+        for cells in rows
+        for cell in cells[1:]
+        if not is_figure(cell.text) and _column_of(cell, columns) is None
+    ]
+    return sorted(columns + _merged(words, least=_MIN_CELLS))
+
+
+def _merged(cells: Sequence[Cell], *, least: int) -> list[_Span]:
+    """Return the horizontal ranges that at least `least` overlapping cells cover."""
+    runs: list[tuple[float, float, int]] = []
+    for left, right in sorted((cell.left, cell.right) for cell in cells):
+        if runs and left < runs[-1][1]:
+            first, last, count = runs[-1]
+            runs[-1] = (first, max(last, right), count + 1)
+        else:
+            runs.append((left, right, 1))
+    return [(left, right) for left, right, count in runs if count >= least]
+
+
+def _aligned(cells: Sequence[Cell], columns: Sequence[_Span]) -> list[str]:
+    """Return the texts of a row: its label, then one per column."""
+    texts = [cell.text for cell in cells]
+    if not columns:
+        return texts
+    places = [0] if _is_label(cells[0], columns[0]) else []
+    for cell in cells[len(places) :]:
+        place = _column_of(cell, columns)
+        if place is None or (places and place <= places[-1]):
+            return texts
+        places.append(place)
+    aligned = [""] * (places[-1] + 1)
+    for place, text in zip(places, texts, strict=True):
+        aligned[place] = text
+    return aligned
+
+
+def _is_label(cell: Cell, column: _Span) -> bool:
+    """Return whether the first cell of a row is a label before the first column; a year is not."""
+    return cell.right <= column[0] or (cell.left < column[0] and not is_figure(cell.text))
+
+
+def _column_of(cell: Cell, columns: Sequence[_Span]) -> int | None:
+    """Return the first column of a cell, from 1; None if it is in no column."""
+    for place, (left, right) in enumerate(columns, start=1):
+        if left < cell.right and cell.left < right:
+            return place
+    return None
+
 
 _MAX_BETWEEN = 4  # lines without figures between two rows
-_MAX_ABOVE = 5  # lines of heads and caption
-_WIDE_GAP = 3.2  # sizes from one baseline to the next: no longer the same table
+_MAX_ABOVE = 5  # lines of headers and caption
+_WIDE_GAP = 3.2  # line distance that ends a table, in type sizes
 _CAPTION_GAP = 2.6
 _ALIGNED = 4.0  # points
-_TIGHT = 1.35  # sizes between the baselines of a cell that is wrapped
+_TIGHT = 1.35  # line distance within a wrapped cell, in type sizes
 _UNITS = re.compile(
     r"\(?(?:(?:\w+ )?(?:dollars |amounts )?in (?:thousands|millions|billions|[$€£]|u\.?s\.? d)"
     r"|amounts in|dollars in|[$€£] (?:in )?(?:thousands|millions|billions)|\(unaudited\))",
@@ -72,7 +155,7 @@ def _is_row(line: Line) -> bool:
 
 
 def _add_text_rows(lines: Sequence[Line], rows: list[bool]) -> None:
-    """Mark lines of two cells of words as rows, where the second ones stand in a column."""
+    """Mark lines of two text cells as rows if their second cells are aligned."""
     for index in range(1, len(lines)):
         before, line = lines[index - 1], lines[index]
         if len(before.cells) == len(line.cells) == 2 and _follows(before, line, _WIDE_GAP):
@@ -82,13 +165,13 @@ def _add_text_rows(lines: Sequence[Line], rows: list[bool]) -> None:
 
 
 def _follows(before: Line, line: Line, most: float) -> bool:
-    """Return whether a line stands under another in the same region, at most so far below."""
+    """Return whether a line is at most `most` below another one in the same region."""
     distance = before.baseline - line.baseline
     return before.region == line.region and 0 <= distance <= most * max(before.size, line.size)
 
 
 def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
-    """Return one past the last row of the table that starts with a row."""
+    """Return one past the last row of the table that begins with a row."""
     end = start + 1
     index = end
     column = _figure_column(lines[start])
@@ -111,12 +194,12 @@ def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
 
 
 def _figure_column(line: Line) -> float:
-    """Return where the figures of a row begin."""
+    """Return the left edge of the numbers of a row."""
     return next((cell.left for cell in line.cells[1:] if is_figure(cell.text)), line.cells[1].left)
 
 
 def _is_prose(line: Line, column: float) -> bool:
-    """Return whether a line runs on into the column of figures, as a sentence does."""
+    """Return whether a line extends into the column of numbers, as a sentence does."""
     if len(line.cells) > 1:
         return False
     width = line.region_right - line.region_left
@@ -135,7 +218,7 @@ def _is_table(lines: Sequence[Line], rows: Sequence[bool], start: int, end: int)
 
 
 def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
-    """Return where the heads and the caption of a table begin."""
+    """Return the first line of the headers and the caption of a table."""
     start = first
     while start > floor and first - start < _MAX_ABOVE:
         line, below = lines[start - 1], lines[start]
@@ -148,13 +231,13 @@ def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
 
 
 def is_units(line: Line) -> bool:
-    """Return whether a line says what the figures of a table are counted in."""
+    """Return whether a line states the units of the numbers of a table."""
     text = line.text
     return len(text) < 90 and _UNITS.match(text) is not None
 
 
 def _is_head(line: Line) -> bool:
-    """Return whether a line above a row is a head, a line of units, or a caption."""
+    """Return whether a line above a row is a column header, a line of units, or a caption."""
     text = line.text
     if is_units(line):
         return True
@@ -166,7 +249,7 @@ def _is_head(line: Line) -> bool:
 
 
 def table_rows(lines: Sequence[Line], *, above: Sequence[Line] = ()) -> list[str]:
-    """Return one text a row, with wrapped labels and cells joined, and empty cells kept.
+    """Return one line per row, with wrapped labels and cells joined, and empty cells kept.
 
     Args:
         lines: Lines of the table below its caption.
@@ -191,17 +274,17 @@ def table_rows(lines: Sequence[Line], *, above: Sequence[Line] = ()) -> list[str
 
 
 def _joined(cell: Cell, rest: Cell) -> Cell:
-    """Return a cell with what it goes on with in the next line; it stands where it began."""
+    """Return a cell joined with its continuation in the next line, at its own position."""
     return Cell(f"{cell.text} {rest.text}", cell.left, cell.right)
 
 
 def _continued_cell(row: Line, line: Line, baseline: float) -> int | None:
-    """Return which cell of a row a line goes on with, None where it is no rest of one.
+    """Return the cell of a row that a line continues, None if it continues none.
 
     Args:
         row: The row above.
-        line: A line.
-        baseline: That of the last line of the row.
+        line: The line below.
+        baseline: Baseline of the last line of the row.
     """
     if len(line.cells) != 1 or len(row.cells) < 2 or line.rows or row.region != line.region:
         return None
@@ -216,7 +299,7 @@ def _continued_cell(row: Line, line: Line, baseline: float) -> int | None:
 
 
 def stands_above(lines: Sequence[Line], index: int) -> bool:
-    """Return whether a line of a table is a head, a caption or the like, not part of a row."""
+    """Return whether a line of a table is a header, a caption or similar, not part of a row."""
     line = lines[index]
     if len(line.cells) != 1 or line.rows:
         return False
@@ -224,7 +307,7 @@ def stands_above(lines: Sequence[Line], index: int) -> bool:
 
 
 def _opens_label(before: Line, line: Line) -> bool:
-    """Return whether a row goes on with the label in the line above it."""
+    """Return whether a row continues the label in the line above it."""
     return (
         len(before.cells) == 1
         and len(line.cells) > 1

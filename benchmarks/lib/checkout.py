@@ -1,0 +1,141 @@
+"""Local copy of a published dataset: its folder, and files of CSV, JSON and text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import DatasetDocument
+from spanwise.evaluation.datasets.faults import FaultError, shown
+from spanwise.evaluation.datasets.json_lines import BOM, Row, decoded, opened, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Local copy of a dataset."""
+
+    name: str
+    """Name of the dataset."""
+    folder: Path
+    """Folder of the copy, or its file if the dataset is a single file."""
+
+    def find(self, *paths: str) -> Path:
+        """Return the first existing file or folder of several possible ones.
+
+        Args:
+            *paths: Paths relative to the folder, with "/".
+
+        Raises:
+            OptionError: If none exists; the message names them.
+        """
+        for path in paths:
+            found = self.folder / path
+            if found.exists():
+                return found
+        raise OptionError(
+            f"{self.folder} is no checkout of {self.name}: there is no "
+            f"{' and no '.join(paths)}; name the folder that it was cloned or unpacked to"
+        )
+
+    def inside(self, base: Path, named: str, *, place: str) -> Path:
+        """Return a file that a data file names.
+
+        Args:
+            base: Folder that the path is relative to and cannot leave.
+            named: Relative path.
+            place: Place of the name, for messages.
+
+        Raises:
+            FaultError: If the file does not exist, or is outside of the folder.
+            OptionError: If it is a pointer of Git LFS, or cannot be read.
+        """
+        try:
+            path = (base / named).resolve()
+            is_inside = path.is_relative_to(base.resolve())
+            is_there = is_inside and path.is_file()
+        except (OSError, ValueError) as error:  # a name that no file can have
+            raise FaultError(f"{place}: {shown(named)} names no file: {error}") from error
+        if not is_inside:
+            raise FaultError(f"{place}: {shown(named)} leads out of {base}; it is not read")
+        if not is_there:
+            raise FaultError(f"{place}: there is no file {shown(named)} in {base}")
+        check_pointer(path)
+        return path
+
+    def text_document(
+        self, path: Path, *, document_id: str, title: str = "", translates: bool = False
+    ) -> DatasetDocument:
+        """Return a document from a text file.
+
+        Args:
+            path: Path of the file.
+            document_id: Id of the document in the dataset.
+            title: Title; empty for none.
+            translates: Whether offsets count every line end as one character, as Python's text mode
+                does.
+
+        Raises:
+            OptionError: If the file cannot be read.
+            FaultError: If it is not UTF-8.
+        """
+        text = read_text(path)
+        if translates:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return DatasetDocument(id=document_id, title=title, text=text)
+
+
+def json_value(path: Path) -> object:
+    """Return the value of a JSON file.
+
+    Raises:
+        OptionError: If the file cannot be read.
+        FaultError: If it is no JSON.
+    """
+    with opened(path) as stream:
+        return parsed(stream.read().removeprefix(BOM), path.name)
+
+
+def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
+    """Yield the rows of a CSV file with a header.
+
+    Raises:
+        OptionError: If the file cannot be read.
+        FaultError: If it is no CSV, or a column is missing.
+    """
+    lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        named = lines.fieldnames or ()
+        for column in columns:
+            if column not in named:
+                raise FaultError(
+                    f"{path.name}: no column is named {column!r}; it has {list(named)}"
+                )
+        for row in lines:
+            yield Row(row, f"{path.name}:{lines.line_num}")
+    except csv.Error as error:
+        raise FaultError(f"{path.name}:{lines.line_num}: no CSV: {error}; correct it") from error
+
+
+def read_text(path: Path) -> str:
+    """Return a text, character for character.
+
+    Raises:
+        OptionError: If the file cannot be read.
+        FaultError: If it is not UTF-8.
+    """
+    with opened(path) as stream:
+        return decoded(stream.read(), path.name)
+
+
+def check_pointer(path: Path) -> None:
+    """Check that a file is no pointer of Git LFS.
+
+    Raises:
+        OptionError: If it is one, or cannot be read.
+    """
+    with opened(path):
+        pass

@@ -1,0 +1,275 @@
+"""Composition of an answer from a model's statements, with checked quotes as citations.
+
+Rules:
+    "[1]" marks a quote that was found in the text, "[1?]" a quote that was not found, and "[?]" a
+    statement without quotes. Similar brackets in the model's own text are replaced by parentheses.
+    Quotes of the same characters share one number.
+    A citation points to where its quote was found, whichever source the model named.
+    A streamed answer yields a statement once the model has written it completely.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import from_json
+
+from spanwise.core.answers.citations import QUOTE_CHARS, cite_range
+from spanwise.core.answers.drafts import Draft
+from spanwise.core.answers.quotes import QuoteChecker
+from spanwise.core.documents.versions import text_hash
+from spanwise.core.text.model_lines import without_controls
+from spanwise.errors import CostLimitError, ModelAnswerError, ModelError
+from spanwise.types import AnswerCitation
+
+if TYPE_CHECKING:
+    from spanwise.answers.answer_sources import Source, Span
+    from spanwise.core.answers.drafts import GivenQuote, Statement
+    from spanwise.models.caller import ModelCaller
+    from spanwise.models.prompts.answers import AnswerTask
+    from spanwise.stores.port import Store
+    from spanwise.types import Citation, WholeDocument
+
+_MARKER = re.compile(r"[\[［【〔〖⟦❲⁅]([\s\d²³¹⁰⁴-⁹₀-₉①-⑳?,;–\u200c\u200d-]*)[\]］】〕〗⟧❳⁆]")
+_VALUE_BEGINS = frozenset('{["')
+_LIST_ITEM = ("- ", "* ", "• ")
+
+
+class Citer:
+    """Creates citations of ranges of documents; reads each document once."""
+
+    def __init__(self, store: Store) -> None:
+        """Use the documents of a store."""
+        self._store = store
+        self._documents: dict[str, WholeDocument | None] = {}
+
+    def cite(self, source: Citation, start: int, text: str) -> Citation:
+        """Return the citation of a range.
+
+        Args:
+            source: Citation of the segment or excerpt that contains the range.
+            start: Offset of the first character in the document.
+            text: Text of the range.
+        """
+        whole = self._whole(source.document_id)
+        end = start + len(text)
+        if whole is not None and whole.document.text[start:end] == text:
+            return cite_range(whole, start, end)
+        # The document was replaced or deleted after the search: keep the pages of the segment.
+        return replace(
+            source,
+            start=start,
+            end=end,
+            quote=text[:QUOTE_CHARS],
+            text_hash=text_hash([text]),
+        )
+
+    def _whole(self, document_id: str) -> WholeDocument | None:
+        if document_id not in self._documents:
+            self._documents[document_id] = self._store.get_whole(document_id)
+        return self._documents[document_id]
+
+
+class Composer:
+    """Composes an answer statement by statement."""
+
+    def __init__(self, sources: Sequence[Source], *, citer: Citer) -> None:
+        """Start an answer without statements.
+
+        Args:
+            sources: Sources in the order in which the model read them.
+            citer: Creates the citations.
+        """
+        self._citer = citer
+        self._sources = tuple(sources)
+        self._spans: list[tuple[Source, Span]] = [
+            (source, span) for source in sources for span in source.spans
+        ]
+        self._checker = QuoteChecker([span.text for _, span in self._spans])
+        self._numbers: dict[tuple[str, int, int] | str, int] = {}
+        self._citations: list[AnswerCitation] = []
+        self._text = ""
+        self._statements = self._unproved = 0
+
+    @property
+    def text(self) -> str:
+        """Text of all statements so far."""
+        return self._text
+
+    @property
+    def citations(self) -> tuple[AnswerCitation, ...]:
+        """All citations so far, ordered by number."""
+        return tuple(self._citations)
+
+    @property
+    def statements(self) -> int:
+        """Number of statements so far, without conflicts."""
+        return self._statements
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return messages about statements without a checked quote and about failed quotes."""
+        failed = sum(not citation.verified for citation in self._citations)
+        messages = []
+        if self._unproved:
+            noun = "statement has" if self._unproved == 1 else "statements have"
+            messages.append(f"{self._unproved} {noun} no checked quote")
+        if failed:
+            noun = "quote was" if failed == 1 else "quotes were"
+            messages.append(f"{failed} {noun} not found in the text and marked so")
+        return tuple(messages)
+
+    def add(self, statement: Statement) -> str:
+        """Add a statement, and return the text that it adds."""
+        rendered = self.render(statement)
+        separator = "\n" if rendered.startswith(_LIST_ITEM) else " "
+        piece = f"{separator}{rendered}" if self._text else rendered
+        self._text += piece
+        self._statements += 1
+        return piece
+
+    def render(self, statement: Statement) -> str:
+        """Return a statement with its citation markers, without adding it to the text."""
+        text = _MARKER.sub(r"(\1)", without_controls(statement.text).strip())
+        citations = [self._cite(quote) for quote in statement.quotes]
+        if not any(citation.verified for citation in citations):
+            self._unproved += 1
+        markers = dict.fromkeys(citation.mark for citation in citations)
+        return f"{text} {''.join(markers) or '[?]'}"
+
+    def _cite(self, given: GivenQuote) -> AnswerCitation:
+        """Return the citation of a quote, reusing that of the same characters."""
+        named = [
+            number
+            for number, (source, _) in enumerate(self._spans)
+            if 0 <= given.source < len(self._sources) and source is self._sources[given.source]
+        ]
+        checked = self._checker.check(given.quote, cited=named)
+        citation = None
+        key: tuple[str, int, int] | str = " ".join(given.quote.split())
+        if checked.text is not None:
+            source, span = self._spans[checked.text]
+            text = span.text[checked.start : checked.end]
+            citation = self._citer.cite(source.citation, span.start + checked.start, text)
+            key = (citation.document_id, citation.start, citation.end)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._citations) + 1
+            self._citations.append(
+                AnswerCitation(
+                    number=self._numbers[key],
+                    quote=given.quote,
+                    status=checked.status,
+                    similarity=checked.similarity,
+                    citation=citation,
+                )
+            )
+        return self._citations[self._numbers[key] - 1]
+
+
+def compose(
+    task: AnswerTask, *, caller: ModelCaller, composer: Composer, streams: bool
+) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
+    """Yield the text of an answer in pieces with checked quotes; return its draft and warnings.
+
+    If a stream ends early, the statements that were already yielded are kept, with a warning. If
+    none was yielded, the model is called again.
+
+    Args:
+        task: Request to the model, and the reader of its answer.
+        caller: Caller of the model.
+        composer: Composer of the answer.
+        streams: Whether statements are yielded while the model is still writing.
+
+    Raises:
+        ModelAnswerError: If no answer was usable.
+        CostLimitError: If a call would exceed the cost limit.
+        ModelError: If the model fails before the first statement.
+    """
+    if not streams or task.read_statement is None:
+        draft = caller.call(task.request, read=task.read)
+        yield from _add_rest(draft, composer)
+        return draft, ()
+    streaming = _Streaming(task=task, composer=composer)
+    try:
+        yield from streaming.pieces(caller)
+    except CostLimitError:
+        raise
+    except ModelError as error:
+        if composer.statements:
+            return Draft(answered=True), (f"the answer ends before it is whole: {error}",)
+        if not isinstance(error, ModelAnswerError):
+            raise
+        streaming.draft = caller.call(task.request, read=task.read)
+    yield from _add_rest(streaming.draft, composer)
+    return streaming.draft, ()
+
+
+def _add_rest(draft: Draft, composer: Composer) -> Generator[str, None, None]:
+    """Add and yield the statements that the composer does not have yet."""
+    if draft.answered:
+        for statement in draft.statements[composer.statements :]:
+            yield composer.add(statement)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Streaming:
+    """Reads an answer while the model is writing it."""
+
+    task: AnswerTask
+    composer: Composer
+    draft: Draft = field(default_factory=lambda: Draft(answered=False))
+    """Complete answer, once it has been read."""
+
+    def pieces(self, caller: ModelCaller) -> Generator[str, None, None]:
+        """Yield each complete statement, once the model has written that there is an answer."""
+        text, read = "", 0
+        for piece in caller.stream(self.task.request, read=self._read):
+            text += piece
+            if _VALUE_BEGINS.isdisjoint(piece):  # no other piece completes a statement
+                continue
+            statements = complete_statements(text)
+            for statement in statements[read:]:
+                yield from self._add(statement)
+            read = max(read, len(statements))
+
+    def _read(self, answer: str) -> Draft:
+        draft = self.task.read(answer)
+        if self.composer.statements and not draft.answered:
+            raise ValueError('"answered" is first true and then false')
+        self.draft = draft
+        return draft
+
+    def _add(self, statement_json: str) -> Generator[str, None, None]:
+        if self.task.read_statement is None:
+            return
+        try:
+            statement = self.task.read_statement(statement_json)
+        except ValueError:
+            return  # the complete answer is unusable too, and its error says why
+        if statement.text:
+            yield self.composer.add(statement)
+
+
+def complete_statements(text: str) -> list[str]:
+    """Return the complete statements of a partly written answer, each as JSON.
+
+    A statement is complete once another statement or another field of the answer has begun. Text
+    before the first brace is skipped.
+
+    Returns:
+        Elements of "statements" in order; none unless "answered" is true.
+    """
+    start = text.find("{")
+    try:
+        answer: Any = from_json(text[start:], allow_partial=True) if start >= 0 else {}
+    except ValueError:
+        return []
+    statements = answer.get("statements")
+    if answer.get("answered") is not True or not isinstance(statements, list):
+        return []
+    # A field that is given twice keeps its first place: then the last statement may be partial.
+    is_closed = next(reversed(answer)) != "statements" and text.count('"statements"') == 1
+    return [json.dumps(statement) for statement in (statements if is_closed else statements[:-1])]

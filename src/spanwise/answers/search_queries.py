@@ -1,0 +1,98 @@
+"""Search queries and a metadata filter for a question, written by a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spanwise.core.text.terms import words
+from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
+from spanwise.models.prompts.queries import TASK, QueryTask, request_queries
+from spanwise.search.question_limits import check_question
+from spanwise.types import Usage, WrittenQueries
+
+if TYPE_CHECKING:
+    from spanwise.models.caller import ModelCaller
+    from spanwise.options import QueryOptions
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Store
+    from spanwise.types import DocumentRecord, Turn
+
+
+def write_queries(
+    question: str,
+    *,
+    caller: ModelCaller,
+    store: Store,
+    options: QueryOptions,
+    scope: Scope,
+    history: Sequence[Turn] = (),
+) -> WrittenQueries:
+    """Return the queries and filter that a language model writes for a question.
+
+    If the model fails or its answer is unusable, the result is the question alone with a warning.
+    The model is not called if there are no documents in scope.
+
+    Args:
+        question: Question of the user.
+        caller: Caller of the model.
+        store: Store of the documents.
+        options: Number of queries, guidance, and whether filters are allowed.
+        scope: Documents to search. Its filter is part of the returned filter.
+        history: Earlier turns of the conversation, oldest first.
+
+    Raises:
+        QueryError: If the question contains no words.
+        FilterError: If the filter does not fit the metadata of the documents.
+        DocumentNotFoundError: If the scope names a document that does not exist.
+        ModelKeyError: If the API key of the model is missing or refused.
+    """
+    if not words(check_question(question)):
+        raise QueryError(f"the question is {str(question)[:80]!r}; ask in at least one word")
+    request = QueryTask(
+        question=question,
+        options=options,
+        records=records_in_scope(store, scope),
+        history=history,
+    )
+    standalone, where = question, scope.where
+    queries: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    try:
+        written = request_queries(request, caller=caller) if request.records else None
+    except ModelKeyError:
+        raise  # all other calls would fail too
+    except ModelError as error:
+        written = None
+        warnings = (f"no queries were written, the question alone is searched: {error}",)
+    if written is not None:
+        standalone, queries, warnings = written.standalone, written.queries, written.warnings
+        if written.where is not None:
+            where = written.where if where is None else where & written.where
+    return WrittenQueries(
+        question=question,
+        standalone=standalone,
+        queries=queries,
+        where="" if where is None else str(where),
+        warnings=warnings,
+        usage=caller.usage_by_task.get(TASK, Usage()),
+    )
+
+
+def records_in_scope(store: Store, scope: Scope) -> list[DocumentRecord]:
+    """Return the records of the documents in scope, ordered by id.
+
+    Raises:
+        FilterError: If the filter does not fit the metadata of the documents.
+        DocumentNotFoundError: If the scope names a document that does not exist.
+    """
+    records = store.list_records(scope.where)
+    if scope.documents is None:
+        return records
+    for document_id in scope.documents:
+        if store.get_record(document_id) is None:
+            raise DocumentNotFoundError(
+                f"no document has the id {document_id!r}; `list` shows those there are"
+            )
+    ids = frozenset(scope.documents)
+    return [record for record in records if record.id in ids]

@@ -1,0 +1,108 @@
+"""Command classes whose help shows examples and exit codes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from spanwise.cli.failures import MEANINGS, ExitCode
+from spanwise.cli.layout import clean
+
+_HELP_WIDTH = 80
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+    """Write each example as a comment line and a command line."""
+    with formatter.section("Examples"):
+        for number, (meaning, command) in enumerate(examples):
+            if number:
+                formatter.write("\n")
+            for line in (f"# {meaning}", f"$ {command}"):
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def _write_exit_codes(
+    formatter: click.HelpFormatter, title: str, meanings: Mapping[ExitCode, str]
+) -> None:
+    with formatter.section(title):
+        formatter.write_dl([(str(int(code)), meaning) for code, meaning in meanings.items()])
+
+
+class ExampleCommand(click.Command):
+    """Command whose help ends with examples and its own exit codes."""
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: Sequence[tuple[str, str]],
+        exit_codes: Iterable[ExitCode] | Mapping[ExitCode, str] = (),
+        **kwargs: Any,
+    ) -> None:
+        """Create the command.
+
+        Args:
+            *args: Arguments of `click.Command`.
+            examples: Pairs of a comment and a command line.
+            exit_codes: Exit codes of the command, which need not list 0, 1 and 2; a mapping gives
+                them meanings specific to the command.
+            **kwargs: Keyword arguments of `click.Command`.
+        """
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+        if not isinstance(exit_codes, Mapping):
+            exit_codes = {code: MEANINGS[code] for code in exit_codes if code > ExitCode.USAGE}
+        self.exit_codes = exit_codes
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help without control characters; defaults can come from untrusted files."""
+        return clean(super().get_help(ctx))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and the exit codes of the command."""
+        super().format_epilog(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        if self.exit_codes:
+            title = "Exit codes (others: see `spanwise --help`)"
+            _write_exit_codes(formatter, title, self.exit_codes)
+
+
+class ExampleGroup(click.Group):
+    """Command group that keeps the order of its commands and suggests names for a typing error."""
+
+    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]], **kwargs: Any) -> None:
+        """Create the group; `examples` are pairs of a comment and a command line."""
+        kwargs["no_args_is_help"] = False  # otherwise click reports the help as a usage error
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of the commands in insertion order."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command named by the first word.
+
+        Raises:
+            UsageError: If there is no such command. The message suggests similar names.
+        """
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            similar = difflib.get_close_matches(args[0], self.commands) or list(self.commands)
+            raise click.UsageError(
+                f"there is no command {args[0]!r}; did you mean {' or '.join(similar)}?"
+                if len(similar) < len(self.commands)
+                else f"there is no command {args[0]!r}; the commands are {', '.join(similar)}",
+                ctx,
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and, for the program itself, every exit code."""
+        super().format_epilog(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        if ctx.parent is None:
+            _write_exit_codes(formatter, "Exit codes", MEANINGS)

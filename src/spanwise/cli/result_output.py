@@ -1,0 +1,68 @@
+"""Output of a search result: for people, as context for a language model, or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from spanwise.cli.arguments import json_option
+from spanwise.cli.failures import ExitCode
+from spanwise.cli.json_output import write_json
+from spanwise.cli.layout import Page, write_text
+
+if TYPE_CHECKING:
+    from spanwise.types import ExcerptResult, SearchResult
+    from spanwise.types.plain import Plain
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
+
+
+def output_options(command: _Command) -> _Command:
+    """Add `--context` and `--json`."""
+    return click.option(
+        "--context", is_flag=True, help="Write only the context for a language model."
+    )(json_option(command))
+
+
+def check_output_options(*, context: bool, as_json: bool) -> None:
+    """Check the output options before the search runs.
+
+    Raises:
+        UsageError: If both options are given.
+    """
+    if context and as_json:
+        raise click.UsageError("--context and --json exclude each other; JSON holds the context")
+
+
+def write_result(
+    result: _Result,
+    *,
+    context: bool,
+    as_json: bool,
+    draw: Callable[[_Result, Page], None],
+    extra_fields: Mapping[str, Plain] = MappingProxyType({}),
+) -> ExitCode:
+    """Write a result in the requested form and return the exit code.
+
+    Args:
+        result: Result of a search.
+        context: Whether to write only the context for a language model.
+        as_json: Whether to write JSON.
+        draw: Function that writes the result for people.
+        extra_fields: Additional fields of the JSON.
+    """
+    if as_json:
+        # Wall times are left out, so that equal searches give equal bytes.
+        fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
+        write_json({**fields, **extra_fields}, sys.stdout)
+    elif context:
+        write_text(result.context + "\n", sys.stdout)
+    else:
+        draw(result, Page())
+    return ExitCode.NOTHING_FOUND if result.not_found else ExitCode.OK

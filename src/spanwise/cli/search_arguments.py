@@ -1,0 +1,236 @@
+"""Options of the commands that take a question: `search`, `explain`, `excerpts` and `ask`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from spanwise.cli.arguments import (
+    as_document_id,
+    complete_document_ids,
+    knowledge_base_option,
+    tuning_option,
+    where_option,
+)
+from spanwise.cli.query_arguments import QueryArguments, query_options
+from spanwise.options import METHOD_PRESETS
+
+if TYPE_CHECKING:
+    from spanwise.options import RerankOptions
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class RerankArguments(TypedDict):
+    """Values of the reranker options."""
+
+    rerank: str
+    rerank_chunks: int | None
+
+
+class RerankKeywords(TypedDict):
+    """Reranker arguments of `KnowledgeBase.search`."""
+
+    rerank: str | None
+    rerank_options: RerankOptions | None
+
+
+def reranking_options(command: _Command) -> _Command:
+    """Add `--rerank` and `--rerank-chunks`."""
+    options: tuple[Callable[[Any], Any], ...] = (
+        click.option(
+            "--rerank",
+            metavar="MODEL",
+            default="",
+            help='Reranker model, such as "cohere:rerank-v3.5", '
+            '"server:MODEL@http://host:8080/v1", or "llm:" followed by a language model. Default: '
+            "the setting rerank.model.",
+        ),
+        click.option(
+            "--rerank-chunks",
+            metavar="NUMBER",
+            type=click.IntRange(min=1, max=1000),
+            help="Maximum candidates per query that the reranker scores. Default: 100.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def rerank_keywords(arguments: RerankArguments) -> RerankKeywords:
+    """Return the reranker arguments of `KnowledgeBase.search`.
+
+    Raises:
+        UsageError: If `--rerank-chunks` is given without a reranker.
+    """
+    chunks = arguments["rerank_chunks"]
+    if not arguments["rerank"]:
+        if chunks is not None:
+            raise click.UsageError("--rerank-chunks is of no use without --rerank")
+        return RerankKeywords(rerank=None, rerank_options=None)
+    from spanwise.options import RerankOptions
+
+    options = None if chunks is None else RerankOptions(chunks=chunks)
+    return RerankKeywords(rerank=arguments["rerank"], rerank_options=options)
+
+
+class QuestionArguments(QueryArguments, RerankArguments):
+    """Values of the question options, by parameter name."""
+
+    question: tuple[str, ...]
+    query: tuple[str, ...]
+    kb: str | None
+    preset: str
+    document: tuple[str, ...]
+    where: str | None
+    tokenizer: str | None
+    no_abstain: bool
+    tuning: str
+    as_json: bool
+
+
+class SearchArguments(QuestionArguments):
+    """Values of the options of a search."""
+
+    budget: int
+    method: str
+
+
+class SearchKeywords(RerankKeywords):
+    """Arguments of `KnowledgeBase.search`."""
+
+    question: str
+    queries: Sequence[str]
+    budget_tokens: int
+    method: str
+    preset: str | None
+    documents: Sequence[str] | None
+    where: str | None
+    tokenizer: str | None
+    abstain: bool
+
+
+def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds the question and the options of every question command.
+
+    Args:
+        *command_options: Options of the command itself, shown after `--kb`.
+    """
+    options: tuple[Callable[[Any], Any], ...] = (
+        click.argument("question", metavar="QUESTION", nargs=-1, required=True),
+        click.option(
+            "--query",
+            "-q",
+            multiple=True,
+            metavar="TEXT",
+            help="Additional query for the same question. Repeatable.",
+        ),
+        knowledge_base_option,
+        *command_options,
+        click.option(
+            "--document",
+            "-d",
+            multiple=True,
+            metavar="ID",
+            type=as_document_id,
+            shell_complete=complete_document_ids,
+            help="Search only this document. Repeatable.",
+        ),
+        where_option,
+        click.option(
+            "--tokenizer",
+            metavar="NAME",
+            help="Tokenizer for token counts, such as o200k_base. Default: the tokenizer of the "
+            "knowledge base.",
+        ),
+        click.option(
+            "--no-abstain",
+            is_flag=True,
+            help="Return text even if the evidence is too weak for an answer.",
+        ),
+        tuning_option,
+        query_options,
+        reranking_options,
+    )
+
+    def add(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def search_options(command: _Command) -> _Command:
+    """Add the question and every option of a search, except the output options."""
+    return question_options(
+        click.option(
+            "--budget",
+            metavar="TOKENS",
+            type=click.IntRange(min=1),
+            default=4000,
+            show_default=True,
+            help="Maximum tokens of all segments together, including their headers.",
+        ),
+        click.option(
+            "--method",
+            type=click.Choice(list(METHOD_PRESETS)),
+            default="exact",
+            show_default=True,
+            help="Segment selection: exact (the best set within the budget) or greedy (the "
+            "published "
+            "relevant segment extraction).",
+        ),
+        click.option(
+            "--preset",
+            metavar="NAME",
+            type=click.Choice([name for names in METHOD_PRESETS.values() for name in names]),
+            default="balanced",
+            show_default=True,
+            help="Segment length, from single sentences to long passages: precise, balanced, "
+            "comprehensive. With --method greedy: dsrag-balanced (its default), "
+            "dsrag-precision, dsrag-find-all.",
+        ),
+    )(command)
+
+
+def question_text(words: Sequence[str]) -> str:
+    """Return the question, which must be one argument.
+
+    Raises:
+        UsageError: If there are several arguments.
+    """
+    if len(words) > 1:
+        raise click.UsageError(f"the question came as {len(words)} arguments; put it in quotes")
+    return words[0]
+
+
+def _preset(arguments: SearchArguments) -> str | None:
+    """Return the preset to use; one from the settings applies only to the exact method."""
+    source = click.get_current_context().get_parameter_source("preset")
+    is_explicit = source is ParameterSource.COMMANDLINE
+    return arguments["preset"] if is_explicit or arguments["method"] == "exact" else None
+
+
+def search_keywords(arguments: SearchArguments) -> SearchKeywords:
+    """Return the arguments of `KnowledgeBase.search`.
+
+    Raises:
+        UsageError: If the question is not one argument, or an option lacks another one.
+    """
+    return SearchKeywords(
+        question=question_text(arguments["question"]),
+        queries=arguments["query"],
+        budget_tokens=arguments["budget"],
+        method=arguments["method"],
+        preset=_preset(arguments),
+        documents=arguments["document"] or None,
+        where=arguments["where"],
+        tokenizer=arguments["tokenizer"],
+        abstain=not arguments["no_abstain"],
+        **rerank_keywords(arguments),
+    )

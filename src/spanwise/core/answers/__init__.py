@@ -1,0 +1,1 @@
+"""Quotes, citations and drafts of answers."""

@@ -1,0 +1,348 @@
+"""Citations: made for a range of a document, and located in a later version of it.
+
+Rules:
+    A citation contains the hash of its text and the beginning of the text, so it can be located in
+    any version without the old one.
+    A location is confirmed by comparing every character, or the hash.
+    Of several places, the first choice is one in a section of the cited path, then the nearest. At
+    most the first 10,000 places are compared.
+    If the text is gone, the most similar passage is found by its hashed character 5-grams, for any
+    script, in time linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.documents.versions import text_hash
+from spanwise.errors import OptionError
+from spanwise.types import Citation, CitationLocation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.types import DocumentRecord, Page, Section, WholeDocument
+
+_NGRAM = 5
+_MIN_SIMILARITY = 0.4  # none of 240 pairs of unrelated passages reaches it
+_LENGTHS = (0.6, 1.0, 1.5)  # lengths of passages to try, relative to the quote
+_MAX_WORD_CHARS = 40
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SPACES = {ord(character): " " for character in "\t\n\v\f\r\x85\xa0"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A passage and its similarity to a quote."""
+
+    start: int
+    """Offset of the first character."""
+    end: int
+    """Offset after the last character."""
+    similarity: float
+    """Dice coefficient of the character 5-grams, in (0, 1]."""
+
+
+def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
+    """Return the passage of whole words that is most similar to a quote, or None if none is.
+
+    Args:
+        text: The text.
+        quote: The quote; all kinds of white space are equal.
+        near: Offset in the text; of two equally similar passages the nearer one is returned.
+    """
+    quote_hashes, text_hashes = _ngram_hashes(quote), _ngram_hashes(text)
+    distinct = np.unique(quote_hashes)
+    if not len(distinct):
+        return None
+    indexes = np.searchsorted(distinct, text_hashes)
+    indexes[indexes == len(distinct)] = 0
+    places = np.flatnonzero(distinct[indexes] == text_hashes)
+    if not len(places):
+        return None
+    ngrams = indexes[places]
+    weights = 1.0 / np.bincount(ngrams)[ngrams]  # frequent 5-grams carry little information
+    passages = []
+    for share in _LENGTHS:
+        first, last = _densest(places, weights, length=round(share * len(quote_hashes)), near=near)
+        # Extend by the parts of the quote before and after its first and last match.
+        before = int(np.flatnonzero(quote_hashes == text_hashes[first])[0])
+        after = len(quote_hashes) - 1 - int(np.flatnonzero(quote_hashes == text_hashes[last])[-1])
+        start, end = _whole_words(text, max(0, first - before), last + _NGRAM + after)
+        similarity = _similarity(quote_hashes, _ngram_hashes(text[start:end]))
+        passages.append(Passage(start=start, end=end, similarity=similarity))
+    best = max(passages, key=lambda passage: (passage.similarity, passage.start - passage.end))
+    return best if best.similarity >= _MIN_SIMILARITY else None
+
+
+def _ngram_hashes(text: str) -> NDArray[np.uint64]:
+    """Return a hash of each character 5-gram, in order; empty for a shorter text."""
+    encoded = text.translate(_SPACES).encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(encoded, dtype="<u4").astype(np.uint64)
+    count = max(0, len(codes) - _NGRAM + 1)
+    hashes = np.zeros(count, dtype=np.uint64)
+    for place in range(_NGRAM):
+        hashes = hashes * _FACTOR + codes[place : place + count]
+    return hashes
+
+
+def _densest(
+    places: NDArray[np.int64], weights: NDArray[np.float64], *, length: int, near: int
+) -> tuple[int, int]:
+    """Return the first and the last of the places in the window with the greatest weight."""
+    sums = np.concatenate(([0.0], np.cumsum(weights)))
+    ends = np.searchsorted(places, places + max(1, length))
+    window_weights = sums[ends] - sums[:-1]
+    best = np.flatnonzero(window_weights >= window_weights.max() - 1e-9)
+    first = int(best[np.argmin(np.abs(places[best] - near))])
+    return int(places[first]), int(places[ends[first] - 1])
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a range that cuts no word, except overlong ones."""
+    first, last = start, min(end, len(text))
+    while first > 0 and start - first < _MAX_WORD_CHARS and _joins(text, first):
+        first -= 1
+    while last < len(text) and last - end < _MAX_WORD_CHARS and _joins(text, last):
+        last += 1
+    return first, last
+
+
+def _joins(text: str, place: int) -> bool:
+    """Return whether the characters on both sides of an offset belong to one word."""
+    return text[place - 1].isalnum() and text[place].isalnum()
+
+
+def _similarity(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
+    """Return the Dice coefficient of two multisets."""
+    first_values, first_counts = np.unique(first, return_counts=True)
+    second_values, second_counts = np.unique(second, return_counts=True)
+    _, first_at, second_at = np.intersect1d(
+        first_values, second_values, assume_unique=True, return_indices=True
+    )
+    common = np.minimum(first_counts[first_at], second_counts[second_at]).sum()
+    return float(2 * common / (len(first) + len(second)))
+
+
+QUOTE_CHARS = 160
+"""Number of characters of its text that a citation contains."""
+
+_LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # a label that is longer or has other signs is ignored
+_MAX_PLACES = 10_000
+_MAX_HASHED_CHARS = 100_000_000
+
+
+def cite(
+    record: DocumentRecord,
+    span: tuple[int, int],
+    *,
+    pages: Sequence[Page],
+    section_path: tuple[str, ...],
+    text: str | None,
+) -> Citation:
+    """Return the citation of a range.
+
+    Args:
+        record: Record of the document.
+        span: Offset of the first character, and offset after the last one.
+        pages: Pages of the document.
+        section_path: Section path of the range.
+        text: Text of the range; None for a citation that is only displayed.
+    """
+    numbers = page_numbers(pages, *span)
+    return Citation(
+        document_id=record.id,
+        title=record.title,
+        start=span[0],
+        end=span[1],
+        pages=numbers,
+        page_labels=None if numbers is None else _page_labels(pages, *numbers),
+        section_path=section_path,
+        source=record.source,
+        version=record.version,
+        quote="" if text is None else text[:QUOTE_CHARS],
+        text_hash="" if text is None else text_hash([text]),
+    )
+
+
+def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
+    """Return the first and last page, 1-based, with characters of a range; None without pages."""
+    if not pages:
+        return None
+    first = bisect_right(pages, start, key=lambda page: page.end)
+    last = bisect_left(pages, max(end, start + 1), key=lambda page: page.start) - 1
+    first = min(first, len(pages) - 1)
+    return first + 1, max(first, last) + 1
+
+
+def _page_labels(pages: Sequence[Page], first: int, last: int) -> tuple[str, str] | None:
+    """Return the printed labels of two pages; None if they equal the page numbers."""
+    labels = tuple(_page_label(pages[number - 1], number) for number in (first, last))
+    return None if labels == (str(first), str(last)) else (labels[0], labels[1])
+
+
+def _page_label(page: Page, number: int) -> str:
+    label = (page.label or "").strip()
+    return label if _LABEL.fullmatch(label) else str(number)
+
+
+def printed_labels(pages: Sequence[Page]) -> list[str]:
+    """Return the page labels that citations may contain besides page numbers, ascending."""
+    labels = {
+        label
+        for number, page in enumerate(pages, start=1)
+        if (label := _page_label(page, number)) != str(number)
+    }
+    return sorted(labels)
+
+
+def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
+    """Return the citation of a range, with the section that it begins in.
+
+    Raises:
+        OptionError: If the range is empty or outside the text.
+    """
+    text = whole.document.text
+    if not 0 <= start < end <= len(text):
+        raise OptionError(
+            f"the range {start}-{end} is not inside of the {len(text)} characters of "
+            f"{whole.record.id!r}, or empty"
+        )
+    return _cite_place(whole, start, end, path=None)
+
+
+def _cite_place(
+    whole: WholeDocument, start: int, end: int, *, path: tuple[str, ...] | None
+) -> Citation:
+    """Return the citation of a range, with the given path if one of its sections has it."""
+    paths = _paths(whole.sections, start, end)
+    return cite(
+        whole.record,
+        (start, end),
+        pages=whole.document.pages,
+        section_path=path if path in paths else paths[0],
+        text=whole.document.text[start:end],
+    )
+
+
+def _paths(sections: Sequence[Section], start: int, end: int) -> list[tuple[str, ...]]:
+    """Return the paths of the sections with characters of a range."""
+    first = bisect_right(sections, start, key=lambda section: section.end)
+    last = bisect_left(sections, end, key=lambda section: section.start)
+    return [section.path for section in sections[first:last]]
+
+
+def locate(whole: WholeDocument, cited: Citation) -> CitationLocation:
+    """Return the location of a cited text in the current version of a document.
+
+    Args:
+        whole: The document.
+        cited: A citation of any version of it, with the hash of its text and a non-empty quote.
+
+    Raises:
+        OptionError: If the beginning of its text occurs in too many places to compare.
+    """
+    text = whole.document.text
+    places = set(islice(_places(text, cited), _MAX_PLACES))
+    length = cited.end - cited.start
+    text_there = text[cited.start : cited.end]
+    if len(text_there) == length and text_hash([text_there]) == cited.text_hash:
+        places.add(cited.start)
+    if not places:
+        return _changed(whole, cited)
+
+    def preference(start: int) -> tuple[bool, int, int]:
+        path_differs = cited.section_path not in _paths(whole.sections, start, start + length)
+        return path_differs, abs(start - cited.start), start
+
+    start = min(places, key=preference)
+    if cited.version == whole.record.version and cited.start in places:
+        start = cited.start
+    citation = _cite_place(whole, start, start + length, path=cited.section_path)
+    is_there = start == cited.start and citation.document_id == cited.document_id
+    return CitationLocation(
+        cited=cited,
+        status="current" if is_there else "moved",
+        citation=citation,
+        text=text[start : start + length],
+        similarity=1.0,
+        occurrences=min(len(places), _MAX_PLACES),
+        message=_found_message(cited, citation, places=len(places)),
+    )
+
+
+def _places(text: str, cited: Citation) -> Iterator[int]:
+    """Yield the offsets of the cited text, in order.
+
+    Raises:
+        OptionError: If the beginning of its text occurs in too many places to compare.
+    """
+    length = cited.end - cited.start
+    is_whole = len(cited.quote) == length
+    hashed_chars = 0
+    start = text.find(cited.quote)
+    while start >= 0:
+        if is_whole:
+            yield start
+        elif start + length <= len(text):
+            hashed_chars += length
+            if hashed_chars > _MAX_HASHED_CHARS:
+                raise OptionError(
+                    f"the text of this citation begins {cited.quote[:40]!r}, which stands in too "
+                    f"many places of {cited.document_id!r} to compare them all; give the segment "
+                    "that the citation is from, with its text"
+                )
+            if text_hash([text[start : start + length]]) == cited.text_hash:
+                yield start
+        start = text.find(cited.quote, start + 1)
+
+
+def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
+    """Return the location of the passage that is most similar to a text that is gone."""
+    text = whole.document.text
+    nearest = nearest_passage(text, cited.quote, near=cited.start)
+    if nearest is None:
+        return CitationLocation(
+            cited=cited,
+            status="changed",
+            message=f"the text is gone from {whole.record.id!r}, and nothing there is like it",
+        )
+    quoted = "it"
+    if len(cited.quote) < cited.end - cited.start:
+        quoted = f"its first {len(cited.quote)} characters"
+    citation = _cite_place(whole, nearest.start, nearest.end, path=cited.section_path)
+    return CitationLocation(
+        cited=cited,
+        status="changed",
+        citation=citation,
+        text=text[nearest.start : nearest.end],
+        similarity=nearest.similarity,
+        message=f"the text was edited or is gone; most like {quoted} is what stands at "
+        f"{citation.place} ({nearest.similarity:.0%} alike)",
+    )
+
+
+def _found_message(cited: Citation, citation: Citation, *, places: int) -> str:
+    """Return a message about the location of the cited text."""
+    if cited.document_id != citation.document_id:
+        message = (
+            f"the document is {citation.document_id!r} now, and has the text at {citation.place}"
+        )
+    elif cited.start != citation.start:
+        message = f"the text stands at {citation.place} now, character for character"
+    elif cited.version == citation.version:
+        message = "the document is as it was cited"
+    else:
+        message = "the text stands where it was cited"
+        message = f"the document has changed elsewhere; {message}" if cited.version else message
+    if places == 1:
+        return message
+    counted = f"{places:,} places" if places < _MAX_PLACES else f"{_MAX_PLACES:,} places or more"
+    return f"{message}; it stands in {counted}"

@@ -1,1 +1,0 @@
-"""Numbered clauses of contracts, as a tree."""

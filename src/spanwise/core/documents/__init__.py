@@ -1,0 +1,1 @@
+"""Structure of one document: headings, sections, titles, headers and chunks."""

@@ -1,0 +1,94 @@
+"""Header of a chunk: document title, summary, section path and section summary.
+
+Rules:
+    One line each; empty ones are omitted.
+    The path omits a first title that repeats the document's, also as part of the joined title of
+    merged sections ("Report / Fees").
+    A header that is too long loses the middle of its section path first, then the end of the
+    document summary, then that of the section summary, then the ends of path and title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spanwise.core.documents.summary import clip
+from spanwise.options import HeaderOptions
+
+_STEP = " > "
+_GAP = "…"
+_MIN_SUMMARY_CHARS = 20
+_TITLE_SHARE = 0.6
+
+
+def chunk_header(
+    title: str,
+    *,
+    summary: str = "",
+    section_path: Sequence[str] = (),
+    section_summary: str = "",
+    options: HeaderOptions | None = None,
+) -> str:
+    """Return the header of the chunks of one section.
+
+    Args:
+        title: Title of the document; may be empty.
+        summary: One sentence about the document; may be empty, omitted if the options say so.
+        section_path: Titles of the section and its ancestors, outermost first.
+        section_summary: One sentence about the section, treated as the summary of the document.
+        options: Maximum length; None for the default.
+
+    Returns:
+        One to four lines without a final line break, at most `options.max_chars` long; may be
+        empty.
+    """
+    options = options or HeaderOptions()
+    limit = options.max_chars
+    title = _line(title)
+    path = [line for line in map(_line, section_path) if line]
+    if path and path[0].casefold() == title.casefold():
+        path = path[1:]
+    elif path:
+        path[0] = path[0].removeprefix(f"{title} / ")
+    summary, section_line = (
+        (_line(summary), _line(section_summary)) if options.summary else ("", "")
+    )
+    route = _shorten_path(path, limit - _taken(title, summary, section_line))
+    summary = _shorten_summary(summary, limit - _taken(title, route, section_line))
+    section_line = _shorten_summary(section_line, limit - _taken(title, summary, route))
+    if _taken(title, route) - 1 > limit:
+        title = clip(title, max_chars=max(int(_TITLE_SHARE * limit), limit - len(route) - 1))
+        route = clip(route, max_chars=limit - len(title) - 1)
+    return "\n".join(line for line in (title, summary, route, section_line) if line)
+
+
+def headed_text(text: str, *, header: str) -> str:
+    """Return a chunk under its header, as rerankers and contextual embedders read it."""
+    return f"{header}\n\n{text}" if header else text
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _taken(*lines: str) -> int:
+    """Return the length of lines, each with its line break."""
+    return sum(len(line) + 1 for line in lines if line)
+
+
+def _shorten_summary(summary: str, max_chars: int) -> str:
+    """Return a summary cut at a word if it is too long; empty if too little space is left."""
+    if len(summary) <= max_chars:
+        return summary
+    return clip(summary, max_chars=max_chars) if max_chars >= _MIN_SUMMARY_CHARS else ""
+
+
+def _shorten_path(path: Sequence[str], max_chars: int) -> str:
+    """Return the path in one line, with titles omitted from its middle until it fits."""
+    route = _STEP.join(path)
+    shown = len(path) - 1
+    while len(route) > max_chars and shown >= 2:
+        left = shown // 2
+        route = _STEP.join([*path[:left], _GAP, *path[left - shown :]])
+        shown -= 1
+    return route

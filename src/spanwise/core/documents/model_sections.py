@@ -1,0 +1,545 @@
+"""Sections from a language model: numbered lines, windows, and the sections of its answers.
+
+An answer names sections by the line that each begins with; each goes on to the start of the next.
+Whatever the answer contains, its sections therefore neither overlap nor leave a gap.
+
+Rules of lines:
+    The lines, joined, are the text. None is blank, except in a text that is all blank. A rule under
+    a heading, or another short line without a word, belongs to the line before it.
+    A line begins at each heading, and where a paragraph, a row or a sentence ends at a line break;
+    a sentence wrapped over several lines is not split.
+    No line is longer than about 400 characters: longer ones are split at sentences, and if these
+    are too long, at clauses, words and characters. A small table is one line.
+    Lines are shown without their line breaks, so no text can imitate a numbered line.
+    No section crosses a part. Parts begin at headings of the two outermost levels of the document,
+    if the part before is at least `min_chars` long.
+
+Rules of windows:
+    A window is what a model reads in one call: whole lines, within the token limit except for a
+    single longer line.
+    Consecutive parts share a window if they fit. A part that does not fit is split evenly and
+    shares none of its windows.
+    A seam is where two windows meet inside a part. The sections around it are decided again: the
+    last section before it, and the first sections after it up to `min_chars`; at most half of each
+    window, so that all seams can be decided in parallel.
+
+Rules of titles:
+    A title is one line of at most 120 characters.
+    List markers, quotes and line numbers are removed; a number that begins the section itself stays
+    ("1. Definitions").
+    An unusable title (a refusal, a placeholder, no word at all) is dropped.
+
+Rules of starts:
+    Line numbers that do not exist are ignored. Of several sections with the same first line, the
+    first one with a title counts; their order does not matter.
+    Lines before the first named section, and parts that no section begins, are untitled sections.
+    A section right after a heading begins with that heading, and keeps the heading's title if it
+    was named as a section of its own.
+    A section that is too short is merged into the next one of its part, or else into the one
+    before; then neighbours with one title are merged. The longest section gives the title.
+
+Rules of paths:
+    A heading applies up to the next one of its level or of an outer level. The path of a section
+    has every heading that applies to all of it. Of consecutive headings at its start, it counts as
+    beginning with the last one.
+    The path ends with the section's own title if that says more than the last heading. An untitled
+    section has the title of the heading it begins with, or one extracted from its words.
+    A section longer than the maximum is cut by topic, as in `core.documents.sections`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanwise.core.documents.sections import cut_long
+from spanwise.core.documents.splitting import split_pieces
+from spanwise.core.documents.summary import clip, extract_title
+from spanwise.core.text.break_points import LEAD, PARAGRAPH, ROW, SENTENCE, grade_of, place_of
+from spanwise.core.text.model_lines import model_line
+from spanwise.core.text.sentences import LINE_BREAKS
+from spanwise.options import ChunkOptions
+from spanwise.types import Block, Document, Heading
+
+if TYPE_CHECKING:
+    from spanwise.options import SectionOptions
+    from spanwise.types import Section
+
+WORD = re.compile(r"[^\W_]")
+"""A letter or digit; text without any has no content."""
+
+_LINE_CHARS = 400
+_PIECES = ChunkOptions(
+    target=_LINE_CHARS, max=500, block_max=500
+)  # pieces are limited to `max` less a quarter of `target`: 400
+_OUTER_LEVELS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedLines:
+    """The lines of a document, counted from 0; a model sees numbers per window, from 1."""
+
+    bounds: tuple[int, ...]
+    """Offset of each line, and of the end of the text."""
+    shown: tuple[str, ...]
+    """Each line as a model sees it, without its number."""
+    headings: frozenset[int]
+    """Indexes of the lines that consist of a heading."""
+    parts: tuple[int, ...]
+    """First line of each part, ascending, starting with 0."""
+
+    def numbered(self, window: range) -> str:
+        """Return lines as a model sees them, each after its number: "[1] ..."."""
+        shown = self.shown[window.start : window.stop]
+        return "\n".join(f"[{number}] {line}" for number, line in enumerate(shown, start=1))
+
+    def chars(self, first: int, last: int) -> int:
+        """Return the length in characters of the lines `[first, last)`."""
+        return self.bounds[last] - self.bounds[first]
+
+    def line_at(self, place: int) -> int:
+        """Return the line that contains a character."""
+        return _line_at(self.bounds, place)
+
+
+def number_lines(
+    document: Document, *, headings: Sequence[Heading], min_chars: int
+) -> NumberedLines:
+    """Return the lines of a document that is not empty.
+
+    Args:
+        document: The document.
+        headings: All its headings, in order; none begins inside another.
+        min_chars: Minimum length of a part.
+    """
+    text = document.text
+    bounds = _bounds(document, headings)
+    starts = [_line_at(bounds, heading.start) for heading in headings]
+    alone = [
+        line
+        for line, heading in zip(starts, headings, strict=True)
+        if WORD.search(text, heading.end, bounds[line + 1]) is None
+    ]
+    return NumberedLines(
+        bounds=tuple(bounds),
+        shown=tuple(" ".join(text[start:stop].split()) for start, stop in pairwise(bounds)),
+        headings=frozenset(alone),
+        parts=tuple(_parts(bounds, starts, headings, min_chars)),
+    )
+
+
+def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
+    """Return the offset of each line, and of the end of the text."""
+    text = document.text
+    bounds = [0]
+    places = sorted({0, *(heading.start for heading in headings)} - {len(text)})
+    for start, stop in pairwise([*places, len(text)]):
+        for end in _line_ends(text, start, stop, _overlapping(document.blocks, start, stop)):
+            if len(bounds) > 1 and _is_wordless(text, bounds, end):
+                bounds[-1] = end
+            else:
+                bounds.append(end)
+    if len(bounds) > 2 and text[: bounds[1]].isspace():
+        del bounds[1]
+    return bounds
+
+
+def _is_wordless(text: str, bounds: Sequence[int], end: int) -> bool:
+    """Return whether the text from the last bound to `end` belongs to the line before it."""
+    if text[bounds[-1] : end].isspace():
+        return True
+    return end - bounds[-2] <= _LINE_CHARS and WORD.search(text, bounds[-1], end) is None
+
+
+def _line_at(bounds: Sequence[int], place: int) -> int:
+    """Return the line that contains a character; the last line for the end of the text."""
+    return bisect_right(bounds, place, hi=len(bounds) - 1) - 1
+
+
+def _overlapping(blocks: Sequence[Block], start: int, stop: int) -> Sequence[Block]:
+    first = bisect_right(blocks, start, key=lambda block: block.end)
+    return blocks[first : bisect_left(blocks, stop, key=lambda block: block.start)]
+
+
+def _line_ends(text: str, start: int, stop: int, blocks: Sequence[Block]) -> Iterator[int]:
+    """Yield the ends of the lines of a range, the last at `stop`; some may be blank."""
+    pieces = split_pieces(
+        text, start=start, stop=stop, blocks=blocks, options=_PIECES, count_tokens=None
+    )
+    line = sentence = previous = start
+    for end in pieces.ends:
+        place = place_of(end)
+        while place - line > _LINE_CHARS and previous > line:
+            line = sentence if sentence > line else previous
+            yield line
+        if _ends_line(text, end):
+            line = place
+            yield line
+        if grade_of(end) == SENTENCE:
+            sentence = place
+        previous = place
+
+
+def _ends_line(text: str, end: int) -> bool:
+    grade = grade_of(end)
+    if grade == SENTENCE:
+        return text[place_of(end) - 1] in LINE_BREAKS
+    return grade in (PARAGRAPH, ROW, LEAD)
+
+
+def _parts(
+    bounds: Sequence[int], starts: Sequence[int], headings: Sequence[Heading], min_chars: int
+) -> list[int]:
+    """Return the first line of each part."""
+    outer = sorted({heading.level for heading in headings})[:_OUTER_LEVELS]
+    parts = [0]
+    for line, heading in zip(starts, headings, strict=True):
+        if heading.level in outer and bounds[line] - bounds[parts[-1]] >= min_chars:
+            parts.append(line)
+    if len(parts) > 1 and bounds[-1] - bounds[parts[-1]] < min_chars:
+        parts.pop()
+    return parts
+
+
+class Stretch(NamedTuple):
+    """Lines around a seam."""
+
+    lines: range
+    """Range of the lines."""
+    seam: int
+    """First line of the second window, inside the range."""
+
+
+def split_windows(tokens: Sequence[int], *, parts: Sequence[int], limit: int) -> list[range]:
+    """Return the windows of a document: consecutive ranges of lines.
+
+    Args:
+        tokens: Tokens of each line.
+        parts: First line of each part, ascending, starting with 0.
+        limit: Maximum tokens of a window.
+    """
+    sums = [0, *accumulate(tokens)]
+    bounds = [0]
+    is_open = False  # whether more parts may join the last window
+    for start, stop in pairwise([*parts, len(tokens)]):
+        if is_open and sums[stop] - sums[bounds[-2]] <= limit:
+            bounds[-1] = stop
+            continue
+        is_open = sums[stop] - sums[start] <= limit
+        bounds += [stop] if is_open else _even_bounds(sums, start, stop, limit)
+    return [range(start, stop) for start, stop in pairwise(bounds)]
+
+
+def _even_bounds(sums: Sequence[int], start: int, stop: int, limit: int) -> list[int]:
+    """Return the ends of the windows of a part that is longer than one window."""
+    total = sums[stop] - sums[start]
+    longest = max(sums[line + 1] - sums[line] for line in range(start, stop))
+    goal = total / -(-total // max(limit - longest, limit // 2, 1))
+    bounds = [start]
+    done = 1
+    for line in range(start + 1, stop):
+        is_full = sums[line + 1] - sums[bounds[-1]] > limit
+        if is_full or sums[line] - sums[start] >= done * goal:
+            bounds.append(line)
+            done = int((sums[line] - sums[start]) / goal) + 1
+    return [*bounds[1:], stop]
+
+
+def find_stretches(
+    windows: Sequence[range],
+    found: Sequence[Mapping[int, str] | None],
+    *,
+    lines: NumberedLines,
+    tokens: Sequence[int],
+    min_chars: int,
+) -> list[Stretch]:
+    """Return the lines around each seam, in order; no line is in two stretches.
+
+    Args:
+        windows: Windows of the document.
+        found: First lines of the sections of each window; None for a failed window, whose seams are
+            skipped.
+        lines: Lines of the document.
+        tokens: Tokens of each line.
+        min_chars: Minimum text after a seam that is decided again.
+    """
+    sums = [0, *accumulate(tokens)]
+    parts = frozenset(lines.parts)
+    stretches = []
+    for (before, after), (starts_before, starts_after) in zip(
+        pairwise(windows), pairwise(found), strict=True
+    ):
+        seam = after.start
+        if starts_before is None or starts_after is None or seam in parts:
+            continue
+        first = max(*starts_before, bisect_left(sums, (sums[before.start] + sums[seam]) / 2))
+        middle = bisect_right(sums, (sums[seam] + sums[after.stop]) / 2) - 1
+        ends = [
+            line
+            for line in sorted(starts_after)
+            if lines.chars(seam, line) >= min_chars or (line in parts and line > seam)
+        ]
+        last = min([middle, *ends])
+        if first < seam < last:
+            stretches.append(Stretch(range(first, last), seam))
+    return stretches
+
+
+TITLE_CHARS = 120
+
+_NUMBERS = r"\d{1,9}(?:\s*[-–]\s*\d{1,9})?"
+_MARK = re.compile(
+    rf"\[{_NUMBERS}\]|lines?\s+{_NUMBERS}\s*[:.)–-]|[-–—•·>+]+(?=\s)|\(?(\d{{1,9}})[.:)](?=\s)",
+    re.IGNORECASE,
+)
+_FIRST_NUMBER = re.compile(r"\W*(\d+)")
+
+
+def clean_title(title: str, *, first_line: str) -> str:
+    """Return a title written by a language model, cleaned; empty if it is unusable.
+
+    Args:
+        title: Title as the model wrote it.
+        first_line: First line of its section.
+    """
+    number_match = _FIRST_NUMBER.match(first_line)
+    own_number = number_match.group(1) if number_match else ""
+    cleaned, before = clip(title, max_chars=TITLE_CHARS), ""
+    while cleaned != before:
+        before = cleaned
+        mark = _MARK.match(cleaned)
+        if mark is not None and (not mark.group(1) or mark.group(1) != own_number):
+            cleaned = cleaned[mark.end() :]
+        try:
+            cleaned = model_line(cleaned.strip(" |").rstrip(":;,"), max_chars=TITLE_CHARS)
+        except ValueError:
+            return ""
+    return cleaned
+
+
+_MAX_TITLES = 8  # as in sections that are made without a model
+
+
+class _Reach(NamedTuple):
+    """Range and parent of a heading."""
+
+    stop: int
+    """Offset where the heading no longer applies."""
+    parent: int
+    """Index of the parent heading; -1 for none."""
+    title: str
+    """Title of the heading."""
+
+
+class Outline(NamedTuple):
+    """The headings of a document and their hierarchy."""
+
+    starts: list[int]
+    """Offset of each heading."""
+    reaches: list[_Reach]
+    """Range and parent of each heading."""
+    inner: list[int]
+    """For each heading, the last one of those that follow it without a word between them."""
+
+    def begins(self, place: int) -> bool:
+        """Return whether a heading begins at an offset."""
+        at = bisect_right(self.starts, place) - 1
+        return at >= 0 and self.starts[at] == place
+
+    def path(self, start: int, stop: int) -> tuple[str, ...]:
+        """Return the titles of the headings that apply to a range, outermost first, at most 7."""
+        at = bisect_right(self.starts, start) - 1
+        if self.begins(start):
+            at = self.inner[at]
+        titles = []
+        while at >= 0:
+            reach = self.reaches[at]
+            if reach.stop >= stop:
+                titles.append(reach.title)
+            at = reach.parent
+        return tuple(titles[::-1][: _MAX_TITLES - 1])
+
+
+def make_outline(text: str, headings: Sequence[Heading]) -> Outline:
+    """Return the outline of a text.
+
+    Args:
+        text: The text.
+        headings: Headings in order of start.
+    """
+    stops = [len(text)] * len(headings)
+    parents = []
+    stack: list[int] = []
+    for at, heading in enumerate(headings):
+        while stack and headings[stack[-1]].level >= heading.level:
+            stops[stack.pop()] = heading.start
+        parents.append(stack[-1] if stack else -1)
+        stack.append(at)
+    inner = list(range(len(headings)))
+    for at in range(len(headings) - 2, -1, -1):
+        if WORD.search(text, headings[at].end, headings[at + 1].start) is None:
+            inner[at] = inner[at + 1]
+    starts = [heading.start for heading in headings]
+    if starts and not text[: starts[0]].strip():
+        starts[0] = 0  # leading blank text belongs to its section
+    return Outline(
+        starts=starts,
+        reaches=[
+            _Reach(stop, parent, clip(heading.title, max_chars=TITLE_CHARS))
+            for stop, parent, heading in zip(stops, parents, headings, strict=True)
+        ],
+        inner=inner,
+    )
+
+
+class _Run(NamedTuple):
+    """Lines of one section."""
+
+    start: int
+    stop: int
+    title: str
+    """Title; empty for none."""
+    titled_chars: int
+    """Length of the section that the title comes from; 0 without a title."""
+
+
+def read_starts(
+    named: Iterable[tuple[int, str]], *, lines: NumberedLines, window: range
+) -> dict[int, str]:
+    """Return the title of each section by its first line, in order.
+
+    Args:
+        named: Number of the first line and title of each section, from the model.
+        lines: Lines of the document.
+        window: Lines that the model read, not empty; its line 1 is the first.
+
+    Returns:
+        Titles by line of the document, including the first line of the window; a title may be
+        empty.
+    """
+    first, last = (bisect_left(lines.parts, line) for line in (window.start, window.stop))
+    starts = dict.fromkeys([window.start, *lines.parts[first:last]], "")
+    for number, title in sorted(named, key=lambda section: section[0]):
+        line = place = window.start + number - 1
+        if line not in window:
+            continue
+        while place not in starts and place - 1 in lines.headings:
+            place -= 1
+        previous = starts.get(place, "")
+        if place < line or not previous:
+            starts[place] = clean_title(title, first_line=lines.shown[place]) or previous
+    return dict(sorted(starts.items()))
+
+
+def decide_seam(
+    starts: Mapping[int, str], stretch: Stretch, decided: Mapping[int, str]
+) -> dict[int, str]:
+    """Return the sections of a document with those around a seam as decided again.
+
+    A section that crosses the seam gets the new title; others keep their title.
+
+    Args:
+        starts: Title of each section by its first line, from the windows.
+        stretch: Lines around the seam.
+        decided: Title of each section in the stretch by its first line, including the first line.
+    """
+    new = {line: title for line, title in starts.items() if line not in stretch.lines}
+    owner = max(line for line in starts if line <= stretch.lines.start)
+    for line, stop in pairwise([*sorted(decided), stretch.lines.stop]):
+        place = owner if line == stretch.lines.start else line
+        title = starts.get(place, "")
+        if line < stretch.seam < stop or not title:
+            title = decided[line] or title
+        new[place] = title
+    return dict(sorted(new.items()))
+
+
+def settle_starts(
+    starts: Mapping[int, str], *, lines: NumberedLines, stop: int, min_chars: int
+) -> dict[int, str]:
+    """Return sections of which none is too short and no two neighbours of a part have one title.
+
+    Args:
+        starts: Title of each section by its first line, in order, not empty; parts begin sections.
+        lines: Lines of the document.
+        stop: Line after the last section.
+        min_chars: Minimum length of a section, except for one that is a whole part.
+    """
+    bounds = [*starts, stop]
+    runs = [
+        _Run(line, end, starts[line], lines.chars(line, end) if starts[line] else 0)
+        for line, end in pairwise(bounds)
+    ]
+    parts = frozenset(lines.parts)
+    joined = _join_short(runs, lines, parts, min_chars)
+    settled: list[_Run] = []
+    for run in joined:
+        title = run.title.casefold()
+        if settled and title and run.start not in parts and settled[-1].title.casefold() == title:
+            settled[-1] = _join(settled[-1], run)
+        else:
+            settled.append(run)
+    return {run.start: run.title for run in settled}
+
+
+def _join_short(
+    runs: Iterable[_Run], lines: NumberedLines, parts: frozenset[int], min_chars: int
+) -> list[_Run]:
+    joined: list[_Run] = []
+    for run in runs:
+        if joined and run.start not in parts and _is_short(joined[-1], lines, min_chars):
+            joined[-1] = _join(joined[-1], run)
+        else:
+            joined.append(run)
+    settled: list[_Run] = []
+    for run in joined:
+        if settled and run.start not in parts and _is_short(run, lines, min_chars):
+            settled[-1] = _join(settled[-1], run)
+        else:
+            settled.append(run)
+    return settled
+
+
+def _is_short(run: _Run, lines: NumberedLines, min_chars: int) -> bool:
+    return lines.chars(run.start, run.stop) < min_chars
+
+
+def _join(before: _Run, after: _Run) -> _Run:
+    longest = after if after.titled_chars > before.titled_chars else before
+    return _Run(before.start, after.stop, longest.title, longest.titled_chars)
+
+
+def titled_sections(
+    document: Document,
+    starts: Mapping[int, str],
+    *,
+    stop: int,
+    lines: NumberedLines,
+    outline: Outline,
+    limits: SectionOptions,
+) -> list[Section]:
+    """Return sections that partition the lines from the first start up to `stop`.
+
+    Args:
+        document: The document.
+        starts: Title of each section by its first line, in order.
+        stop: Line after the last section.
+        lines: Lines of the document.
+        outline: Its headings.
+        limits: Lengths of sections.
+    """
+    sections: list[Section] = []
+    for line, last in pairwise([*starts, stop]):
+        start, end = lines.bounds[line], lines.bounds[last]
+        path = outline.path(start, end)
+        title = starts[line]
+        if not title and not (path and outline.begins(start)):
+            title = extract_title(document.text, start=start, stop=end)
+        if not path or title.casefold() not in path[-1].casefold():
+            path = (*path, title)
+        sections += cut_long(document, start=start, end=end, path=path, options=limits)
+    return sections

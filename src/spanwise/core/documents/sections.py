@@ -1,0 +1,185 @@
+"""Division of a document into sections without a model: by headings, then by topic.
+
+Rules:
+    The sections of a document, joined, are its text; an empty text has none.
+    A section goes from one heading to the next; text before the first heading is a section too.
+    A section that is too short (a heading and little text) is merged into the next one, if that is
+    its child, or else its sibling.
+    A section that is too long is cut where its topic changes; each part gets a title extracted
+    from its own words, under the title of the section.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.outlines import document_headings
+from spanwise.core.documents.summary import clip, extract_title
+from spanwise.core.documents.topics import Embed, topic_cuts
+from spanwise.options import SectionOptions
+from spanwise.types import Document, Heading, Section
+
+_MAX_DEPTH = 8  # titles in a path; deeper headings become siblings
+_TITLE_CHARS = 120
+_ALONE_CHARS = 200  # a shorter section is merged into the next one
+
+
+class _Outline(NamedTuple):
+    """Range under one heading, before long ones are cut."""
+
+    start: int
+    end: int
+    path: tuple[str, ...]
+    """Titles from the outermost heading down; empty before the first heading."""
+
+
+def split_sections(
+    document: Document,
+    *,
+    options: SectionOptions | None = None,
+    embed: Embed | None = None,
+    kinds: Sequence[DocumentKind] = (),
+) -> tuple[Section, ...]:
+    """Return the sections of a document, in order; joined, they are its text.
+
+    Args:
+        document: The document; if it has no headings, they are detected in the text.
+        options: Minimum and maximum length; None for the defaults.
+        embed: Vectors to detect changes of topic; None for term counts, which are as good and
+            faster.
+        kinds: Kinds of documents with headings of their own, in order of precedence.
+
+    Returns:
+        Non-empty sections; none longer than `options.max_chars`, except for characters that cannot
+        be split. A title is empty if its section has no word. Empty for an empty text.
+
+    Raises:
+        OptionError: If the headings are not in order or not inside the text.
+    """
+    text = document.text
+    if not text:
+        return ()
+    options = options or SectionOptions()
+    outlines = _merge_short(_outlines(text, document_headings(document, kinds=kinds)), _is_child)
+    outlines = _merge_short(outlines, _is_sibling)
+    sections: list[Section] = []
+    for outline in outlines:
+        start, end, path = outline
+        sections += cut_long(
+            document, start=start, end=end, path=path, options=options, embed=embed
+        )
+    return tuple(sections)
+
+
+def cut_long(
+    document: Document,
+    *,
+    start: int,
+    end: int,
+    path: tuple[str, ...],
+    options: SectionOptions,
+    embed: Embed | None = None,
+) -> list[Section]:
+    """Return the sections of a range: one, or several cut by topic if it is too long.
+
+    Args:
+        document: The document.
+        start: Offset of the first character.
+        end: Offset after the last character.
+        path: Titles of the range; if empty, a title is extracted from its words.
+        options: Maximum length of a section, minimum length of a part.
+        embed: Vectors to detect changes of topic; None for term counts.
+
+    Returns:
+        Sections that partition the range. If it is cut, each part has an extracted title under the
+        path.
+    """
+    blocks = document.blocks
+    first = max(0, bisect_right(blocks, start, key=lambda block: block.start) - 1)
+    last = bisect_left(blocks, end, key=lambda block: block.start)
+    text = document.text
+    cuts = topic_cuts(
+        text, start=start, stop=end, options=options, blocks=blocks[first:last], embed=embed
+    )
+    sections = []
+    for begin, stop in pairwise([start, *cuts, end]):
+        full = path
+        if cuts or not path:
+            full = (*path, extract_title(text, start=begin, stop=stop))
+        sections.append(Section(start=begin, end=stop, title=full[-1], path=full))
+    return sections
+
+
+def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
+    """Return the non-empty ranges between headings with their paths."""
+    outlines: list[_Outline] = []
+    levels: list[int] = []
+    path: list[str] = []
+    start = 0
+    for heading in headings:
+        if heading.start > start:
+            outlines.append(_Outline(start, heading.start, tuple(path)))
+        start = heading.start
+        while levels and (levels[-1] >= heading.level or len(levels) >= _MAX_DEPTH):
+            levels.pop()
+            path.pop()
+        levels.append(heading.level)
+        path.append(clip(heading.title, max_chars=_TITLE_CHARS))
+    if start < len(text):
+        outlines.append(_Outline(start, len(text), tuple(path)))
+    return outlines
+
+
+def _merge_short(
+    outlines: Sequence[_Outline], belongs: Callable[[tuple[str, ...], tuple[str, ...]], bool]
+) -> list[_Outline]:
+    """Return outlines with short ones merged into the next one that `belongs` to them."""
+    merged: list[_Outline] = []
+    joined: list[_Outline] = []
+    for outline in outlines:
+        if joined and not (
+            joined[-1].end - joined[0].start < _ALONE_CHARS
+            and belongs(joined[-1].path, outline.path)
+        ):
+            merged.append(_join(joined))
+            joined = []
+        joined.append(outline)
+    merged.append(_join(joined))
+    return merged
+
+
+def _is_child(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
+    return following[: len(path)] == path
+
+
+def _is_sibling(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
+    return following[:-1] == path[:-1]
+
+
+def _join(joined: Sequence[_Outline]) -> _Outline:
+    """Return consecutive outlines as one.
+
+    Its path is the last one if the others lead to it, otherwise their titles joined.
+    """
+    paths = [outline.path for outline in joined if outline.path]
+    path = paths[-1] if paths else ()
+    if any(path[: len(other)] != other for other in paths):
+        shared = _shared_path(paths)
+        titles = dict.fromkeys(other[-1] for other in paths)
+        path = (*shared, clip(" / ".join(titles), max_chars=_TITLE_CHARS))
+    return _Outline(joined[0].start, joined[-1].end, path)
+
+
+def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the common prefix of all paths, without their own titles."""
+    shared = paths[0][:-1]
+    for path in paths[1:]:
+        same = 0
+        while same < min(len(shared), len(path) - 1) and shared[same] == path[same]:
+            same += 1
+        shared = shared[:same]
+    return shared

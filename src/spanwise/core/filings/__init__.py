@@ -1,1 +1,0 @@
-"""What filings of companies say of themselves: cover pages and items."""

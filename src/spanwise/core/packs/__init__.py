@@ -1,1 +1,0 @@
-"""Packs: what is known of a kind of document before any question is asked."""

@@ -1,1 +1,0 @@
-"""Whether a quote stands in a text, and where: to the character."""

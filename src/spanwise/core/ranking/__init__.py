@@ -1,0 +1,1 @@
+"""Relevance of chunks to a question: terms, scores, features and the linear model."""

@@ -1,0 +1,228 @@
+"""Estimate of whether anything in scope answers a question: four signals and a logistic model.
+
+Shares of a question always sum to 1, so they cannot tell. The signals are: the weight of the
+question's words found in one place, the nearest meaning, and the score of the best place.
+`benchmarks/abstention.py` fits the weights and both thresholds.
+
+Rules:
+    A word that no chunk contains weighs a little more than a word that one chunk contains.
+    Word weights are computed as if there were 200 more chunks: nine chunks that all contain a word
+    do not show that the word is uninformative. Scores have a lower limit, because among few chunks
+    none can stand out.
+    Words of the request ("summarize", "document") weigh less than words of the subject. A question
+    without a subject word is not assessed, nor is one too long for all its terms to be searched.
+    Cosines have a different scale for every embedder. With an embedder other than the one of the
+    model, and without an embedder, the model for keywords is used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.bm25 import MAX_IMPACT, inverse_frequencies
+from spanwise.core.ranking.question import MAX_TERMS
+from spanwise.core.text.terms import content_words
+from spanwise.errors import OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.features import Rows
+    from spanwise.core.ranking.question import Question
+    from spanwise.core.ranking.scan import Passages, Scan
+
+
+SIGNALS = {
+    "words": "words of the question in the best place",
+    "coverage": "share of the question's words around the best place",
+    "score": "score of the best place",
+    "meaning": "nearest meaning",
+}
+"""Label of each signal, by name, in order."""
+
+_PRIOR_CHUNKS = 200
+_LEAST_SCORE = 7.0
+_REQUEST_WORD = 0.4
+_MAX_ODDS = 50.0  # prevents overflow; beyond it the result is certain
+_REQUEST_WORDS = frozenset(
+    """
+    according article articles ask asked author concerning consider conversation define describe
+    described describes description detail details different discuss discussed discusses discussion
+    document documents example examples explain explained explains explanation file files find give
+    given gives happen happened happens identify key kind kinds list main make makes making mean
+    meaning means meeting meetings mention mentioned mentions name names opinion outline overview
+    page pages paper papers passage point points provide provided provides purpose question answer
+    reason reasons regarding report reports said say saying says section sections show shows sort
+    speaker specific state stated states story study summaries summarise summarised summarize
+    summarized summary talk talked talking talks tell text texts thing things think thinks thought
+    thoughts told type types use used uses using various view views way ways
+    beschreibe beschreiben dokument erkläre erklären fasse text zusammen zusammenfassen
+    zusammenfassung überblick
+    décris décrire expliquer explique résume résumer résumé texte
+    describir documento explica explicar resume resumen resumir texto
+    descrivi documento riassumi riassunto spiega testo
+    descreva resumo resuma
+    """.split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceAssessment:
+    """Result of the abstention model for one question."""
+
+    evidence: float
+    """Probability of an answer, assuming half of all questions are answerable, in [0, 1]."""
+    is_weak: bool
+    """Whether the evidence is below the loose threshold."""
+    is_missing: bool
+    """Whether the evidence is below the strict threshold; it is then weak, too."""
+
+
+UNASSESSED = EvidenceAssessment(0.5, is_weak=False, is_missing=False)
+"""Assessment of a question without a subject word."""
+NO_EVIDENCE = EvidenceAssessment(0.0, is_weak=True, is_missing=True)
+"""Assessment if nothing in scope matches a word or has a vector."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogisticModel:
+    """Weights of the signals, and both thresholds."""
+
+    weights: NDArray[np.float64]
+    """Weight of each signal, (4,); without vectors the last one is 0."""
+    bias: float
+    """Log-odds at signals of 0."""
+    weak: float
+    """Evidence below this value is weak, in [0, 1]."""
+    missing: float
+    """Evidence below this value is missing; at most `weak`."""
+
+    def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
+        """Return the assessment of the signals of one question, (4,)."""
+        odds = self.bias
+        for weight, signal in zip(self.weights.tolist(), signals.tolist(), strict=True):
+            odds += weight * signal
+        evidence = 1 / (1 + math.exp(-max(-_MAX_ODDS, min(_MAX_ODDS, odds))))
+        return EvidenceAssessment(
+            evidence, is_weak=evidence < self.weak, is_missing=evidence < self.missing
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbstentionModel:
+    """One logistic model with vectors for one embedder, and one for keywords only."""
+
+    embedder: str
+    """Name of the embedder of the training data."""
+    with_vectors: LogisticModel
+    """Model for cosines of that embedder."""
+    keywords_alone: LogisticModel
+    """Model without cosines."""
+
+    def for_embedder(self, name: str | None) -> LogisticModel:
+        """Return the model for an embedder, by its name; None for no vectors."""
+        return self.with_vectors if name == self.embedder else self.keywords_alone
+
+    @classmethod
+    def from_json(cls, text: str) -> AbstentionModel:
+        """Return the model of a JSON text with these signals.
+
+        Raises:
+            OptionError: If the text is not a model, or has other signals.
+        """
+        try:
+            data = json.loads(text)
+            names = tuple(data["signals"])
+            model = cls(
+                embedder=str(data["embedder"]),
+                with_vectors=_logistic(data["with_vectors"]),
+                keywords_alone=_logistic(data["keywords_alone"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise OptionError(f"this abstention model cannot be read: {error!r}") from error
+        if names != tuple(SIGNALS):
+            raise OptionError(f"this abstention model is for the signals {names!r}")
+        return model
+
+
+def _logistic(data: Mapping[str, object]) -> LogisticModel:
+    weights = np.array(data["weights"], dtype=np.float64)
+    if weights.shape != (len(SIGNALS),):
+        raise ValueError(f"{weights.size} weights for {len(SIGNALS)} signals")
+    bias, weak, missing = (float(str(data[name])) for name in ("bias", "weak", "missing"))
+    return LogisticModel(weights=weights, bias=bias, weak=weak, missing=missing)
+
+
+def is_assessable(question: Question) -> bool:
+    """Return whether a question has a subject word and few enough terms to be searched by all."""
+    if len(question.terms) >= MAX_TERMS:
+        return False
+    text = " ".join(question.words)
+    # Stop words are content words of a text without others; the added word removes them.
+    content = frozenset(content_words(f"Spanwise {text}", language=question.language)[1:])
+    return any(word in content for word, _ in _subjects(question))
+
+
+def _subjects(question: Question) -> Iterator[tuple[str, str]]:
+    """Yield the subject words of a question, each with its first term."""
+    for word, stem in zip(question.words, question.stems, strict=True):
+        if stem is not None and word.lower() not in _REQUEST_WORDS:
+            yield word, stem
+
+
+def abstention_signals(
+    question: Question,
+    *,
+    scan: Scan,
+    rows: Rows,
+    passages: Passages,
+    candidates: NDArray[np.int64],
+    score: float,
+) -> NDArray[np.float64]:
+    """Return the signals of a question, in the order of `SIGNALS`, (4,).
+
+    Args:
+        question: Question with its search terms, at least one.
+        scan: Result of the search.
+        rows: Layout of the chunks of `passages`.
+        passages: Inputs of the features; `similarities[0]` is the cosine to the question, if any.
+        candidates: Rows that were scored, at least one.
+        score: Best score of the candidates under the relevance model.
+    """
+    weights = _weights(question, scan)[:, None]
+    title_terms = scan.document_titles[rows.documents[candidates]].T
+    impacts = passages.impacts[:, candidates].astype(np.float64)
+    # Sums over terms run in their order, so that they are the same on every machine.
+    words = (weights * (impacts + title_terms)).sum(axis=0).max() / (MAX_IMPACT * weights.sum())
+    near = _near(passages.impacts > 0, rows)[:, candidates] | title_terms
+    roots = np.sqrt(weights)
+    coverage = (roots * near).sum(axis=0).max() / roots.sum()
+    has_vectors = len(passages.similarities) > 0
+    meaning = float(passages.similarities[0, candidates].max()) if has_vectors else 0.0
+    return np.array([words, coverage, max(score, _LEAST_SCORE), meaning], dtype=np.float64)
+
+
+def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
+    """Return the weight of each term, (T,)."""
+    chunks = scan.all_chunks + _PRIOR_CHUNKS
+    known = inverse_frequencies(scan.term_chunks, chunks)
+    weights = np.where(scan.term_chunks == 0, np.log1p(chunks), known)
+    subjects = {stem for _, stem in _subjects(question)}
+    requests = {stem for stem in question.stems if stem is not None} - subjects
+    return np.where([term in requests for term in question.terms], _REQUEST_WORD * weights, weights)
+
+
+def _near(contained: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
+    """Return which terms each row or a neighbour in its range contains, (T, n)."""
+    near = contained.copy()
+    joined = np.ones(contained.shape[1] - 1, dtype=bool)
+    joined[rows.starts[1:] - 1] = False
+    near[:, 1:] |= contained[:, :-1] & joined
+    near[:, :-1] |= contained[:, 1:] & joined
+    return near

@@ -1,0 +1,81 @@
+"""BM25: saturation of a term, inverse document frequency, and scores of whole documents.
+
+The average length is a constant of the knowledge base, independent of its current contents. A
+saturation is quantised to one byte. The score of a chunk therefore depends only on its own text and
+on the number of live chunks that contain each term.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+_K1 = 1.2
+_B = 0.75
+_DOCUMENT_B = 0.3
+MAX_IMPACT = _K1 + 1
+"""Upper limit of the saturation of one term, whatever its frequency."""
+IMPACT_STEP = MAX_IMPACT / 255
+"""Saturation of one unit of a quantised impact."""
+
+
+def quantised_impacts(
+    frequencies: NDArray[np.int64], lengths: NDArray[np.int64], *, reference_terms: float
+) -> NDArray[np.uint8]:
+    """Return the BM25 saturation of terms in chunks, in steps of `IMPACT_STEP`, from 1 to 255.
+
+    `tf (k1 + 1) / (tf + k1 (1 - b + b length / reference))`, k1 = 1.2, b = 0.75
+    (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
+
+    Args:
+        frequencies: Number of occurrences of a term in a chunk, >= 1.
+        lengths: Number of terms of that chunk, >= 1; same shape.
+        reference_terms: Average length of a chunk, in terms.
+    """
+    tf = frequencies.astype(np.float64)
+    norm = _K1 * (1 - _B + _B * lengths.astype(np.float64) / reference_terms)
+    impact = tf * (_K1 + 1) / (tf + norm)
+    return np.clip(np.rint(impact / IMPACT_STEP), 1, 255).astype(np.uint8)
+
+
+def inverse_frequencies(holders: ArrayLike, total: ArrayLike) -> NDArray[np.float64]:
+    """Return `ln(1 + (total - holders + 0.5) / (holders + 0.5))`, the weight of a term, > 0.
+
+    Args:
+        holders: Number of chunks (or documents) that contain the term, from 0 to `total`.
+        total: Number of chunks (or documents); broadcast against `holders`.
+    """
+    holding = np.asarray(holders, dtype=np.float64)
+    return np.log1p((np.asarray(total, dtype=np.float64) - holding + 0.5) / (holding + 0.5))
+
+
+def document_scores(
+    term_chunks: NDArray[np.int64],
+    titles: NDArray[np.bool_],
+    chunks: NDArray[np.int64],
+    *,
+    weights: NDArray[np.float64],
+    mean_chunks: float,
+) -> NDArray[np.float64]:
+    """Return the BM25 score of whole documents, (documents,).
+
+    The frequency of a term is the number of chunks that contain it, plus one if the title does; the
+    length of a document is its number of chunks. On ten datasets this ranked as well as word
+    counts, and it needs no positions. k1 = 1.2, b = 0.3.
+
+    Args:
+        term_chunks: Number of chunks of each document that contain each term, (documents, terms).
+        titles: Whether the title words contain the term, (documents, terms).
+        chunks: Number of chunks of each document, >= 1.
+        weights: Weight of each term, counted over documents.
+        mean_chunks: Mean of `chunks` over the documents of the knowledge base.
+    """
+    frequency = term_chunks + titles.astype(np.float64)
+    norm = _K1 * (1 - _DOCUMENT_B + _DOCUMENT_B * chunks / max(mean_chunks, 1e-9))
+    scores: NDArray[np.float64] = (frequency * (_K1 + 1) / (frequency + norm[:, None])) @ weights
+    return scores

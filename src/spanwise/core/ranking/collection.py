@@ -1,0 +1,244 @@
+"""Exhaustive in-memory search of a few documents: the reference implementation of a scan.
+
+Every query scores all chunks anew. It is meant for small collections, and as the reference that
+other stores are compared with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.ranking.query_terms import group_term_counts
+from spanwise.core.ranking.scan import Moments, Passages, Scan, digit_share, section_openings
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
+from spanwise.core.text.terms import text_terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.types import Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountedDocument:
+    """Term counts and features of a document of n chunks."""
+
+    handle: int
+    """Handle of the document; an older document has a lower one."""
+    frequencies: tuple[Mapping[str, int], ...]
+    """Number of occurrences of each term in each chunk, (n,)."""
+    title_terms: frozenset[str]
+    """Terms of the title, file name and path."""
+    digits: NDArray[np.float32]
+    """Share of digits among the characters of each chunk, (n,)."""
+    chars: NDArray[np.int64]
+    """Length of each chunk in characters, (n,)."""
+    tokens: NDArray[np.int64]
+    """Length of each chunk in tokens, (n,)."""
+    openings: NDArray[np.bool_]
+    """Whether each chunk is the first of a section, (n,)."""
+
+    def __len__(self) -> int:
+        return len(self.frequencies)
+
+    def impacts(self, terms: Sequence[str], *, reference_terms: float) -> NDArray[np.uint8]:
+        """Return the quantised saturation of each term in each chunk, 0 if absent, (T, n)."""
+        shape = (len(terms), len(self.frequencies))
+        occurrences = [[counts.get(term, 0) for counts in self.frequencies] for term in terms]
+        frequencies = np.array(occurrences, dtype=np.int64).reshape(shape)
+        lengths = np.array([sum(counts.values()) for counts in self.frequencies], dtype=np.int64)
+        impacts = quantised_impacts(
+            np.maximum(frequencies, 1),
+            np.broadcast_to(np.maximum(lengths, 1), shape),
+            reference_terms=reference_terms,
+        )
+        return np.where(frequencies > 0, impacts, np.uint8(0))
+
+
+def count_document(
+    chunks: Sequence[Chunk], *, title_words: str, handle: int, language: str = ""
+) -> CountedDocument:
+    """Return the term counts and features of a document.
+
+    Args:
+        chunks: All chunks of the document, in order.
+        title_words: Words of its title, file name and path.
+        handle: Handle of the document.
+        language: Language of its text, as for `core.text.terms.word_terms`.
+    """
+    searched = [searched_text(c.text, table_head=c.table_head, context=c.context) for c in chunks]
+    return CountedDocument(
+        handle=handle,
+        frequencies=tuple(Counter(text_terms(text, language=language)) for text in searched),
+        title_terms=frozenset(text_terms(title_words, language=language)),
+        digits=np.array([digit_share(chunk.text) for chunk in chunks], dtype=np.float32),
+        chars=np.array([len(chunk.text) for chunk in chunks], dtype=np.int64),
+        tokens=np.array([chunk.tokens for chunk in chunks], dtype=np.int64),
+        openings=section_openings([chunk.section for chunk in chunks]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Collection:
+    """Documents that are searched together; term weights are counted over all of them."""
+
+    documents: tuple[CountedDocument, ...]
+    """Documents in ascending order of their handles."""
+    reference_terms: float
+    """Average length of a chunk in terms, for `core.ranking.bm25`."""
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return the number of chunks that contain each term, (T,), and the number of chunks."""
+        impacts = self._impacts(self.documents, terms)
+        return np.count_nonzero(impacts, axis=1), impacts.shape[1]
+
+    def scan(
+        self,
+        terms: Sequence[str],
+        *,
+        words: Sequence[int] = (),
+        cosine: NDArray[np.float64] | None,
+        hits: int,
+        keyword_share: float = KEYWORD_SHARE,
+        scope: Sequence[CountedDocument] | None = None,
+    ) -> Scan:
+        """Search all chunks in scope, as specified by `stores.port.Searchable.scan`.
+
+        Args:
+            terms: Distinct terms of the query, (T,).
+            words: Index of the word of each term, as in `ScanQuery.words`.
+            cosine: Cosine of every chunk in scope, one document after the other; None without
+                vectors.
+            hits: Number of best chunks of each ranking.
+            keyword_share: Weight of the keyword score in the fused score, in [0, 1].
+            scope: Documents to search, by handle; None for all.
+        """
+        searched = self.documents if scope is None else tuple(scope)
+        term_chunks, all_chunks = self.term_counts(terms)
+        title_documents = np.count_nonzero(_titles(self.documents, terms), axis=0)
+        in_chunks = group_term_counts(term_chunks, words, most=all_chunks)
+        in_titles = group_term_counts(title_documents, words, most=len(self.documents))
+        weights = np.where(
+            in_chunks > 0,
+            inverse_frequencies(in_chunks, all_chunks),
+            inverse_frequencies(in_titles, len(self.documents)),
+        )
+        sizes = np.array([len(document) for document in searched], dtype=np.int64)
+        titles = _titles(searched, terms)
+        body = _weighted_sum(self._impacts(searched, terms) * IMPACT_STEP, weights)
+        keyword = body + np.repeat(_weighted_sum(titles.T, weights), sizes)
+        best = _best_chunks(keyword, cosine, hits=hits, keyword_share=keyword_share)
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        owners = np.searchsorted(starts, best, side="right") - 1
+        counts = self._count_chunks(searched, terms)
+        matched = np.asarray(counts.any(axis=1) | titles.any(axis=1))
+        matched[owners] = True
+        places = np.flatnonzero(matched)
+        return Scan(
+            chunks=int(sizes.sum()),
+            documents=len(searched),
+            all_chunks=all_chunks,
+            all_documents=len(self.documents),
+            term_chunks=term_chunks,
+            title_documents=title_documents,
+            keyword=Moments(*moments(keyword)),
+            body=Moments(*moments(body)),
+            vector=None if cosine is None else Moments(*moments(cosine)),
+            handles=np.array([searched[place].handle for place in places], dtype=np.int64),
+            document_chunks=sizes[places],
+            document_terms=counts[places],
+            document_titles=titles[places],
+            hit_documents=np.searchsorted(places, owners),
+            hit_chunks=best - starts[owners],
+            hit_keywords=keyword[best],
+            hit_vectors=np.zeros(len(best)) if cosine is None else cosine[best],
+        )
+
+    def passages(
+        self,
+        spans: Sequence[tuple[CountedDocument, int, int]],
+        *,
+        terms: Sequence[str],
+        similarities: NDArray[np.float32],
+    ) -> Passages:
+        """Return the features of some ranges, as specified by `stores.port.Searchable.passages`.
+
+        Args:
+            spans: Documents with the first chunk and the index after the last chunk.
+            terms: Distinct terms of the query, (T,).
+            similarities: Cosines of the chunks of the ranges, one range after the other, (m, n).
+        """
+        impacts = [np.empty((len(terms), 0), dtype=np.uint8)]
+        impacts += [
+            self._impacts((document,), terms)[:, start:end] for document, start, end in spans
+        ]
+        return Passages(
+            impacts=(np.concatenate(impacts, axis=1) * IMPACT_STEP).astype(np.float32),
+            similarities=similarities,
+            digits=np.concatenate([np.zeros(0, np.float32), *(d.digits[s:e] for d, s, e in spans)]),
+            chars=np.concatenate([np.zeros(0, np.int64), *(d.chars[s:e] for d, s, e in spans)]),
+            tokens=np.concatenate([np.zeros(0, np.int64), *(d.tokens[s:e] for d, s, e in spans)]),
+            openings=np.concatenate([np.zeros(0, bool), *(d.openings[s:e] for d, s, e in spans)]),
+        )
+
+    def _count_chunks(
+        self, documents: Sequence[CountedDocument], terms: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Return the number of chunks of each document that contain each term, (documents, T)."""
+        counts = [
+            np.count_nonzero(self._impacts((document,), terms), axis=1) for document in documents
+        ]
+        return np.array(counts, dtype=np.int64).reshape(len(documents), len(terms))
+
+    def _impacts(
+        self, documents: Sequence[CountedDocument], terms: Sequence[str]
+    ) -> NDArray[np.uint8]:
+        """Return the impacts of terms in all chunks of the documents, (T, chunks)."""
+        parts = [
+            document.impacts(terms, reference_terms=self.reference_terms) for document in documents
+        ]
+        return np.concatenate([np.empty((len(terms), 0), dtype=np.uint8), *parts], axis=1)
+
+
+def _titles(documents: Sequence[CountedDocument], terms: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether the title words of each document contain each term, (documents, T)."""
+    contained = [[term in document.title_terms for term in terms] for document in documents]
+    return np.array(contained, dtype=np.bool_).reshape(len(documents), len(terms))
+
+
+def _weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted sum of rows, added in the order of the rows, (columns,)."""
+    total = np.zeros(rows.shape[1])
+    for row, weight in zip(rows, weights, strict=True):
+        total += row * weight
+    return total
+
+
+def _best_chunks(
+    keyword: NDArray[np.float64],
+    cosine: NDArray[np.float64] | None,
+    *,
+    hits: int,
+    keyword_share: float,
+) -> NDArray[np.int64]:
+    """Return the union of the best chunks of each ranking, ascending."""
+    by_keyword = np.argsort(-keyword, kind="stable")[:hits]
+    rankings = [by_keyword[keyword[by_keyword] > 0]]
+    if cosine is not None:
+        rankings.append(np.argsort(-cosine, kind="stable")[:hits])
+        fused = fused_scores(
+            keyword,
+            cosine,
+            keyword_deviation=moments(keyword)[1],
+            cosine_deviation=moments(cosine)[1],
+            keyword_share=keyword_share,
+        )
+        rankings.append(np.argsort(-fused, kind="stable")[:hits])
+    return np.unique(np.concatenate(rankings)).astype(np.int64)

@@ -1,0 +1,219 @@
+"""Analysis of a question: its words, its search terms, and whether it asks for a number.
+
+A word is searched in every language of the documents. Its stems in these languages are forms of one
+term, so a word counts once, whatever languages a knowledge base contains.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.text.languages import question_language
+from spanwise.core.text.terms import content_words, stem_language, word_terms, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_ENGLISH = re.compile(
+    r"\b(how (much|many)|what (percent|percentage|amount|number|ratio|rate|proportion|share)"
+    r"|percent|percentage|ratio|average|total|amount|margin|growth|change in|usd|\$|million|billion"
+    r"|thousand)\b|[%$€£]",
+    re.IGNORECASE,
+)
+_UNSPACED = re.compile(
+    "多少|几|幾|百分|いくつ|いくら|何(?:人|年|個|回|歳|度|本|台|パーセント)|どのくらい|どれくらい|割合"
+    "|몇|얼마|กี่|เท่าไ|เท่าใด|ร้อยละ"
+)
+_WORDS = {
+    "ar": "كم عدد نسبة", "ca": "quant quanta quants quantes percentatge nombre",
+    "cs": "kolik procent počet", "da": "mange meget procent antal",
+    "de": "viel viele wieviel wieviele prozent anzahl",
+    "el": "πόσο πόσα πόσοι πόσες ποσοστό αριθμός",
+    "es": "cuánto cuánta cuántos cuántas porcentaje número", "et": "palju mitu protsenti arv",
+    "fa": "چند چقدر درصد تعداد", "fi": "paljon paljonko monta montako prosenttia",
+    "fr": "combien pourcentage nombre", "he": "כמה אחוז", "hi": "कितना कितने कितनी प्रतिशत संख्या",
+    "hu": "mennyi hány százalék", "id": "berapa persen jumlah",
+    "it": "quanto quanta quanti quante percentuale numero", "lt": "kiek procentų",
+    "nl": "hoeveel procent percentage aantal", "no": "mange mye prosent antall",
+    "pl": "ile ilu procent liczba",
+    "pt": "quanto quanta quantos quantas porcentagem percentagem número",
+    "ro": "cât câtă câți câte procent număr", "ru": "сколько процент процентов количество число",
+    "sr": "колико процената број koliko procenata broj", "sv": "många mycket procent antal",
+    "tr": "kaç yüzde sayısı", "uk": "скільки відсотків кількість",
+}  # fmt: skip
+"""Words that ask for a number, by language, in lower case."""
+_BY_LANGUAGE = {language: frozenset(text.split()) for language, text in _WORDS.items()}
+
+
+def is_number_question(question: str, *, language: str = "en") -> bool:
+    """Return whether a question asks for a number.
+
+    Chunks with digits are then more likely to answer it.
+
+    Args:
+        question: Text of the question.
+        language: Language of the question; one without a word list is treated as English.
+    """
+    if _UNSPACED.search(question):
+        return True
+    number_words = _BY_LANGUAGE.get(language)
+    if number_words is None:
+        return _ENGLISH.search(question) is not None
+    return "%" in question or any(word in number_words for word in words(question.lower()))
+
+
+_COMPARISON = re.compile(
+    r"\b(compar\w*|versus|vs|over time|trends?|evolv\w*|evolution|stack up|across|historically"
+    r"|year[- ]over[- ]year|fluctuat\w*|in these|prior (quarters?|years?|periods?)"
+    r"|(these|all|both|several|each|different|multiple|various)"
+    r" (documents?|reports?|filings?|compan(y|ies)|10-[qk]s|contracts?|agreements?|quarters"
+    r"|years))\b",
+    re.IGNORECASE,
+)
+MAX_TERMS = 64
+"""Maximum number of search terms of one query; a longer query uses its most informative terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Words, terms and kind of one question."""
+
+    text: str
+    """Text to search for; of a very long question, its most telling words."""
+    words: tuple[str, ...]
+    """All words in order, in Unicode normal form C."""
+    stems: tuple[str | None, ...]
+    """First term of each content word, None for function words."""
+    terms: tuple[str, ...]
+    """Distinct terms in order of first occurrence; the first form of each word."""
+    asks_number: bool
+    """Whether the question asks for a number."""
+    compares: bool
+    """Whether the question compares documents, or one thing over time."""
+    other_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Further forms of terms in other languages, by term; each form belongs to one term."""
+
+    uses: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Number of occurrences of each term in the question."""
+    language: str = "en"
+    """Language whose stop words were removed."""
+    original_text: str = ""
+    """Text as the caller wrote it; empty if `text` is the same."""
+    original_words: int = 0
+    """Number of distinct words of a very long question; 0 if `words` holds all of them."""
+
+    @property
+    def shown_text(self) -> str:
+        """Return the question as the caller wrote it."""
+        return self.original_text or self.text
+
+    def forms(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return all forms of the terms, and the index of the term of each form.
+
+        The terms come first, in order. The indexes are empty if there are no other forms.
+        """
+        added = [
+            (form, place)
+            for place, term in enumerate(self.terms)
+            for form in self.other_forms.get(term, ())
+        ]
+        if not added:
+            return self.terms, ()
+        forms = (*self.terms, *(form for form, _ in added))
+        return forms, (*range(len(self.terms)), *(place for _, place in added))
+
+    def without(self, title_terms: frozenset[str]) -> str | None:
+        """Return the question without the words that a title contains.
+
+        None if the title contains none of its content words, or all of them.
+        """
+        named = {stem for stem in self.stems if stem is not None and stem in title_terms}
+        if not named or named.issuperset(stem for stem in self.stems if stem is not None):
+            return None
+        remaining = [w for w, s in zip(self.words, self.stems, strict=True) if s not in named]
+        return " ".join(remaining)
+
+
+def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
+    """Return the analysis of a question; `terms` is empty for a text without words.
+
+    Args:
+        text: Text of the question.
+        languages: Languages of the documents to search; "" for an unknown language.
+    """
+    stemmers_used = {stem_language(language) for language in languages or ("",)}
+    stemmers = sorted(stemmers_used, key=lambda stemmer: (stemmer != "en", stemmer))
+    composed = unicodedata.normalize("NFC", text)  # as the lists of function words
+    language = question_language(composed, languages)
+    word_list = tuple(words(composed))
+    content = frozenset(content_words(composed, language=language))
+    term_of: dict[str, str] = {}
+    uses: Counter[str] = Counter()
+    stems: list[str | None] = []
+    for word in word_list:
+        word_forms = _terms(word, stemmers, term_of) if word in content else []
+        uses.update(word_forms)
+        stems.append(word_forms[0] if word_forms else None)
+    terms = tuple(uses)
+    # Function words that are also forms of a content word count as further uses of its term.
+    others = (word for word in word_list if word not in content)
+    uses.update(
+        term_of[s] for w in others for s in word_terms(w, language=stemmers[0]) if s in term_of
+    )
+    forms: dict[str, list[str]] = {term: [] for term in terms}
+    for form, term in term_of.items():
+        if form != term:
+            forms[term].append(form)
+    return Question(
+        text=text,
+        words=word_list,
+        stems=tuple(stems),
+        terms=terms,
+        asks_number=is_number_question(composed, language=language),
+        compares=_COMPARISON.search(text) is not None,
+        other_forms={term: tuple(other) for term, other in forms.items() if other},
+        uses=uses,
+        language=language,
+    )
+
+
+def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list[str]:
+    """Return the terms of a word, and record its forms in `term_of`.
+
+    If an earlier word has one of the forms, the word belongs to the term of that word.
+    """
+    terms = []
+    for forms in zip(*(word_terms(word, language=name) for name in languages), strict=True):
+        term = next((term_of[form] for form in forms if form in term_of), forms[0])
+        for form in forms:
+            term_of.setdefault(form, term)
+        terms.append(term)
+    return terms
+
+
+def informative_terms(
+    question: Question, weights: NDArray[np.float64], *, limit: int = MAX_TERMS
+) -> tuple[str, ...]:
+    """Return the `limit` most informative terms of a long question, in their order.
+
+    The score of a term is `weight * (1 + ln(count))`: it is higher for rare terms and for terms
+    that the question repeats. Ties go to the earlier term.
+
+    Args:
+        question: The question.
+        weights: Inverse frequency of each of its terms; 0 for a term that no chunk contains.
+        limit: Maximum number of terms.
+    """
+    uses = np.array([question.uses[term] for term in question.terms])
+    value = weights * (1 + np.log(uses))
+    best = np.sort(np.argsort(-value, kind="stable")[:limit])
+    return tuple(question.terms[i] for i in best)

@@ -1,0 +1,180 @@
+"""Choice of the documents that a question is about, and of their chunks to read.
+
+A document is ranked by its own BM25 score, by the question terms in its title, and by its best hit.
+The chunks of the best documents are read whole until `MAX_CHUNKS`. Of a document that does not fit,
+only the chunks around its hits are read. Limits from 3,000 to 24,000 chunks gave the same quality
+on the development datasets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.bm25 import document_scores, inverse_frequencies
+from spanwise.core.ranking.scan import PassageRange
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.scan import Moments, Scan
+
+
+MAX_CHUNKS = 4_000
+"""Maximum number of chunks read for one query."""
+_MAX_DOCUMENTS = 256
+_AROUND_HIT = 12  # chunks read on either side of a hit: the reach of the widest smoothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routing:
+    """Scores of each document of a scan, in the order of the scan."""
+
+    score: NDArray[np.float64]
+    """z-score of the document's BM25 over the documents in scope; 0 for a single document."""
+    title_coverage: NDArray[np.float64]
+    """Weight of the terms in the title, relative to the best title; 1 for a single document."""
+    best_hit: NDArray[np.float64]
+    """Best fused score of the document's hits less the overall best, <= 0."""
+    order: NDArray[np.int64]
+    """Positions of documents, best first; ties go to the older document."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of the keyword score where it is fused with the cosine, in [0, 1]."""
+
+
+def z_scores(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
+    """Return values in standard deviations from the mean; zeros if the deviation is 0."""
+    if moments.deviation <= 1e-12:
+        return np.zeros_like(values)
+    standard: NDArray[np.float64] = (values - moments.mean) / moments.deviation
+    return standard
+
+
+def fuse_z_scores(
+    keyword: NDArray[np.float64],
+    similarity: NDArray[np.float64],
+    scan: Scan,
+    *,
+    keyword_share: float = KEYWORD_SHARE,
+) -> NDArray[np.float64]:
+    """Return `s z(keyword) + (1 - s) z(cosine)`, without the cosine if there are no vectors."""
+    score = keyword_share * z_scores(keyword, scan.keyword)
+    if scan.vector is not None:
+        score += (1 - keyword_share) * z_scores(similarity, scan.vector)
+    return score
+
+
+def keyword_weights(scan: Scan) -> NDArray[np.float64]:
+    """Return the weight of each term: over chunks, or over titles if no chunk contains it."""
+    over_chunks = inverse_frequencies(scan.term_chunks, scan.all_chunks)
+    over_titles = inverse_frequencies(scan.title_documents, scan.all_documents)
+    return np.where(scan.term_chunks > 0, over_chunks, over_titles)
+
+
+def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
+    """Return the scores of each document of a scan.
+
+    Args:
+        scan: Result of the search.
+        keyword_share: Weight of the keyword score where it is fused with the cosine, in [0, 1].
+    """
+    count = len(scan.handles)
+    alone = scan.documents <= 1
+    titles = scan.document_titles
+    if alone:
+        score, coverage = np.zeros(count), np.ones(count)
+    else:
+        score = _document_z(scan)
+        weights = inverse_frequencies(scan.title_documents, scan.all_documents)
+        coverage = _weighted(titles, weights)
+        if coverage.max(initial=0.0) > 0:
+            coverage = coverage / coverage.max()
+    best = _best_hits(scan, keyword_share)
+    rank = 0.7 * score + 5 * coverage + 0.5 * best
+    return Routing(
+        score=score,
+        title_coverage=coverage,
+        best_hit=best,
+        order=np.argsort(-rank, kind="stable"),
+        keyword_share=keyword_share,
+    )
+
+
+def _weighted(contained: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight of the terms that each document contains, (documents,)."""
+    total = np.zeros(len(contained))
+    for column, weight in zip(contained.T, weights, strict=True):
+        total += weight * column
+    return total
+
+
+def _document_z(scan: Scan) -> NDArray[np.float64]:
+    holders = ((scan.document_terms > 0) | scan.document_titles).sum(axis=0)
+    scores = document_scores(
+        scan.document_terms,
+        scan.document_titles,
+        scan.document_chunks,
+        weights=inverse_frequencies(holders, scan.documents),
+        mean_chunks=scan.all_chunks / max(scan.all_documents, 1),
+    )
+    # Documents in scope that are not in the scan contain no term: their score is 0.
+    mean = scores.sum() / scan.documents
+    variance = max((scores**2).sum() / scan.documents - mean**2, 0.0)
+    return np.asarray((scores - mean) / max(float(np.sqrt(variance)), 1e-9))
+
+
+def _best_hits(scan: Scan, keyword_share: float) -> NDArray[np.float64]:
+    score = fuse_z_scores(scan.hit_keywords, scan.hit_vectors, scan, keyword_share=keyword_share)
+    best = np.full(len(scan.handles), score.min(initial=0.0))
+    np.maximum.at(best, scan.hit_documents, score)
+    return np.asarray(best - best.max()) if len(best) else best
+
+
+def select_ranges(
+    scan: Scan, routing: Routing, *, max_chunks: int = MAX_CHUNKS
+) -> list[tuple[int, PassageRange]]:
+    """Return the ranges to read, each with the position of its document in the scan.
+
+    Ordered by document position, then start; disjoint, and not touching inside a document.
+    """
+    left = max_chunks
+    chosen: list[tuple[int, PassageRange]] = []
+    for position in routing.order[:_MAX_DOCUMENTS].tolist():
+        if left <= _AROUND_HIT:
+            break
+        length = int(scan.document_chunks[position])
+        handle = int(scan.handles[position])
+        whole = length <= left
+        spans = [(0, length)] if whole else _around_hits(scan, routing, position, room=left)
+        chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
+        left -= sum(end - start for start, end in spans)
+    return sorted(chosen, key=lambda item: (item[0], item[1].start))
+
+
+def _around_hits(
+    scan: Scan, routing: Routing, position: int, *, room: int
+) -> list[tuple[int, int]]:
+    """Return the chunks around the hits of a document, best hit first until `room` is full."""
+    length = int(scan.document_chunks[position])
+    document_hits = np.flatnonzero(scan.hit_documents == position)
+    score = fuse_z_scores(
+        scan.hit_keywords[document_hits],
+        scan.hit_vectors[document_hits],
+        scan,
+        keyword_share=routing.keyword_share,
+    )
+    selected: set[int] = set()
+    for hit in document_hits[np.argsort(-score, kind="stable")].tolist():
+        chunk = int(scan.hit_chunks[hit])
+        around = set(range(max(0, chunk - _AROUND_HIT), min(length, chunk + _AROUND_HIT + 1)))
+        if len(selected) + len(around - selected) > room:
+            break
+        selected |= around
+    if not selected:
+        return []
+    rows = np.array(sorted(selected))
+    breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(rows, breaks)]

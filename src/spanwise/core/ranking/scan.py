@@ -1,0 +1,141 @@
+"""Data that a store returns to the core for one query: counts, scores and features of chunks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScanQuery:
+    """Terms and vector of one query."""
+
+    terms: tuple[str, ...]
+    """Distinct terms (`core.text.terms`); may be empty."""
+    words: tuple[int, ...] = ()
+    """Index of the word that each term is a form of; empty if every term is a word of its own.
+
+    Terms of one word are counted together and have one weight.
+    """
+    vector: NDArray[np.float32] | None
+    """Query vector of unit length; None for a keyword search."""
+    keyword_share: float = KEYWORD_SHARE
+    """Weight of the keyword score in the fused score, in [0, 1]; the cosine has the rest."""
+    hits: int = 400
+    """Number of best chunks to return from each ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and population standard deviation of a score over the chunks in scope."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scan:
+    """Result of a search: T terms, D documents that contain a term or a hit, H hits.
+
+    The scope is the documents that pass the filter and the list of documents. Term weights are
+    counted over all live chunks, so a filter never changes the score of a chunk.
+    """
+
+    chunks: int
+    """Number of live chunks in scope."""
+    documents: int
+    """Number of documents in scope."""
+    all_chunks: int
+    """Number of live chunks in the knowledge base."""
+    all_documents: int
+    """Number of documents in the knowledge base."""
+    term_chunks: NDArray[np.int64]
+    """Number of live chunks in the knowledge base that contain each term, (T,)."""
+    title_documents: NDArray[np.int64]
+    """Number of documents in the knowledge base whose title words contain each term, (T,)."""
+    keyword: Moments
+    """Moments of the keyword score of body and title."""
+    body: Moments
+    """Moments of the keyword score of the body."""
+    vector: Moments | None
+    """Moments of the cosine; None without a vector."""
+    handles: NDArray[np.int64]
+    """Store handle of each document in scope with a term or a hit, ascending, (D,)."""
+    document_chunks: NDArray[np.int64]
+    """Number of chunks of each document, (D,)."""
+    document_terms: NDArray[np.int64]
+    """Number of chunks of each document that contain each term, (D, T)."""
+    document_titles: NDArray[np.bool_]
+    """Whether the title words of each document contain each term, (D, T)."""
+    hit_documents: NDArray[np.int64]
+    """Position in `handles` of the document of each hit, (H,)."""
+    hit_chunks: NDArray[np.int64]
+    """Chunk index of each hit inside its document, (H,)."""
+    hit_keywords: NDArray[np.float64]
+    """Keyword score of each hit, body and title, (H,)."""
+    hit_vectors: NDArray[np.float64]
+    """Cosine of each hit, (H,); zeros without a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRange:
+    """Chunks `[start, end)` of one document."""
+
+    handle: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Passages:
+    """Inputs of the features for the n chunks of some ranges, one range after the other."""
+
+    impacts: NDArray[np.float32]
+    """BM25 saturation of each term in each chunk (`core.ranking.bm25`), 0 if absent, (T, n)."""
+    similarities: NDArray[np.float32]
+    """Cosine of each chunk to each requested vector, (m, n)."""
+    digits: NDArray[np.float32]
+    """Share of digits among the characters of each chunk, (n,)."""
+    chars: NDArray[np.int64]
+    """Length of each chunk in characters, (n,)."""
+    tokens: NDArray[np.int64]
+    """Length of each chunk in tokens of the knowledge base's tokenizer, (n,)."""
+    openings: NDArray[np.bool_]
+    """Whether each chunk is the first of a section of its document, (n,)."""
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_STEPS = 255
+
+
+def digit_share(text: str) -> float:
+    """Return the share of digits (`str.isdigit`) among the characters; 0 for an empty text.
+
+    The share is rounded to multiples of 1/255, so that a store can hold it in one byte.
+    """
+    if not text:
+        return 0.0
+    digits = sum(map(text.count, "0123456789"))  # ten times as fast as testing each character
+    if not text.isascii():
+        digits += sum(map(str.isdigit, "".join(_NOT_ASCII.findall(text))))
+    return round(digits / len(text) * _STEPS) / _STEPS
+
+
+def section_openings(sections: Sequence[int]) -> NDArray[np.bool_]:
+    """Return whether each chunk of a document is the first of a section; the first chunk always is.
+
+    Args:
+        sections: Index of the section of each chunk, (n,).
+    """
+    openings = np.ones(len(sections), dtype=np.bool_)
+    openings[1:] = np.diff(np.asarray(sections, dtype=np.int64)) != 0
+    return openings

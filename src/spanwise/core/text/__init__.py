@@ -1,0 +1,1 @@
+"""Text primitives: sentences, terms, languages and safe truncation."""

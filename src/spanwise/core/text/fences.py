@@ -1,0 +1,71 @@
+"""Fences around untrusted text, which nothing in the text can close or open (prompt injection).
+
+Text of documents, and text derived from it, is never an instruction to a model.
+
+Rules:
+    If a text contains the name of the fence, the fence gets a number that no text contains.
+    A model reads more than exact characters: case, spaces, entities, invisible characters, and
+    similar-looking brackets and letters all count as the tag itself. A superfluous number is
+    harmless.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+_BRACKETS = "<\u02c2\u1438\u2039\u2329\u276c\u276e\u27e8\u2991\u29fc\u3008"
+_ENTITY = r"&(?:lt|#0*60|#x0*3c)\b"
+_MAY_OPEN = re.compile(rf"[{_BRACKETS}\ufe64\uff1c]|{_ENTITY}", re.IGNORECASE)
+_NOT_SEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u0300-\u036f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
+
+
+def fence_tag(texts: Sequence[str], *, name: str = "segment") -> str:
+    """Return the name, or the first of "name_2", "name_3" ... that no text opens or closes.
+
+    Args:
+        texts: Texts inside the fences.
+        name: Name of the fence.
+    """
+    numbers = {number for text in texts for number in _numbers(text, name)}
+    if not numbers:
+        return name
+    used_prefixes = {number[:length] for number in numbers for length in range(1, len(number) + 1)}
+    number = 2
+    while str(number) in used_prefixes:
+        number += 1
+    return f"{name}_{number}"
+
+
+def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:
+    """Return a text between an opening and a closing tag, each on a line of its own.
+
+    Args:
+        text: Untrusted text.
+        name: Name of the fence; it gets a number if the text contains it.
+        beside: Other untrusted text of the same prompt, which must not contain the tag either.
+    """
+    tag = fence_tag([text, *beside], name=name)
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def _numbers(text: str, name: str) -> Iterator[str]:
+    """Yield the number of each tag of a name that a text seems to contain; "" for none."""
+    if not _MAY_OPEN.search(text):
+        return
+    normalized = text if text.isascii() else unicodedata.normalize("NFKD", text)
+    for match in _tags(name).finditer(_NOT_SEEN.sub("", normalized)):
+        yield match[1] or ""
+
+
+@cache
+def _tags(name: str) -> re.Pattern[str]:
+    """Return the pattern of tags of a name, in which a non-ASCII character matches any letter."""
+    letters = "".join(f"[{re.escape(letter)}\u0080-\U0010ffff]" for letter in name)
+    opening = rf"(?:[{_BRACKETS}]|{_ENTITY};?)[\s/\\]*"
+    return re.compile(rf"{opening}{letters}(?:_(\d{{1,9}}))?", re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""Evaluation of whole answers: answering, grading and agreement between graders."""

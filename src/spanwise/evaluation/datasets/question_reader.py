@@ -1,0 +1,212 @@
+"""Questions as JSON lines, in the format of users or of the benchmark folders.
+
+Rules:
+    The names of a line determine its format: that of users (`question`, `document_id`) or of the
+    benchmarks (`query`, `doc_id`). A line with names of both is a fault.
+    Character ranges are half-open from 0 in both. Pages are from 1; in the benchmarks from 0.
+    All faults of a file are reported together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.evaluation.datasets.faults import Faults, shown
+from spanwise.evaluation.datasets.json_lines import Row, json_lines
+from spanwise.types import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """Names of the JSON fields in one format of questions."""
+
+    called: str
+    id: str
+    question: str
+    document: str
+    scope: str
+    metadata: str
+    first_page: int
+    others: frozenset[str] = frozenset()
+    """Other fields that a line may have."""
+    more_of_evidence: frozenset[str] = frozenset()
+    """Other fields that a piece of evidence may have; they are ignored."""
+    is_open: bool = False
+    """Whether unknown fields are ignored unless they resemble a known one."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return all names of a line."""
+        own = {self.id, self.question, self.scope, self.metadata}
+        return self.others | own | {"answer", "evidence"}
+
+    @property
+    def evidence_names(self) -> frozenset[str]:
+        """Return all names of a piece of evidence."""
+        return self.more_of_evidence | {self.document, "start", "end", "page", "text"}
+
+
+_USERS = _Form(
+    called="the format of questions",
+    id="id",
+    question="question",
+    document="document_id",
+    scope="documents",
+    metadata="metadata",
+    first_page=1,
+    others=frozenset({"rubric"}),
+)
+_BENCHMARKS = _Form(
+    called="the format of the benchmarks",
+    id="query_id",
+    question="query",
+    document="doc_id",
+    scope="scope",
+    metadata="meta",
+    first_page=0,
+    more_of_evidence=frozenset({"answer_start", "answer_end"}),
+    is_open=True,
+)
+_BOTH = _USERS.names & _BENCHMARKS.names
+
+
+def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
+    """Return the questions of a file of JSON lines, in its order.
+
+    Documents, ranges and pages are checked by `check_questions`, which also finds the place of
+    evidence that has only a text.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OptionError: If the file cannot be read, has no question, or is faulty. The message has
+            file, line and value of the first 20 faults.
+    """
+    path = Path(path)
+    faults = Faults()
+    questions: list[LabelledQuestion] = []
+    lines: dict[str, str] = {}
+    for row in json_lines(path, faults):
+        with faults.gathered():
+            question = _question(row, faults)
+            earlier = lines.setdefault(question.id, row.place)
+            if earlier != row.place:
+                raise row.fault(
+                    f"the id {shown(question.id)} is that of {earlier} too; give each its own"
+                )
+            questions.append(question)
+    if not questions:
+        with faults.gathered():
+            raise Row({}, path.name).fault(
+                'there is no question in it; give one object a line, such as {"question": "...", '
+                '"evidence": [{"document_id": "...", "text": "..."}]}'
+            )
+    faults.raise_any(str(path))
+    return tuple(questions)
+
+
+def _question(row: Row, faults: Faults) -> LabelledQuestion:
+    """Return the question of a line; faults of its evidence are collected one by one."""
+    form = _form_of(row)
+    _check_names(row, form.names, other=_other(form).names, form=form)
+    evidence = []
+    for piece in row.rows("evidence"):
+        with faults.gathered():
+            evidence.append(_evidence(piece, form))
+    return LabelledQuestion(
+        id=row.word(form.id, default=f"line-{row.place.rpartition(':')[2]}"),
+        text=row.text(form.question),
+        evidence=tuple(evidence),
+        answer=row.text("answer", default=""),
+        rubric=row.text("rubric", default="") if form is _USERS else "",
+        scope=_scope(row, form),
+        metadata=dict(_metadata(row, form)),
+    )
+
+
+def _form_of(row: Row) -> _Form:
+    own = len((row.values.keys() & _USERS.names) - _BOTH)
+    other = len((row.values.keys() & _BENCHMARKS.names) - _BOTH)
+    return _BENCHMARKS if other > own else _USERS
+
+
+def _other(form: _Form) -> _Form:
+    return _USERS if form is _BENCHMARKS else _BENCHMARKS
+
+
+def _check_names(row: Row, known: Collection[str], *, other: Collection[str], form: _Form) -> None:
+    """Raise a fault for the first unknown name.
+
+    Raises:
+        FaultError: If there is one. The message says whether the other format has it, or which name
+            is similar.
+    """
+    for name in row.values:
+        if name in known:
+            continue
+        if name in other:
+            raise row.fault(
+                f"{name!r} is a name of {_other(form).called}, and the line is in {form.called}; "
+                "use the names of one of them"
+            )
+        near = difflib.get_close_matches(name, known, n=1)
+        if form.is_open and not near:
+            continue
+        asked = (
+            f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(sorted(known))}"
+        )
+        raise row.fault(f"{shown(name)} is no name of {form.called}; {asked}")
+
+
+def _evidence(row: Row, form: _Form) -> Evidence:
+    _check_names(row, form.evidence_names, other=_other(form).evidence_names, form=form)
+    start = end = page = None
+    if row.has("start") or row.has("end"):
+        start, end = row.whole("start"), row.whole("end")
+        if start >= end:
+            raise row.fault(
+                f"start is {start} and end is {end}; characters are half-open: "
+                "end is one past the last character, and more than start"
+            )
+    if row.has("page"):
+        page = row.whole("page", least=form.first_page) + 1 - form.first_page
+    text = row.text("text", default="")
+    if row.has("text") and not text.strip():
+        raise row.fault(f"'text' is {shown(text)}; quote what stands there, or leave it out")
+    return Evidence(document_id=row.word(form.document), start=start, end=end, page=page, text=text)
+
+
+def _scope(row: Row, form: _Form) -> tuple[str, ...] | None:
+    if not row.has(form.scope):
+        return None
+    named = row.items(form.scope)
+    if not named or not all(isinstance(one, str) and one for one in named):
+        raise row.fault(
+            f"{form.scope!r} is {shown(named)}; list ids of documents, or leave it out for all"
+        )
+    return tuple(dict.fromkeys(row.whole_text(str(one), form.scope) for one in named))
+
+
+def _metadata(row: Row, form: _Form) -> Iterator[tuple[str, Scalar]]:
+    """Yield the metadata; of a benchmark only texts, numbers and booleans."""
+    value = row.values.get(form.metadata)
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise row.fault(f"{form.metadata!r} is {shown(value)}; give an object")
+    for name, one in value.items():
+        is_scalar = isinstance(one, str | int | float | bool)
+        if is_scalar and (not isinstance(one, float) or math.isfinite(one)):
+            row.whole_text(f"{name}{one}", form.metadata)
+            yield name, one
+        elif form is _USERS:
+            raise row.fault(
+                f"{form.metadata!r} has {shown(one)} as {shown(name)}; give a text, a number or a "
+                "boolean"
+            )

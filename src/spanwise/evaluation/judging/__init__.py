@@ -1,1 +1,0 @@
-"""How good whole answers are: asked, graded by a model that knows the right ones, and counted."""

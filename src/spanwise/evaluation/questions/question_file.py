@@ -1,0 +1,116 @@
+"""Options and result of generating questions, and the JSON lines file that holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spanwise.errors import OptionError
+from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.evaluation.questions.question_checks import Reason
+from spanwise.options import AnswerOptions, ModelOptions
+from spanwise.types import Usage
+
+PLACES_A_QUESTION = 3
+"""Maximum number of places that are asked about for each wanted question."""
+TRIED = AnswerOptions(budget_tokens=4_000)
+"""Options of the attempt to answer an unanswerable question."""
+_MOST_QUESTIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakingOptions:
+    """Number and kind of the questions, and options of the model."""
+
+    n: int = 50
+    """Number of questions that the documents answer, from 0."""
+    unanswerable: int = 0
+    """Number of additional questions that the documents do not answer, from 0."""
+    seed: int = 0
+    """Seed of the places."""
+    models: ModelOptions = field(default_factory=ModelOptions)
+    """Options of the calls; `max_cost` limits the whole run."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            OptionError: If one is out of range, or there is nothing to make.
+        """
+        for name, value in (("n", self.n), ("unanswerable", self.unanswerable)):
+            if not 0 <= value <= _MOST_QUESTIONS:
+                raise OptionError(f"{name} is {value}; give 0 to {_MOST_QUESTIONS:,}")
+        if not self.n + self.unanswerable:
+            raise OptionError("n and unanswerable are 0; ask for one question at least")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeQuestions:
+    """Result of a run."""
+
+    questions: tuple[LabelledQuestion, ...]
+    wanted: int
+    places: int
+    """Number of places that the model was asked about."""
+    refused: Mapping[Reason, int]
+    """Number of refused questions by reason."""
+    usage: Usage
+    first_error: str = ""
+    """First error of the model; empty for none."""
+
+
+def check_new_file(path: Path) -> None:
+    """Check that a file can be created, before anything is paid for its content.
+
+    Raises:
+        OptionError: If it exists, or its folder does not.
+    """
+    if path.exists():
+        raise OptionError(
+            f"{path} is there already, and may hold changes of yours; name another file"
+        )
+    if not path.parent.is_dir():
+        raise OptionError(f"the folder of {path} is not there; make it, or name another one")
+
+
+def write_questions(questions: Sequence[LabelledQuestion], path: Path) -> None:
+    """Write questions to a new file as JSON lines, with half-open character ranges from 0.
+
+    Raises:
+        OptionError: If the file exists or cannot be written.
+    """
+    lines = [json.dumps(_row(one), ensure_ascii=False) + "\n" for one in questions]
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise OptionError(
+            f"{path} cannot be written ({error.strerror}); name another file"
+        ) from error
+
+
+def _row(question: LabelledQuestion) -> Mapping[str, object]:
+    row = {
+        "id": question.id,
+        "question": question.text,
+        "answer": question.answer,
+        "rubric": question.rubric,
+        "evidence": [_evidence_row(one) for one in question.evidence],
+        "documents": None if question.scope is None else list(question.scope),
+        "metadata": dict(question.metadata),
+    }
+    always = ("id", "question", "evidence")
+    return {name: value for name, value in row.items() if value or name in always}
+
+
+def _evidence_row(evidence: Evidence) -> Mapping[str, object]:
+    row = {
+        "document_id": evidence.document_id,
+        "start": evidence.start,
+        "end": evidence.end,
+        "page": evidence.page,
+        "text": evidence.text or None,
+    }
+    return {name: value for name, value in row.items() if value is not None}

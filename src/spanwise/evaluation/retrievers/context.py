@@ -1,0 +1,176 @@
+"""Context of an evaluation: knowledge base with and without headers, models, tuning, ledger."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from spanwise.core.documents.headers import chunk_header
+from spanwise.errors import OptionError
+from spanwise.evaluation.metrics import counter
+from spanwise.evaluation.retrievers.without_headers import copy_without_headers
+from spanwise.evaluation.run_models import run_ledger
+from spanwise.knowledge_base.internals import searcher_of, settings_of
+from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.models.ledger import Ledger
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.models.registry import make_reranker
+from spanwise.models.rerankers.rerank_caller import RerankCaller
+from spanwise.options import ModelOptions, RerankOptions
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.rerank import Reranking
+from spanwise.search.tuned_options import Tuning, read_tuning
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from spanwise.evaluation.metrics import Count
+    from spanwise.evaluation.retrievers.methods import Method
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import Reranker, Tokenizer
+    from spanwise.search.pipeline import Searcher
+
+
+class Headers:
+    """Headers of the texts of a knowledge base, for methods that search with headers."""
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._titles = {record.id: record.title for record in base.list()}
+        self._sections: dict[str, tuple[list[int], list[str]]] = {}
+
+    def of(self, document_id: str, start: int) -> str:
+        """Return the title of a document and the section path at a place in it, one per line."""
+        if document_id not in self._sections:
+            title, sections = self._titles[document_id], self._base.sections(document_id)
+            self._sections[document_id] = (
+                [section.start for section in sections],
+                [chunk_header(title, section_path=section.path) for section in sections],
+            )
+        starts, headers = self._sections[document_id]
+        return headers[bisect_right(starts, start) - 1]
+
+
+class EvaluationContext:
+    """Objects that all retrievers of one evaluation share. Closes what it created."""
+
+    def __init__(  # noqa: PLR0913 - options are keywords, each with a default
+        self,
+        base: KnowledgeBase,
+        *,
+        tokenizer: str | None = None,
+        reranker: str | Reranker | None = None,
+        tuning: str | Path | Tuning | None = None,
+        models: ModelOptions | None = None,
+        work: Path | None = None,
+        budget: Ledger | None = None,
+    ) -> None:
+        """Set the objects.
+
+        Args:
+            base: Knowledge base with the documents.
+            tokenizer: Tokenizer that counts; None for that of the knowledge base.
+            reranker: Reranker of methods with "+rerank".
+            tuning: Tuning of methods with "+tuned".
+            models: Options of a reranker given by name; `max_cost` limits reranker and embedder
+                together.
+            work: Folder for what has to be created; None to keep it in memory.
+            budget: Shared budget of several runs; None for none.
+
+        Raises:
+            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read or
+                belongs to another embedder.
+            ModelKeyError: If there is no key for the reranker.
+        """
+        self.base = base
+        models = models or ModelOptions()
+        self.ledger: Ledger = run_ledger(models, budget)
+        self.searcher: Searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        self.tokenizer: Tokenizer = make_tokenizer(tokenizer or self.searcher.tokenizer)
+        self.count: Count = counter(self.tokenizer)
+        if isinstance(reranker, str):
+            reranker = make_reranker(reranker, options=models)
+        self.reranker = reranker
+        self.tuning = _fitting(tuning, base)
+        self._work = work
+
+    def searcher_of(self, method: Method) -> Searcher:
+        """Return the search pipeline of one of Spanwise's methods.
+
+        Raises:
+            OptionError: If it needs a tuning, and there is none.
+        """
+        base = self.base if method.headers else self._without_headers
+        searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        searcher = replace(searcher, falls_back=False)
+        tuning = self.tuning_of(method)
+        return searcher if tuning is None else searcher.tuned(tuning)
+
+    def tuning_of(self, method: Method) -> Tuning | None:
+        """Return the tuning of a method; None for a method without one.
+
+        Raises:
+            OptionError: If it needs a tuning, and there is none.
+        """
+        if method.tuned and self.tuning is None:
+            raise OptionError(
+                f"method is {method.name!r}, and no tuning file is given; `spanwise tune` writes "
+                "one"
+            )
+        return self.tuning if method.tuned else None
+
+    def reranking(self, method: Method) -> Reranking | None:
+        """Return the reranking of a method; None for a method without one.
+
+        Raises:
+            OptionError: If it needs a reranker, and there is none, or a cost limit applies and its
+                price is unknown.
+        """
+        if not method.rerank:
+            return None
+        if self.reranker is None:
+            raise OptionError(
+                f"method is {method.name!r}, and no reranker is given; name one, such as "
+                '"cohere:rerank-v3.5"'
+            )
+        caller = RerankCaller(reranker=self.reranker, cache=self.searcher.store, ledger=self.ledger)
+        caller.check_price()
+        return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
+
+    def close(self) -> None:
+        """Close the copy without headers."""
+        if "_without_headers" in self.__dict__:
+            self._without_headers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def _without_headers(self) -> KnowledgeBase:
+        return copy_without_headers(self.base, self._work, ledger=self.ledger)
+
+
+def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
+    """Return a tuning, checked against the knowledge base.
+
+    Raises:
+        EmbedderMismatchError: If it belongs to another embedder.
+        OptionError: If it cannot be read, or needs other chunks.
+    """
+    if tuning is None:
+        return None
+    place = "the tuning" if isinstance(tuning, Tuning) else str(tuning)
+    read = tuning if isinstance(tuning, Tuning) else read_tuning(tuning)
+    check_tuning(read, settings_of(base), place=place)
+    return read

@@ -1,0 +1,232 @@
+"""Spanwise's own searches as retrievers; only text is returned.
+
+A search refuses a budget that holds no relevant chunk. The best chunk is then returned and
+truncated, as the last text of every retriever is, so all can be compared at small budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.errors import OptionError, QueryError
+from spanwise.evaluation.retrieval import Retrieval, Retrieved
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
+from spanwise.models.ledger import Ledger
+from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.search.question_limits import read_questions
+from spanwise.search.rerank import rerank
+from spanwise.search.scoring import Scope, search_queries
+from spanwise.stores.port import repeated_read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spanwise.evaluation.metrics import Count
+    from spanwise.options import PublishedOptions, SegmentOptions
+    from spanwise.search.explanation import Explanation
+    from spanwise.search.pipeline import Searcher
+    from spanwise.search.rerank import Reranking
+    from spanwise.search.scoring import ScoredChunks
+    from spanwise.stores.port import Snapshot
+
+
+_EXCERPT_TOKENS = 1_000
+_UNLIMITED = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """Segments of `search`, chosen exactly or greedily, by rank."""
+
+    name: str
+    searcher: Searcher
+    tokenizer: str
+    segments: SegmentOptions
+    published: PublishedOptions | None
+    """Options of the greedy method; None for the exact one."""
+    chunk_tokens: float
+    """Mean number of tokens of a chunk."""
+    reranking: Reranking | None
+    best: BestChunks
+    """Retriever that replaces this one if no chunk fits."""
+
+    def retrieve(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Retrieval:
+        """Return the segments of a question."""
+        try:
+            result = self.searcher.search(
+                question,
+                options=self._options(budget_tokens),
+                documents=documents,
+                reranking=self.reranking,
+            )
+        except QueryError:
+            raise
+        except OptionError as error:
+            return self.best.standing_in(error, question, budget_tokens, documents)
+        by_rank = sorted(result.segments, key=lambda segment: segment.rank)
+        return Retrieval(
+            found=tuple(
+                Retrieved(document_id=one.document_id, start=one.start, end=one.end)
+                for one in by_rank
+            ),
+            usage=result.usage,
+            warnings=result.warnings,
+        )
+
+    def explain(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Explanation:
+        """Return the explanation of the choice.
+
+        Raises:
+            OptionError: If no relevant chunk fits.
+            ModelError: If the embedder or the reranker fails.
+        """
+        return self.searcher.explain(
+            question,
+            options=self._options(budget_tokens),
+            documents=documents,
+            reranking=self.reranking,
+        )
+
+    def _options(self, budget_tokens: int) -> SearchOptions:
+        """Return the options for a token budget.
+
+        The published method is limited by a number of chunks. It gets as many chunks as fill the
+        budget, or those of its preset if these are more. The rest is truncated as for all
+        retrievers.
+        """
+        published = self.published
+        if published is not None:
+            filling = ceil(budget_tokens / self.chunk_tokens)
+            published = replace(published, budget_chunks=max(published.budget_chunks, filling))
+            budget_tokens = _UNLIMITED
+        return SearchOptions(
+            budget_tokens=budget_tokens,
+            segments=self.segments,
+            published=published,
+            headers=False,
+            tokenizer=self.tokenizer,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptsRetriever:
+    """Excerpts of about 1,000 tokens, as many as the budget holds, best first."""
+
+    name: str
+    searcher: Searcher
+    tokenizer: str
+    segments: SegmentOptions
+    reranking: Reranking | None
+    best: BestChunks
+    """Retriever that replaces this one if no chunk fits."""
+
+    def retrieve(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Retrieval:
+        """Return the spans of the excerpts of a question, in order within each excerpt."""
+        number = min(max(1, round(budget_tokens / _EXCERPT_TOKENS)), 32)
+        options = ExcerptOptions(
+            excerpts=number,
+            excerpt_tokens=max(1, budget_tokens // number),
+            segments=self.segments,
+            headers=False,
+            tokenizer=self.tokenizer,
+        )
+        try:
+            result = self.searcher.excerpts(
+                question, options=options, documents=documents, reranking=self.reranking
+            )
+        except QueryError:
+            raise
+        except OptionError as error:
+            return self.best.standing_in(error, question, budget_tokens, documents)
+        return Retrieval(
+            found=tuple(
+                Retrieved(document_id=one.document_id, start=span.start, end=span.end)
+                for one in result.excerpts
+                for span in one.spans
+            ),
+            usage=result.usage,
+            warnings=result.warnings,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestChunks:
+    """Chunks by relevance, one by one: the candidates of `search`."""
+
+    name: str
+    searcher: Searcher
+    count: Count
+    reranking: Reranking | None
+
+    @repeated_read
+    def retrieve(
+        self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
+    ) -> Retrieval:
+        """Return the best chunks of a question until the budget is full."""
+        searcher = self.searcher
+        embedder = make_embed_caller(
+            searcher.embedder,
+            "query",
+            cache=searcher.store,
+            recorded_dimension=searcher.dimension,
+            ledger=Ledger(parent=searcher.ledger),
+        )
+        with searcher.store.snapshot() as snapshot:
+            searched = search_queries(
+                read_questions([question], snapshot),
+                snapshot=snapshot,
+                embedder=embedder,
+                model=searcher.model,
+                scope=Scope(documents=documents),
+            )
+            reranked = rerank(
+                searched, snapshot=snapshot, model=searcher.model, reranking=self.reranking
+            )
+            (best,) = reranked.hits
+            weighed = best.scored
+            found = () if weighed is None else tuple(self._fill(weighed, snapshot, budget_tokens))
+        return Retrieval(
+            found=found,
+            usage=reranked.usage + embedding_usage(embedder),
+            warnings=reranked.warnings,
+        )
+
+    def standing_in(
+        self,
+        error: OptionError,
+        question: str,
+        budget_tokens: int,
+        documents: Sequence[str] | None,
+    ) -> Retrieval:
+        """Return the best chunks in place of a search that refuses its budget, with a warning."""
+        found = self.retrieve(question, budget_tokens=budget_tokens, documents=documents)
+        warning = f"no chunk fits whole, and the best one is cut: {error}"
+        return replace(found, warnings=(*found.warnings, warning))
+
+    def _fill(
+        self, weighed: ScoredChunks, snapshot: Snapshot, budget_tokens: int
+    ) -> Iterator[Retrieved]:
+        """Yield the best chunks until the budget is full; the last one may exceed it."""
+        left = float(budget_tokens)
+        candidates = weighed.candidates
+        order = np.argsort(-weighed.shares[candidates], kind="stable")
+        for row in candidates[order].tolist():
+            if left <= 0:
+                return
+            handle = int(weighed.scan.handles[weighed.rows.documents[row]])
+            position = int(weighed.rows.chunks[row])
+            (chunk,) = snapshot.chunks(handle, position, position + 1)
+            document_id = snapshot.record(handle).id
+            yield Retrieved(document_id=document_id, start=chunk.start, end=chunk.end)
+            left -= self.count(chunk.text)

@@ -1,0 +1,487 @@
+"""Fit of weights, table and settings of the relevance model to some questions.
+
+Rules of the weights:
+    The target of a question is the share of its evidence in each candidate. The loss is the cross
+    entropy of this target and the softmax of the scores (listwise learning to rank: Cao et al.,
+    Learning to rank: from pairwise to listwise approach, 2007). It is convex, and its Hessian is
+    the covariance of the features under the softmax, so Newton's method needs few steps.
+    The prior is a Gaussian (Laplace's approximation): its mean is the earlier weights, its
+    precision the curvature of their training loss. Few questions move the weights little, first in
+    the directions that the earlier training left open.
+    The strength of the prior is chosen by the loss on held-out questions (cross-validation).
+
+Rules of the settings:
+    Settings are chosen one after the other, by recall under weights that were not trained on the
+    question. A setting leaves its default only if it gains more than two standard errors: most
+    differences are chance, and the defaults were chosen on many more questions.
+    Recall is computed from the known candidates, without a search: copies of a text are not united
+    and only text is counted. The recall that is reported is measured by searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.core.ranking.relevance import CLIP, RelevanceModel
+from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.options import SegmentOptions
+from spanwise.search.pipeline import COMPARISON_CHARGE
+from spanwise.search.rerank import DEFAULT_WEIGHT
+from spanwise.search.scoring import spread_shares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.evaluation.tuning.examples import Example
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
+
+
+_KNOWN_HITS = 20.0
+"""Weight of the earlier table at each share, as a number of chunks with evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldOutShares:
+    """Shares of the candidates of one question, by weights that were not trained on it."""
+
+    shares: Floats
+    """Share of each candidate, (c,)."""
+    holds: NDArray[np.bool_]
+    """Whether each candidate holds evidence, (c,)."""
+
+
+def fitted_table(table: Floats, held_out: Sequence[HeldOutShares]) -> Floats:
+    """Return a table of shares and relevances that is fitted to some questions, (2, k).
+
+    At each share of the earlier table, the relevance is multiplied by the observed number of chunks
+    with evidence around this share over the expected number. Both numbers begin with a prior, so
+    few questions change little. Isotonic regression (pool adjacent violators) then makes the
+    relevances ascend.
+
+    Args:
+        table: Shares ascending from 0 to 1, and their relevances ascending from 0, (2, k), k >= 2.
+        held_out: Candidates of the questions.
+    """
+    shares, chances = table[:, 1:-1]
+    if not len(shares) or not held_out:
+        return table
+    edges = np.sqrt(shares[:-1] * shares[1:])  # the middle of two shares, in their logarithms
+    hits, expected = np.zeros(len(shares)), np.zeros(len(shares))
+    for one in held_out:
+        at = np.searchsorted(edges, one.shares, side="right")
+        hits += np.bincount(at, one.holds, len(shares))
+        expected += np.bincount(at, np.interp(one.shares, *table), len(shares))
+    changed = chances * (hits + _KNOWN_HITS) / (expected + _KNOWN_HITS)
+    fitted = np.minimum(_ascending(changed, weights=expected + _KNOWN_HITS), 1.0)
+    return np.array([table[0], np.concatenate(([0.0], fitted, fitted[-1:]))])
+
+
+def _ascending(values: Floats, *, weights: Floats) -> Floats:
+    """Return the isotonic regression of values by weighted least squares, (n,)."""
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, mass, count = value, weight, 1
+        while pools and pools[-1][0] > mean:
+            above, more, others = pools.pop()
+            mean = (above * more + mean * mass) / (more + mass)
+            mass, count = mass + more, count + others
+        pools.append((mean, mass, count))
+    return np.concatenate([np.full(count, mean) for mean, _, count in pools])
+
+
+_MOST_STEPS = 100
+_DONE = 1e-12  # decrease that a further Newton step promises, against the loss
+_HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Known:
+    """Gaussian prior of the weights."""
+
+    mean: Floats
+    """Mean of the weights, (features,)."""
+    precision: Floats
+    """Precision matrix, symmetric and positive semi-definite, (features, features)."""
+
+
+class ListwiseLoss:
+    """Listwise loss of weights over some questions, with its gradient and Hessian."""
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        *,
+        means: Floats,
+        deviations: Floats,
+        weights: Floats | None = None,
+    ) -> None:
+        """Arrange the candidates of all questions in arrays.
+
+        Args:
+            examples: At least one example.
+            means: Means of the features, (features,).
+            deviations: Standard deviations of the features, > 0, (features,).
+            weights: Weight of each question in the loss, >= 0, (examples,); None for 1.
+        """
+        counts = np.array([len(one.features) for one in examples])
+        raw = np.concatenate([one.features for one in examples]).astype(np.float64)
+        self._standard = np.clip((raw - means) / deviations, -CLIP, CLIP)
+        self._lifts = np.concatenate([one.lifts for one in examples])
+        self._starts = np.cumsum(counts) - counts
+        self._of = np.repeat(np.arange(len(examples)), counts)
+        self._weights = np.ones(len(examples)) if weights is None else weights
+        target = np.concatenate([one.target for one in examples]) * self._weights[self._of]
+        self._wanted = self._standard.T @ target
+        self._fixed = float(target @ self._lifts)
+
+    def __call__(self, weights: Floats) -> tuple[float, Floats, Floats]:
+        """Return the loss of weights, its gradient and its Hessian."""
+        scores = self._standard @ weights + self._lifts
+        top = np.maximum.reduceat(scores, self._starts)
+        exponential = np.exp(scores - top[self._of])
+        total = np.add.reduceat(exponential, self._starts)
+        loss = self._weights @ (np.log(total) + top) - self._wanted @ weights - self._fixed
+        chance = exponential / total[self._of]
+        weighted = self._standard * (chance * self._weights[self._of])[:, None]
+        gradient = weighted.sum(axis=0) - self._wanted
+        means = np.add.reduceat(self._standard * chance[:, None], self._starts)
+        hessian = self._standard.T @ weighted - means.T @ (means * self._weights[:, None])
+        return float(loss), gradient, hessian
+
+
+def minimise(loss: ListwiseLoss, *, known: Known) -> Floats:
+    """Return the weights with the least loss plus prior, (features,).
+
+    Newton's method with step halving. If the Hessian is singular, the shortest step is taken.
+
+    Args:
+        loss: Loss of the questions.
+        known: Prior; its precision has the unit of the loss.
+    """
+
+    def whole(weights: Floats) -> tuple[float, Floats, Floats]:
+        value, gradient, hessian = loss(weights)
+        away = weights - known.mean
+        pull = known.precision @ away
+        return value + float(away @ pull) / 2, gradient + pull, hessian + known.precision
+
+    weights = known.mean.copy()
+    value, gradient, hessian = whole(weights)
+    for _ in range(_MOST_STEPS):
+        step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        promised = -float(gradient @ step)
+        if promised <= _DONE * max(1.0, abs(value)):
+            break
+        for _ in range(_HALVINGS):
+            next_value, next_gradient, next_hessian = whole(weights + step)
+            if next_value <= value - promised / 1e4:
+                break
+            step, promised = step / 2, promised / 2
+        else:
+            break  # rounding leaves nothing to gain
+        weights, value = weights + step, next_value
+        gradient, hessian = next_gradient, next_hessian
+    return weights
+
+
+def example_scores(example: Example, model: RelevanceModel) -> NDArray[np.float64]:
+    """Return the scores of the candidates, (c,); a reranker's column counts by its weight."""
+    count = len(model.features)
+    features = example.features.astype(np.float64)
+    scores = model.scores(features[:, :count]) + example.lifts
+    if example.reranker is not None:
+        scores += model.rerankers[example.reranker] * features[:, count]
+    return scores
+
+
+def listwise_loss(example: Example, model: RelevanceModel) -> float:
+    """Return the cross entropy of the evidence and the softmax of the scores, >= 0."""
+    scores = example_scores(example, model)
+    top = float(scores.max())
+    return float(np.log(np.exp(scores - top).sum()) + top - example.target @ scores)
+
+
+def example_shares(example: Example, model: RelevanceModel) -> NDArray[np.float64]:
+    """Return the shares of the candidates, (c,)."""
+    scores = example_scores(example, model)
+    return spread_shares(scores, example.documents, compares=example.compares)
+
+
+def recall_of_choice(
+    example: Example,
+    *,
+    shares: NDArray[np.float64],
+    segments: SegmentOptions,
+    penalty_share: float,
+    budgets: Sequence[int],
+) -> float:
+    """Return the mean share of the evidence in the chosen segments over some budgets, in [0, 1].
+
+    Args:
+        example: Example of the question.
+        shares: Shares of its candidates, (c,).
+        segments: Options of the segments.
+        penalty_share: Share at the penalty of the options.
+        budgets: Budgets in tokens.
+    """
+    rows = example.rows
+    held = np.zeros(len(rows.tokens))
+    held[example.candidates] = shares
+    values = chunk_values(
+        held,
+        rows.tokens,
+        penalty_share=penalty_share,
+        reference_length_tokens=segments.reference_length,
+    )
+    edges = rows.starts[1:]
+    best = int(held.argmax())
+    at = int(np.searchsorted(rows.starts, best, side="right")) - 1
+    reached = 0.0
+    for budget in budgets:
+        runs = extract_segments(
+            np.split(values, edges),
+            np.split(rows.tokens, edges),
+            budget_tokens=budget,
+            segment_charge=segments.segment_charge
+            * (COMPARISON_CHARGE if example.compares else 1.0),
+            min_segment_value=segments.min_segment_value,
+            required=[(at, best - int(rows.starts[at]))],
+        ).runs
+        for run in runs:
+            first = int(rows.starts[run.document])
+            reached += float(rows.evidence[first + run.start : first + run.end].sum())
+    return reached / rows.all_evidence / len(budgets)
+
+
+_STRENGTHS = (20.0, 80.0, 320.0, 1280.0)
+"""Candidate strengths of the prior, as numbers of questions."""
+_FOLDS = 4
+_Change = Callable[[SegmentOptions], SegmentOptions]
+_TRIES: tuple[tuple[_Change, ...], ...] = (
+    tuple(partial(replace, segment_charge=one) for one in (0.005, 0.01, 0.03, 0.05)),
+    tuple(partial(replace, irrelevant_chunk_penalty=one) for one in (0.0, 0.005, 0.01)),
+    tuple(partial(replace, min_segment_value=one) for one in (0.01, 0.03)),
+)
+"""Alternatives to the default settings, one setting after the other."""
+_RIDGE = 1e-3  # so that no direction is open
+_HELD = 1e6  # precision of a weight that stays as it is, to a millionth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Start of a fit."""
+
+    model: RelevanceModel
+    reranker: str | None = None
+    """Name of the reranker whose scores are the last feature; None for none."""
+    budgets: tuple[int, ...] = (1_000, 4_000)
+    """Budgets in tokens; settings are chosen by the mean recall at them."""
+    places_alone: bool = False
+    """Whether only the table and the weights of embedder and reranker are fitted.
+
+    Weights of other features and settings then stay as they are.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """Result of a fit."""
+
+    model: RelevanceModel
+    segments: SegmentOptions
+    recalls: Mapping[str, float]
+    """Estimated recall of each question by id, by weights that were not trained on it."""
+
+
+def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
+    """Return weights, table and settings for some questions.
+
+    Args:
+        examples: Examples for each share of keywords that may be chosen, the share of `start`
+            included.
+        start: Start of the fit; returned unchanged if there are too few examples to hold some out.
+    """
+    usual = start.model.keyword_share
+    if len(examples[usual]) < _FOLDS:
+        return Fitted(model=start.model, segments=SegmentOptions.BALANCED, recalls={})
+    best = _crossed(examples[usual], start)
+    recalls = best.recalls(SegmentOptions.BALANCED)
+    segments = SegmentOptions.BALANCED
+    for tries in () if start.places_alone else _TRIES:
+        for change in tries:
+            tried = change(segments)
+            reached = best.recalls(tried)
+            if gains(reached, recalls):
+                segments, recalls = tried, reached
+    for share in sorted(set(examples) - {usual}):
+        if len(examples[share]) < _FOLDS:
+            continue
+        model = replace(start.model, keyword_share=share)
+        tried_weights = _crossed(
+            examples[share], replace(start, model=model), strengths=(best.strength,)
+        )
+        reached = tried_weights.recalls(segments)
+        if gains(reached, recalls):
+            best, recalls = tried_weights, reached
+    return Fitted(model=best.whole(), segments=segments, recalls=recalls)
+
+
+def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentOptions) -> Fitted:
+    """Return weights and table for some questions, with fixed settings.
+
+    Args:
+        examples: Examples with the share of keywords of `start`; too few of them change nothing.
+        start: Start of the fit.
+        segments: The settings.
+    """
+    if len(examples) < _FOLDS:
+        return Fitted(model=start.model, segments=segments, recalls={})
+    crossed = _crossed(examples, start)
+    return Fitted(model=crossed.whole(), segments=segments, recalls=crossed.recalls(segments))
+
+
+def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
+    """Return whether the mean gain exceeds two standard errors of the differences."""
+    ids = sorted(reached.keys() | before.keys())
+    if not ids:
+        return False
+    differences = np.array([reached.get(one, 0.0) - before.get(one, 0.0) for one in ids])
+    error = float(differences.std()) / np.sqrt(len(ids))
+    return bool(differences.mean() > max(2 * error, 1e-9))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Crossed:
+    """Weights of a cross-validation, each trained on all other parts."""
+
+    examples: Sequence[Example]
+    start: Start
+    strength: float
+    shares: tuple[Floats, ...]
+    """Shares of each example, by weights that were not trained on it."""
+    table: Floats
+
+    def recalls(self, segments: SegmentOptions) -> dict[str, float]:
+        """Return the recall of each question with some settings, by its id."""
+        model = replace(self.start.model, table=self.table)
+        penalty = model.share_at(segments.irrelevant_chunk_penalty)
+        return {
+            one.question.id: recall_of_choice(
+                one,
+                shares=shares,
+                segments=segments,
+                penalty_share=penalty,
+                budgets=self.start.budgets,
+            )
+            for one, shares in zip(self.examples, self.shares, strict=True)
+        }
+
+    def whole(self) -> RelevanceModel:
+        """Return the model that is trained on all examples."""
+        model = _trained(self.examples, self.start, self.strength)
+        return replace(model, table=self.table)
+
+
+def _crossed(
+    examples: Sequence[Example], start: Start, *, strengths: Sequence[float] = _STRENGTHS
+) -> _Crossed:
+    """Return the weights of a cross-validation, with the best strength of the prior."""
+    folds = fold_questions([one.question for one in examples], folds=_FOLDS)
+    models: dict[float, list[RelevanceModel]] = {}
+    losses: dict[float, Floats] = {}
+    for strength in strengths:
+        models[strength] = [
+            _trained(
+                [one for one, part in zip(examples, folds.of, strict=True) if part != number],
+                start,
+                strength,
+            )
+            for number in folds.numbers
+        ]
+        losses[strength] = np.array(
+            [
+                listwise_loss(one, models[strength][part])
+                for one, part in zip(examples, folds.of, strict=True)
+            ]
+        )
+    strength = _strongest(losses)
+    shares = tuple(
+        example_shares(one, models[strength][part])
+        for one, part in zip(examples, folds.of, strict=True)
+    )
+    held_out = [
+        HeldOutShares(shares=own, holds=one.evidence > 0)
+        for own, one in zip(shares, examples, strict=True)
+    ]
+    return _Crossed(
+        examples=examples,
+        start=start,
+        strength=strength,
+        shares=shares,
+        table=fitted_table(start.model.table, held_out),
+    )
+
+
+def _strongest(losses: Mapping[float, Floats]) -> float:
+    """Return the greatest strength within one standard error of the best.
+
+    Where few questions cannot decide, the weights stay near the earlier training (the one standard
+    error rule: Breiman et al., Classification and Regression Trees, 1984).
+
+    Args:
+        losses: Losses of the held-out questions, by strength.
+    """
+    least = min(losses.values(), key=lambda one: float(one.sum()))
+    equals = [
+        strength
+        for strength, found in losses.items()
+        if (found - least).mean() <= (found - least).std() / np.sqrt(len(found))
+    ]
+    return max(equals)
+
+
+def _weights(model: RelevanceModel, start: Start) -> Floats:
+    """Return the weights of all columns: those of the features, and that of the reranker."""
+    if start.reranker is None:
+        return model.weights
+    return np.append(model.weights, model.rerankers.get(start.reranker, DEFAULT_WEIGHT))
+
+
+def _loss(examples: Sequence[Example], start: Start) -> ListwiseLoss:
+    model, more = start.model, int(start.reranker is not None)
+    return ListwiseLoss(
+        examples,  # a reranker's column comes in deviations already
+        means=np.append(model.means, np.zeros(more)),
+        deviations=np.append(model.deviations, np.ones(more)),
+    )
+
+
+def _trained(examples: Sequence[Example], start: Start, strength: float) -> RelevanceModel:
+    """Return the model with weights trained on some questions."""
+    loss, mean = _loss(examples, start), _weights(start.model, start)
+    known = start.model.curvature
+    # Where nothing is known of an earlier training, and of a reranker, these questions say which
+    # directions they see at all.
+    curvature = loss(mean)[2] / len(examples)
+    if known is not None:
+        inner = len(known)
+        curvature[:inner, :inner] = known
+        curvature[inner:, :inner] = curvature[:inner, inner:] = 0.0
+    precision = strength * curvature + _RIDGE * np.eye(len(mean))
+    if start.places_alone:
+        features = np.arange(len(start.model.weights))
+        precision[features, features] += _HELD
+    weights = minimise(loss, known=Known(mean=mean, precision=precision))
+    count = len(start.model.weights)
+    rerankers = dict(start.model.rerankers)
+    if start.reranker is not None:
+        rerankers[start.reranker] = max(0.0, float(weights[count]))
+    return replace(start.model, weights=weights[:count], rerankers=rerankers)

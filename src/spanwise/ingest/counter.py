@@ -1,0 +1,379 @@
+"""Counters of one ingest: report, progress, failures, and detection of removed documents.
+
+Rules:
+    A document whose text the embedder rejects fails alone.
+    If the embedder fails otherwise for several documents in a row, the run ends, because every
+    other document would wait for all retries too.
+    Documents that were not started are reported as failed, so an incomplete run is visible.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from spanwise.errors import ConflictError, DocumentError, DocumentErrorCode, ModelError
+from spanwise.ingest.sources import MEMBER_MARK, Source, containers_of
+from spanwise.models.ledger import Ledger
+from spanwise.types import IngestFailure, IngestProgress, IngestReport, Usage
+
+if TYPE_CHECKING:
+    from spanwise.errors import CostLimitError
+    from spanwise.ingest.reader import ComparedSource
+    from spanwise.stores.port import DocumentEntry
+    from spanwise.types import Document, DocumentRecord, DocumentStatus
+
+Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
+_STORED = ("added", "replaced", "removed")
+
+_GROUP_SECONDS = 0.2  # bounds the share of time spent on flushing to disk
+
+_LEFT_OUT_CODES = frozenset(("unsupported", "binary", "empty"))
+"""Error codes of container members that are left out, not failed.
+
+Archives and e-mails also contain pictures and programs.
+"""
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """Container members left out for one reason."""
+
+    first: str
+    count: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class IngestCounter:
+    """Counters and progress of one ingest."""
+
+    total: int
+    """Number of documents to process, as far as known."""
+    bytes_total: int
+    on_document: Callable[[IngestProgress], None] | None = None
+    warnings: list[str] = field(default_factory=list)
+    chunks: int = 0
+    kept_vectors: int = 0
+    chars: int = 0
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger of the model calls."""
+    _incomplete: dict[DocumentStatus, list[str]] = field(
+        default_factory=lambda: {"partial": [], "needs_ocr": []}
+    )
+    _started: float = field(default_factory=time.perf_counter)
+    _done: int = 0
+    _bytes_done: int = 0
+    _ids: dict[Outcome, list[str]] = field(
+        default_factory=lambda: {
+            "added": [], "replaced": [], "unchanged": [], "removed": [], "failed": []
+        }
+    )  # fmt: skip
+    _failures: list[IngestFailure] = field(default_factory=list)
+    _left_out: dict[str, _LeftOut] = field(default_factory=dict)
+    _commit: Callable[[], None] | None = None
+    """Flushes stored documents to disk; None if nothing is stored."""
+    _has_uncommitted: bool = False
+    """Whether a stored document may not be on disk yet."""
+    _last_commit: float = field(default_factory=time.perf_counter)
+    _unreported: list[IngestProgress] = field(default_factory=list)
+    """Progress events to report after the next commit."""
+    _found: set[str] = field(default_factory=set)
+    """Ids of documents that exist."""
+    _unreadable: set[str] = field(default_factory=set)
+    """Ids of unreadable sources; a container includes its members."""
+
+    def count(
+        self, entry: DocumentEntry, *, kept_vectors: int, warnings: Sequence[str] = ()
+    ) -> None:
+        """Count a stored document.
+
+        Args:
+            entry: Stored document.
+            kept_vectors: Number of reused vectors.
+            warnings: Readable descriptions of parts that could not be made.
+        """
+        document = entry.document
+        self.chunks += len(entry.chunks)
+        self.kept_vectors += kept_vectors
+        self.chars += len(document.text)
+        location = document.source or document.id
+        self.warnings += [f"{location}: {text}" for text in (*document.warnings, *warnings)]
+        if document.status in self._incomplete:
+            self._incomplete[document.status].append(document.id)
+
+    def fail(self, error: DocumentError) -> None:
+        """Record a failed document."""
+        self._failures.append(
+            IngestFailure(source=error.source, code=error.code, message=str(error))
+        )
+
+    def note(self, source: Source | DocumentError | DocumentRecord, outcome: Outcome) -> None:
+        """Record and report the outcome of a source or of a removed document."""
+        if isinstance(source, DocumentError):
+            document_id = source.source
+        elif isinstance(source, Source):
+            document_id = source.document_id
+            self._bytes_done += source.bytes
+            (self._unreadable if outcome == "failed" else self._found).add(document_id)
+        else:
+            document_id = source.id
+        self._ids[outcome].append(document_id)
+        self._done += 1
+        self._unreported.append(
+            IngestProgress(
+                documents_done=self._done,
+                documents_total=self.total,
+                bytes_done=self._bytes_done,
+                bytes_total=self.bytes_total,
+                chunks=self.chunks,
+                document_id=document_id,
+                outcome=outcome,
+            )
+        )
+        if outcome in _STORED and self._commit is not None:
+            self._has_uncommitted = True
+        if not self._has_uncommitted or time.perf_counter() - self._last_commit >= _GROUP_SECONDS:
+            self.commit_and_report()
+
+    def commit_and_report(self) -> None:
+        """Flush stored documents to disk, then report their progress."""
+        if self._commit is not None and self._has_uncommitted:
+            self._commit()
+            self._has_uncommitted = False
+            self._last_commit = time.perf_counter()
+        events, self._unreported = self._unreported, []
+        if self.on_document is not None:
+            for progress in events:
+                self.on_document(progress)
+
+    @contextmanager
+    def reporting_after_commit(self, commit: Callable[[], None]) -> Iterator[None]:
+        """Report documents only after they are on disk, grouped over a short time.
+
+        Args:
+            commit: Flushes stored documents to disk, including those of an earlier run.
+        """
+        commit()
+        self._commit = commit
+        try:
+            yield
+        finally:
+            self.commit_and_report()
+
+    def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
+        """Record a failure.
+
+        Container members without a parser are counted per reason. Special files in a folder are
+        skipped with a warning.
+        """
+        if isinstance(source, Source) and source.is_member and error.code in _LEFT_OUT_CODES:
+            reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
+            self._count_left_out(source, reason)
+        elif isinstance(source, DocumentError) and error.code == "unsupported":
+            reason = str(error).removeprefix(f"{error.source}: ")
+            self.warnings.append(f"{error.source}: left out: {reason}")
+        else:
+            self.fail(error)
+        self.note(source, "failed")
+
+    def _count_left_out(self, source: Source, reason: str) -> None:
+        self._left_out.setdefault(reason, _LeftOut(source.location)).count += 1
+
+    def check_id(self, source: Source | DocumentError) -> None:
+        """Raise an error if a container member has the id of another document of this run.
+
+        For example, a folder may contain both "a.zip" with a member "b" and a folder "a.zip!" with
+        a file "b".
+
+        Raises:
+            ConflictError: If the id is taken.
+        """
+        if not isinstance(source, Source) or MEMBER_MARK not in source.document_id:
+            return
+        if source.document_id in self._found:
+            raise ConflictError(
+                f"{source.location}: another document of this run has the id "
+                f"{source.document_id!r}; rename one",
+                source=source.location,
+                code="conflict",
+            )
+
+    def note_unopened(self, source: Source, reason: str) -> None:
+        """Record a container whose members are not read."""
+        self._unreadable.add(source.document_id)
+        self._count_left_out(source, reason)
+
+    def note_opened(
+        self, source: Source, members: Sequence[Source], lost: int, *, is_document: bool
+    ) -> None:
+        """Add the members of an opened container to the total."""
+        self.total += sum(not member.members_only for member in members) + lost
+        if not is_document and not source.members_only:
+            self.total -= 1
+
+    def note_incomplete(self, source: Source, error: DocumentError) -> None:
+        """Record a container that was read in part."""
+        self.fail(error)
+        self._unreadable.add(source.document_id)
+
+    @property
+    def has_found(self) -> bool:
+        """Whether any document exists."""
+        return bool(self._found)
+
+    def has_seen(self, document_id: str) -> bool:
+        """Return whether a document was processed in this run."""
+        return document_id in self._found or document_id in self._unreadable
+
+    def not_found(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
+        """Return the records of documents that are missing from readable sources."""
+        return [
+            record
+            for record in records
+            if record.id not in self._found
+            and self._unreadable.isdisjoint((*containers_of(record.id), record.id))
+        ]
+
+    def note_given(self, document_id: str, outcome: Outcome) -> None:
+        """Count a document that has no source."""
+        self._found.add(document_id)
+        self._ids[outcome].append(document_id)
+
+    def report(self, *, embeds: bool) -> IngestReport:
+        """Return the report of the run.
+
+        Args:
+            embeds: Whether the knowledge base has an embedder.
+        """
+        usage_by_task = self.ledger.usage_by_task
+        left_out = [
+            f"{members.first}: left out: {reason}"
+            + (f" (and {members.count - 1} more in containers)" if members.count > 1 else "")
+            for reason, members in self._left_out.items()
+        ]
+        return IngestReport(
+            added=tuple(self._ids["added"]),
+            replaced=tuple(self._ids["replaced"]),
+            unchanged=tuple(self._ids["unchanged"]),
+            removed=tuple(self._ids["removed"]),
+            failed=tuple(self._failures),
+            warnings=(*self.warnings, *left_out),
+            partial=tuple(self._incomplete["partial"]),
+            needs_ocr=tuple(self._incomplete["needs_ocr"]),
+            chunks=self.chunks,
+            embedded_chunks=self.chunks - self.kept_vectors if embeds else 0,
+            kept_vectors=self.kept_vectors,
+            chars=self.chars,
+            seconds=time.perf_counter() - self._started,
+            usage=sum(usage_by_task.values(), Usage()),
+            usage_by_task=usage_by_task,
+        )
+
+
+_MAX_FAILURES = 3
+_REFUSED = frozenset({400, 413, 422})
+"""HTTP status codes that reject the text, not the request as such."""
+
+
+def embedding_failure(document: Document, error: ModelError) -> DocumentError:
+    """Return the error of a document that cannot be embedded; raise it from `error`."""
+    location = document.source or document.id
+    return DocumentError(
+        f"{location}: not added, as its chunks could not be embedded: {error}",
+        source=location,
+        code="not_embedded",
+    )
+
+
+def out_of_memory(source: Source | DocumentError) -> DocumentError:
+    """Return the error of a document that needs more memory than available."""
+    location = source.location if isinstance(source, Source) else source.source
+    return DocumentError(
+        f"{location}: not added, as memory ran out; close other programs, split the document, "
+        "or lower max_text_bytes to refuse documents as large as this one",
+        source=location,
+        code="too_large",
+    )
+
+
+@dataclass(slots=True)
+class EmbeddingFailures:
+    """Counts consecutive documents for which the embedder failed."""
+
+    _count: int = 0
+
+    def reset(self) -> None:
+        """Reset the count, because a document was embedded."""
+        self._count = 0
+
+    def is_limit_reached(self, error: DocumentError) -> bool:
+        """Count a failed document, and return whether the run has to end.
+
+        Args:
+            error: Failure of the document; only embedder failures count.
+        """
+        cause = error.__cause__
+        if isinstance(cause, ModelError) and cause.status not in _REFUSED:
+            self._count += 1
+        return self._count == _MAX_FAILURES
+
+
+def note_not_begun(
+    sources: Sequence[ComparedSource], reached: Source | DocumentError, counter: IngestCounter
+) -> None:
+    """Record all sources after the current one as not started, because the embedder fails.
+
+    Args:
+        sources: All sources of the run.
+        reached: Last processed source, which is already recorded.
+        counter: Counter of the run.
+    """
+    reason = (
+        f"not added, because the embedder failed for {_MAX_FAILURES} documents in a row; run the "
+        "same command again to continue"
+    )
+    _note_rest(sources, reached, counter, reason=reason, code="not_begun")
+
+
+def note_too_costly(
+    sources: Sequence[ComparedSource],
+    reached: Source | DocumentError,
+    counter: IngestCounter,
+    cause: CostLimitError,
+) -> None:
+    """Record the source that exceeds the cost limit, and all after it, as not added."""
+    if isinstance(reached, Source):
+        counter.note_failure(reached, _failure(reached, f"not added: {cause}", "cost_limit"))
+    reason = "not added, because max_cost was reached; run the same command again to continue"
+    _note_rest(sources, reached, counter, reason=reason, code="cost_limit")
+
+
+def _note_rest(
+    sources: Sequence[ComparedSource],
+    reached: Source | DocumentError,
+    counter: IngestCounter,
+    *,
+    reason: str,
+    code: DocumentErrorCode,
+) -> None:
+    names: list[str] = []
+    if isinstance(reached, Source):
+        names = [*containers_of(reached.document_id), reached.document_id]
+    is_remaining = False
+    for source, verdict in sources:
+        if isinstance(source, DocumentError):
+            if is_remaining:
+                counter.note_failure(source, source)
+            continue
+        is_remaining = is_remaining or source.document_id in names
+        if not is_remaining or source.members_only or counter.has_seen(source.document_id):
+            continue
+        error = verdict if isinstance(verdict, DocumentError) else None
+        counter.note_failure(source, error or _failure(source, reason, code))
+
+
+def _failure(source: Source, reason: str, code: DocumentErrorCode) -> DocumentError:
+    return DocumentError(f"{source.location}: {reason}", source=source.location, code=code)

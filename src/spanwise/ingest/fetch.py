@@ -1,0 +1,552 @@
+"""HTTP fetching of documents, with limits on size, time, redirects and reachable addresses.
+
+Rules of fetching:
+    1. Redirects are followed here, one by one, and only to http and https.
+    2. A host is resolved once per connection, all its addresses are checked, and the connection
+       goes to a checked address. So a name that changes its address in between (DNS rebinding)
+       gains nothing. The certificate is still checked against the name.
+    3. One deadline covers everything, including each read from the socket, so a server that sends a
+       byte now and then cannot block for long.
+    4. No proxy, no cookies, no credentials.
+    5. Each address, redirects included, is fetched only if the robots.txt of its server allows it.
+       That file is fetched once per `Fetcher`, with the same limits.
+    6. A response may be compressed once, with gzip. It is decompressed in bounded pieces, and its
+       size and its ratio of decompressed to received bytes are limited.
+    7. Signatures and secrets in an address are sent, but appear in no message.
+
+Rules of robots.txt (RFC 9309):
+    1. The group for our name applies, otherwise the group for "*"; groups with the same name are
+       merged.
+    2. Of the rules that match a path, the longest applies; of two with equal length, the one that
+       allows. Without a matching rule the path is allowed.
+    3. A pattern may contain "*" for any characters, and "$" at its end for the end of the path. It
+       is matched piece by piece, not as a regular expression, which a server could make slow.
+    4. If /robots.txt does not exist (4xx), everything is allowed. If the server fails (5xx) or
+       cannot be reached, everything is forbidden.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
+
+import httpcore
+import httpx
+
+from spanwise.config.network_addresses import is_public, resolve
+from spanwise.errors import DocumentErrorCode, FetchError
+from spanwise.ingest.url_signatures import unsigned
+from spanwise.options import FetchOptions
+from spanwise.parsers.expansion import MAX_RATIO, is_bomb
+
+MAX_ROBOTS_BYTES = 512_000
+"""Maximum bytes read of robots.txt; the RFC permits ignoring the rest."""
+
+_OUR_NAME = "spanwise"
+_UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pieces: tuple[str, ...]
+    """Parts of the pattern between the stars."""
+    to_the_end: bool
+    allows: bool
+    length: int
+
+    def matches(self, path: str) -> bool:
+        first, *others = self.pieces
+        if not path.startswith(first):
+            return False
+        at = len(first)
+        if self.to_the_end and others:
+            last = others.pop()
+            if len(path) - len(last) < at or not path.endswith(last):
+                return False
+            path = path[: len(path) - len(last)]
+        elif self.to_the_end:
+            return len(path) == at
+        for piece in others:
+            at = path.find(piece, at)
+            if at < 0:
+                return False
+            at += len(piece)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """Rules of one server that apply to this client."""
+
+    rules: tuple[_Rule, ...]
+
+    def allows(self, target: str) -> bool:
+        """Return whether a path with its query may be fetched."""
+        path = _normal(target or "/")
+        matching = [rule for rule in self.rules if rule.matches(path)]
+        best = max(matching, key=lambda rule: (rule.length, rule.allows), default=None)
+        return best is None or best.allows
+
+
+ALLOW_ALL = Robots(())
+
+
+def read_robots(text: str) -> Robots:
+    """Return the rules of a robots.txt that apply to this client."""
+    ours: list[_Rule] = []
+    general: list[_Rule] = []
+    is_named = names_us = names_all = False
+    collecting_names = False
+    for line in text.splitlines():
+        key, colon, value = line.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if key == "user-agent":
+            if not collecting_names:
+                names_us = names_all = False
+            collecting_names = True
+            names_us = names_us or value.lower() == _OUR_NAME
+            names_all = names_all or value == "*"
+            is_named = is_named or names_us
+        elif key in ("allow", "disallow"):
+            collecting_names = False
+            if value:
+                rule = _rule(value, allows=key == "allow")
+                ours += [rule] * names_us
+                general += [rule] * names_all
+    return Robots(tuple(ours if is_named else general))
+
+
+def _rule(pattern: str, *, allows: bool) -> _Rule:
+    body = pattern.removesuffix("$")
+    pieces = tuple(_normal(piece) for piece in body.split("*"))
+    return _Rule(pieces, to_the_end=body != pattern, allows=allows, length=len(pattern))
+
+
+def _normal(path: str) -> str:
+    """Return a path with normalised percent-encoding: "%7e" and "~" are equal."""
+    return quote(unquote_to_bytes(path), safe=_UNRESERVED)
+
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_HEADERS = {
+    "User-Agent": "spanwise",
+    "Accept": "text/html, application/pdf, text/markdown, text/plain, */*;q=0.5",
+    "Accept-Encoding": "gzip",
+}
+_GZIP = frozenset({"gzip", "x-gzip"})
+_GZIP_WINDOW = 31
+_PIECE_BYTES = 1 << 16
+_MAX_DIGITS = 18
+"""Maximum digits of a Content-Length that is parsed."""
+_SECONDS_PER_READ = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Response of a server."""
+
+    data: bytes
+    media_type: str | None
+    """Media type in lower case, without parameters; None if the server sent none."""
+    url: str
+    """Final URL, after redirects."""
+    charset: str | None
+    """Charset sent by the server."""
+
+
+class Fetcher:
+    """Fetches documents and caches robots.txt rules. Safe for use by several threads."""
+
+    def __init__(self, options: FetchOptions) -> None:
+        self._options = options
+        self._robots: dict[httpx.URL, Robots] = {}
+
+    def fetch(self, url: str) -> Fetched:
+        """Fetch a document.
+
+        Raises:
+            FetchError: "refused" for an address that is not allowed, "too_large", "timeout", or
+                "network" if the server cannot be reached, answers with an error status or redirects
+                too often.
+        """
+        return _fetch(url, options=self._options, check=self._check_robots)
+
+    def _check_robots(self, url: str, current: httpx.URL) -> None:
+        """Raise an error if the server forbids an address reached from a URL."""
+        if not self._options.robots:
+            return
+        place = current.join("/robots.txt")
+        if place not in self._robots:
+            self._robots[place] = self._read_robots(url, place)
+        if not self._robots[place].allows(current.raw_path.decode("ascii", "replace")):
+            shown = unsigned(str(current))
+            raise _error(
+                url,
+                "refused",
+                f"{place} forbids programs to fetch {shown}; ask its owner, or ignore it "
+                "(robots=False, --ignore-robots)",
+            )
+
+    def _read_robots(self, url: str, place: httpx.URL) -> Robots:
+        try:
+            found = _fetch(
+                str(place), options=self._options, check=_unchecked, head_bytes=MAX_ROBOTS_BYTES
+            )
+        except _StatusError as error:
+            if 400 <= error.status < 500:
+                return ALLOW_ALL
+            raise _unknown_robots(url, error) from error
+        except FetchError as error:
+            if error.code == "refused":  # the server itself is not allowed, not its rules
+                raise _error(url, "refused", str(error).removeprefix(f"{place}: ")) from error
+            raise _unknown_robots(url, error) from error
+        return read_robots(found.data.decode("utf-8", "replace"))
+
+
+def _unknown_robots(url: str, error: FetchError) -> FetchError:
+    message = (
+        f"{url}: the rules for programs (robots.txt) cannot be read: {error}; or ignore these "
+        "rules (robots=False, --ignore-robots)"
+    )
+    return FetchError(message, source=url, code=error.code)
+
+
+class _StatusError(FetchError):
+    """The server answered with an error status."""
+
+    def __init__(self, url: str, status: int) -> None:
+        super().__init__(
+            f"{url}: the server answers with status {status}", source=url, code="network"
+        )
+        self.status = status
+
+
+_Check = Callable[[str, httpx.URL], None]
+
+
+def _unchecked(url: str, current: httpx.URL) -> None:
+    """Allow every address."""
+
+
+def _fetch(
+    url: str, *, options: FetchOptions, check: _Check, head_bytes: int | None = None
+) -> Fetched:
+    """Fetch a URL, if the check allows it and each redirect.
+
+    Args:
+        url: URL to fetch.
+        options: Limits of the fetch.
+        check: Called with each address before the request; raises an error to reject it.
+        head_bytes: Maximum bytes to read; None for all, up to `max_bytes`.
+    """
+    deadline = time.monotonic() + options.timeout_seconds
+    shown = unsigned(url)
+    with httpx.Client(
+        transport=_Transport(shown, options=options, deadline=deadline),
+        trust_env=False,
+        follow_redirects=False,
+        timeout=_SECONDS_PER_READ,
+        headers=_HEADERS,
+    ) as client:
+        try:
+            return _follow(
+                client, url, options=options, deadline=deadline, check=check, head_bytes=head_bytes
+            )
+        except (httpcore.TimeoutException, TimeoutError, _LateError) as exc:
+            raise FetchError(
+                f"{shown}: no complete answer within {options.timeout_seconds:g} seconds; "
+                "try again or raise timeout_seconds",
+                source=shown,
+                code="timeout",
+            ) from exc
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, OSError) as exc:
+            raise _error(shown, "network", f"cannot be fetched: {exc}; check the address") from exc
+        except (httpx.InvalidURL, UnicodeError) as exc:
+            raise _error(shown, "refused", f"is not a valid address: {exc}") from exc
+
+
+def _error(url: str, code: DocumentErrorCode, cause: str) -> FetchError:
+    return FetchError(f"{url}: {cause}", source=url, code=code)
+
+
+class _LateError(Exception):
+    """The deadline has passed."""
+
+
+def _follow(
+    client: httpx.Client,
+    url: str,
+    *,
+    options: FetchOptions,
+    deadline: float,
+    check: _Check,
+    head_bytes: int | None,
+) -> Fetched:
+    current = httpx.URL(url)
+    url = unsigned(url)  # as shown in messages
+    for _ in range(options.max_redirects + 1):
+        _check_url(url, current)
+        check(url, current)
+        client.cookies.clear()
+        with client.stream("GET", current) as response:
+            if response.status_code in _REDIRECTS and "location" in response.headers:
+                current = current.join(response.headers["location"])
+                continue
+            if not response.is_success:
+                raise _StatusError(url, response.status_code)
+            body = _Pieces(url, response, deadline)
+            if head_bytes is None:
+                data = _read_body(url, body, response, options=options)
+            else:
+                data = _read_head(body, head_bytes)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            return Fetched(
+                data=data,
+                media_type=kind or None,
+                url=str(current),
+                charset=response.charset_encoding,
+            )
+    raise _error(
+        url, "network", f"redirects more than {options.max_redirects} times; raise max_redirects"
+    )
+
+
+def _check_url(url: str, current: httpx.URL) -> None:
+    shown = unsigned(str(current.copy_with(userinfo=b"")))
+    if current.userinfo:
+        raise _error(
+            shown, "refused", "contains a name or password; fetch it yourself and add the file"
+        )
+    if current.scheme not in {"http", "https"} or not current.host:
+        raise _error(url, "refused", f"leads to {shown!r}; only http and https are fetched")
+
+
+def _read_body(
+    url: str, body: Iterable[bytes], response: httpx.Response, *, options: FetchOptions
+) -> bytes:
+    promised = response.headers.get("content-length", "")
+    is_number = promised.isdecimal() and len(promised) <= _MAX_DIGITS
+    pieces: list[bytes] = []
+    size = int(promised) if is_number else 0
+    if size <= options.max_bytes:
+        size = 0
+        for piece in body:
+            size += len(piece)
+            if size > options.max_bytes:
+                break
+            pieces.append(piece)
+    if size > options.max_bytes:
+        raise _error(
+            url, "too_large", f"has more than max_bytes={options.max_bytes} bytes; raise that limit"
+        )
+    return b"".join(pieces)
+
+
+def _read_head(body: Iterable[bytes], count: int) -> bytes:
+    """Return the first bytes of a body; the rest is not read."""
+    head = b""
+    for piece in body:
+        head += piece
+        if len(head) >= count:
+            break
+    return head[:count]
+
+
+class _Pieces:
+    """Response body, decompressed in bounded pieces; can be iterated once.
+
+    Raises:
+        FetchError: "network" if the body has an encoding that was not requested, or is damaged;
+            "too_large" for a decompression bomb.
+    """
+
+    def __init__(self, url: str, response: httpx.Response, deadline: float) -> None:
+        self._url = url
+        self._response = response
+        self._deadline = deadline
+        named = response.headers.get("content-encoding", "").lower().split(",")
+        self._encodings = [name.strip() for name in named if name.strip() not in ("", "identity")]
+
+    def __iter__(self) -> Iterator[bytes]:
+        if not self._encodings:
+            yield from self._received()
+        elif len(self._encodings) == 1 and self._encodings[0] in _GZIP:
+            yield from self._decompressed()
+        else:
+            encodings = ", ".join(self._encodings)
+            raise _error(
+                self._url,
+                "network",
+                f"the server encodes its answer as {encodings[:100]!r}, and only a single gzip is "
+                "accepted; fetch it yourself and add the file",
+            )
+
+    def _received(self) -> Iterator[bytes]:
+        for piece in self._response.iter_raw(_PIECE_BYTES):
+            if time.monotonic() > self._deadline:
+                raise _LateError
+            yield piece
+
+    def _decompressed(self) -> Iterator[bytes]:
+        decoder = zlib.decompressobj(_GZIP_WINDOW)
+        received = size = 0
+        try:
+            for packed in self._received():
+                received += len(packed)
+                rest = packed
+                while rest:
+                    if decoder.eof:  # a gzip file may have several members
+                        decoder = zlib.decompressobj(_GZIP_WINDOW)
+                    piece = decoder.decompress(rest, _PIECE_BYTES)
+                    rest = decoder.unconsumed_tail or decoder.unused_data
+                    size += len(piece)
+                    self._check_ratio(size, received)
+                    yield piece
+            yield decoder.flush()
+        except zlib.error as exc:
+            raise self._damaged(str(exc)) from exc
+        if received and not decoder.eof:
+            raise self._damaged("it is cut off")
+
+    def _check_ratio(self, size: int, received: int) -> None:
+        if is_bomb(size, packed_bytes=received):
+            raise _error(
+                self._url,
+                "too_large",
+                f"decompresses to more than {MAX_RATIO} times the bytes that were received, as no "
+                "ordinary document does; leave it out",
+            )
+
+    def _damaged(self, cause: str) -> FetchError:
+        return _error(self._url, "network", f"its compressed answer is damaged: {cause}; try again")
+
+
+class _Transport(httpx.BaseTransport):
+    """HTTP transport over connections opened by `_Backend`."""
+
+    def __init__(self, url: str, *, options: FetchOptions, deadline: float) -> None:
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=httpx.create_ssl_context(trust_env=False),
+            network_backend=_Backend(url, options=options, deadline=deadline),
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self._pool.handle_request(
+            httpcore.Request(
+                method=request.method,
+                url=httpcore.URL(
+                    scheme=request.url.raw_scheme,
+                    host=request.url.raw_host,
+                    port=request.url.port,
+                    target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(response.status, headers=response.headers, stream=_Body(response))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Network backend that connects only to checked addresses."""
+
+    def __init__(self, url: str, *, options: FetchOptions, deadline: float) -> None:
+        self._url = url
+        self._options = options
+        self._deadline = deadline
+        self._sockets = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        addresses = resolve(host, port, timeout_seconds=_remaining(self._deadline))
+        for address in addresses:
+            if not self._options.allow_private and not is_public(address):
+                shown = host if host == str(address) else f"{host} ({address})"
+                raise _error(
+                    self._url,
+                    "refused",
+                    f"{shown} is an address inside a private network or this machine; "
+                    "allow it (allow_private=True, --allow-private) to fetch it",
+                )
+        failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
+        for address in addresses:
+            try:
+                stream = self._sockets.connect_tcp(
+                    address,
+                    port,
+                    timeout=_remaining(self._deadline, timeout),
+                    local_address=local_address,
+                    socket_options=socket_options,
+                )
+            except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
+                failure = exc
+                continue
+            return _Stream(stream, self._deadline)
+        raise failure or httpcore.ConnectError(f"{host} has no address")
+
+
+class _Stream(httpcore.NetworkStream):
+    """Network stream with a deadline on every operation."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _remaining(self._deadline, timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _remaining(self._deadline, timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        left = _remaining(self._deadline, timeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
+
+    def get_extra_info(self, info: str) -> object:
+        return self._stream.get_extra_info(info)
+
+
+def _remaining(deadline: float, limit: float | None = None) -> float:
+    """Return the remaining seconds, at most `limit`.
+
+    Raises:
+        _LateError: If none remain.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _LateError
+    return left if limit is None else min(left, limit)

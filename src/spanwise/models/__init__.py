@@ -1,0 +1,1 @@
+"""Language models, embedders and rerankers: ports, calls, providers and prompts."""

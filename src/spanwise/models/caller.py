@@ -1,0 +1,362 @@
+"""Calls of a language model: cache, retries of unusable answers, cost limit and usage.
+
+Rules:
+    Identical requests are sent once: the others wait for the first and get its answer from the
+    cache (single flight). Streams are excepted: a stream may wait for its reader forever.
+    Only usable answers are cached. An unusable answer is requested again, with a description of
+    its fault. A refusal is not requested again. Both count as usage.
+    No call starts that could exceed the cost limit together with the calls in flight.
+    Every fault of a model object becomes a `ModelError` that names the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
+from typing import TypeVar
+
+from spanwise.core.text.fences import fenced
+from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
+from spanwise.models.guards import (
+    check_model,
+    check_type,
+    model_version,
+    translated_errors,
+    unusable_answer,
+)
+from spanwise.models.ledger import Ledger
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
+from spanwise.models.threads import map_bounded
+from spanwise.types import Usage
+
+_Answer = TypeVar("_Answer")
+_FAULT_CHARS = 500
+_FAULTS = 5  # a list with a hundred wrong items is wrong in one way
+_CHARS_PER_TOKEN = 4  # estimate for a stream that ended before its usage was reported
+
+
+def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
+    """Return the cache key of a request, 64 hex digits; `task` and `typical` are not part of it.
+
+    Args:
+        model: Vendor and model.
+        request: The request.
+        version: Version of the model; empty if it has none.
+    """
+    parts = [
+        model,
+        request.instructions,
+        request.shared,
+        request.prompt,
+        request.schema,
+        [hashlib.sha256(image).hexdigest() for image in request.images],
+        request.max_output_tokens,
+    ]
+    if version:
+        parts.append(version)
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class _CountedLock:
+    lock: Lock = field(default_factory=Lock)
+    users: int = 0
+
+
+@dataclass(slots=True)
+class KeyedLock:
+    """A lock per key, created on demand and dropped with its last user. Thread-safe."""
+
+    _locks: dict[str, _CountedLock] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def hold(self, key: str) -> Iterator[None]:
+        """Hold the lock of a key for the block."""
+        with self._lock:
+            counted = self._locks.setdefault(key, _CountedLock())
+            counted.users += 1
+        try:
+            with counted.lock:
+                yield
+        finally:
+            with self._lock:
+                counted.users -= 1
+                if not counted.users:
+                    del self._locks[key]
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryOutputs:
+    """An `OutputCache` in memory."""
+
+    fallback: OutputCache | None = None
+    """Second cache, read on a miss and never written."""
+    _outputs: dict[str, str] = field(default_factory=dict)
+
+    def get_output(self, key: str) -> str | None:
+        """Return the cached output of a key, or None."""
+        output = self._outputs.get(key)
+        if output is None and self.fallback is not None:
+            return self.fallback.get_output(key)
+        return output
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        """Cache an output; the first output of a key is final."""
+        del task, model  # recorded by stores only
+        self._outputs.setdefault(key, output)
+
+
+def describe_fault(error: ValueError, reply: ModelReply) -> str:
+    """Return a short description of why an answer is unusable.
+
+    Args:
+        error: The error that was raised when the answer was read.
+        reply: The answer.
+    """
+    cut = "it ended because it was too long; " * reply.is_cut
+    return cut + " ".join(_error_text(error).split())[:_FAULT_CHARS]
+
+
+def validation_feedback(request: ModelRequest, fault: str) -> str:
+    """Return the text that asks a model to correct its answer.
+
+    Args:
+        request: The request.
+        fault: Description of the fault, fenced because it may quote a document.
+    """
+    data = fenced(fault, name="fault", beside=[request.shared, request.prompt])
+    return (
+        "Your last answer to this could not be used, because of this fault:\n"
+        f"{data}\nAnswer again, briefly, and keep exactly to the form that is asked for."
+    )
+
+
+def _error_text(error: ValueError) -> str:
+    """Return the message of an error; for pydantic, location and message of the first faults."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    faults = [
+        ": ".join(filter(None, (".".join(map(str, detail["loc"])), detail["msg"])))
+        for detail in details[:_FAULTS]
+    ]
+    more = [f"and {len(details) - _FAULTS} more"] * (len(details) > _FAULTS)
+    return "; ".join(faults + more)
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelCaller:
+    """Calls a language model for one operation. Thread-safe."""
+
+    model: LanguageModel
+    """The language model; a user's own object is checked here."""
+    cache: OutputCache = field(default_factory=MemoryOutputs)
+    """Cache of usable answers."""
+    answer_retries: int = 1
+    """Maximum number of repeated requests for an unusable answer."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger that counts the calls and holds the cost limit."""
+    answered_by: dict[str, None] = field(init=False, default_factory=dict)
+    """Names of the models whose answers were used, in order, fallbacks included; cached answers
+    add none."""
+    _locks: KeyedLock = field(init=False, default_factory=KeyedLock)
+
+    def __post_init__(self) -> None:
+        methods = ("estimate", "generate")
+        check_model(self.model, methods, kind="language model", has_concurrency=True)
+
+    @property
+    def usage(self) -> Usage:
+        """Usage of all calls so far."""
+        return self.ledger.usage
+
+    @property
+    def usage_by_task(self) -> dict[str, Usage]:
+        """Usage so far by task."""
+        return self.ledger.usage_by_task
+
+    def call(self, request: ModelRequest, *, read: Callable[[str], _Answer]) -> _Answer:
+        """Return the parsed answer to a request.
+
+        Args:
+            request: The request.
+            read: Parses and checks an answer. Raises ValueError for an unusable one; the message
+                is sent to the model.
+
+        Raises:
+            ModelAnswerError: If no answer was usable, or the model refuses.
+            CostLimitError: If the call could exceed the cost limit.
+            ModelError: If the model fails.
+        """
+        key = self._key(request)
+        with self._locks.hold(key):
+            cached = self.cache.get_output(key)
+            if cached is not None:
+                try:
+                    answer = read(cached)
+                except ValueError:
+                    pass  # cached by another version of Spanwise, with other checks
+                else:
+                    self.ledger.count(request.task, Usage(cached_calls=1))
+                    return answer
+            answer, reply = self._request(request, read)
+            self._put(key, request, reply)
+            return answer
+
+    def call_all(
+        self, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Answer]
+    ) -> list[_Answer | ModelError]:
+        """Return the parsed answers to concurrent requests, in order, with an error for a failure.
+
+        Args:
+            requests: The requests.
+            read: As for `call`, with the position of the request as first argument.
+
+        Raises:
+            CostLimitError: If a call could exceed the cost limit.
+            ModelKeyError: If the provider refuses the key: it would refuse every request.
+        """
+
+        def answer(position: int) -> _Answer | ModelError:
+            try:
+                return self.call(requests[position], read=lambda text: read(position, text))
+            except (CostLimitError, ModelKeyError):
+                raise
+            except ModelError as error:
+                return error
+
+        return map_bounded(answer, range(len(requests)), limit=self.model.concurrency)
+
+    def stream(self, request: ModelRequest, *, read: Callable[[str], object]) -> Generator[str]:
+        """Yield the parts of an answer as they arrive; a cached answer is one part.
+
+        If the reader stops early, the usage so far is estimated and nothing is cached.
+
+        Args:
+            request: The request.
+            read: As for `call`; the complete answer is cached if it is usable.
+
+        Raises:
+            ModelAnswerError: After the last part, if the answer is unusable or a refusal.
+            CostLimitError: If the call could exceed the cost limit.
+            ModelError: If the model fails, before the first part or later.
+        """
+        key = self._key(request)
+        cached = self.cache.get_output(key)
+        if cached is not None and _is_usable(read, cached):
+            self.ledger.count(request.task, Usage(cached_calls=1))
+            yield cached
+            return
+        with self.ledger.reserve(
+            self.model.name, partial(self._estimate, request), ends=False
+        ) as at_most:
+            reply = yield from self._parts(request, at_most=at_most)
+        _check_refusal(reply)
+        try:
+            read(reply.text)
+        except ValueError as error:
+            raise self._unusable(request, describe_fault(error, reply), calls=1) from error
+        self._put(key, request, reply)
+
+    def _key(self, request: ModelRequest) -> str:
+        return request_key(self.model.name, request, version=model_version(self.model))
+
+    def _put(self, key: str, request: ModelRequest, reply: ModelReply) -> None:
+        self.answered_by[reply.model] = None
+        self.cache.put_output(key, reply.text, task=request.task, model=reply.model)
+
+    def _request(
+        self, request: ModelRequest, read: Callable[[str], _Answer]
+    ) -> tuple[_Answer, ModelReply]:
+        """Return the first usable answer, parsed and as it is."""
+        attempt, fault = request, ""
+        for _ in range(self.answer_retries + 1):
+            reply = self._generate(attempt)
+            _check_refusal(reply)
+            try:
+                return read(reply.text), reply
+            except ValueError as error:
+                fault = describe_fault(error, reply)
+                feedback = validation_feedback(request, fault)
+                attempt = replace(request, prompt=f"{request.prompt}\n\n{feedback}")
+        raise self._unusable(request, fault, calls=self.answer_retries + 1)
+
+    def _generate(self, request: ModelRequest) -> ModelReply:
+        with self.ledger.reserve(self.model.name, partial(self._estimate, request)) as at_most:
+            started = time.perf_counter()
+            with translated_errors(self.model.name):
+                reply = self._checked(self.model.generate(request))
+            usage = replace(reply.usage, seconds=time.perf_counter() - started)
+            self.ledger.count(request.task, usage, at_most=at_most)
+        return reply
+
+    def _estimate(self, request: ModelRequest) -> Usage:
+        with translated_errors(self.model.name):
+            usage = self.model.estimate(request)
+        return check_type(self.model.name, usage, Usage, what="estimate")
+
+    def _checked(self, reply: object) -> ModelReply:
+        """Return the reply of a model, if its fields have the types of the port."""
+        name = self.model.name
+        reply = check_type(name, reply, ModelReply, what="reply")
+        check_type(name, reply.text, str, what="text of the reply")
+        check_type(name, reply.usage, Usage, what="usage of the reply")
+        return reply
+
+    def _parts(self, request: ModelRequest, *, at_most: float) -> Generator[str, None, ModelReply]:
+        """Yield the parts of an answer and return the reply; usage is counted in every case."""
+        seconds, chars, usage = 0.0, 0, None
+        with translated_errors(self.model.name):
+            parts = iter(self.model.stream(request))
+        try:
+            while True:
+                started = time.perf_counter()
+                with translated_errors(self.model.name):
+                    part = next(parts, None)
+                seconds += time.perf_counter() - started
+                if not isinstance(part, str):
+                    reply = self._checked(part)
+                    usage = reply.usage
+                    return reply
+                chars += len(part)
+                yield part
+        finally:
+            if usage is None and chars:
+                received = replace(request, max_output_tokens=-(-chars // _CHARS_PER_TOKEN))
+                usage = self._estimate(received)
+            if usage is not None:
+                usage = replace(usage, seconds=seconds)
+                self.ledger.count(request.task, usage, at_most=at_most)
+
+    def _unusable(self, request: ModelRequest, fault: str, *, calls: int) -> ModelAnswerError:
+        return unusable_answer(
+            self.model.name,
+            f"gave no usable answer for {request.task!r} in {calls} "
+            f"{'calls' if calls > 1 else 'call'}: {fault}; try another model",
+        )
+
+
+def _is_usable(read: Callable[[str], object], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_refusal(reply: ModelReply) -> None:
+    """Raise if a reply is a refusal."""
+    if reply.refusal:
+        raise unusable_answer(
+            reply.model,
+            f"refuses to answer: {reply.refusal}; try another model, or leave out this text",
+        )

@@ -1,0 +1,256 @@
+"""Calls of an embedder: cache, batches, concurrency, checks and usage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeGuard
+
+import numpy as np
+
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.models.guards import check_type, translated_errors, unusable_answer
+from spanwise.models.ledger import Ledger
+from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply, OutputCache
+from spanwise.models.threads import map_bounded
+from spanwise.types import Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_TASK = "embed"
+_BATCH_CHARS = 160_000
+"""Maximum characters of one call; a single longer text is sent alone. Vendors accept 120,000 tokens
+and more: as many characters in some scripts, four times as many in others."""
+
+
+def is_contextual(embedder: Embedder) -> TypeGuard[ContextualEmbedder]:
+    """Return whether an embedder reads a text as a whole."""
+    return hasattr(embedder, "embed_texts")
+
+
+def make_embed_caller(
+    embedder: Embedder | None,
+    kind: Literal["document", "query"],
+    *,
+    cache: OutputCache,
+    recorded_dimension: int = 0,
+    ledger: Ledger | None = None,
+) -> Embedder | None:
+    """Return a caller for one side of a search: a contextual embedder is cached and counted.
+
+    Args:
+        embedder: The embedder; None for none.
+        kind: Whether documents or queries are embedded.
+        cache: Cache of paid vectors.
+        recorded_dimension: Dimension of the stored vectors; 0 if unknown.
+        ledger: Ledger that counts the calls and holds the cost limit; None for a new one.
+
+    Raises:
+        OptionError: If a cost limit applies and the price of the embedder is unknown.
+    """
+    if embedder is None:
+        return None
+    if not is_contextual(embedder):
+        return StaticEmbedCaller(embedder=embedder)
+    ledger = Ledger() if ledger is None else ledger
+    ledger.check_price(embedder.name, partial(embedder.estimate, ["price"]))
+    return EmbedCaller(
+        embedder=embedder,
+        kind=kind,
+        cache=cache,
+        recorded_dimension=recorded_dimension,
+        ledger=ledger,
+    )
+
+
+def embedding_usage(embedder: Embedder | None) -> Usage:
+    """Return the usage of an embedder's calls so far; zero for a static embedder."""
+    if not isinstance(embedder, EmbedCaller):
+        return Usage()
+    return embedder.ledger.usage_by_task.get(_TASK, Usage())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticEmbedCaller:
+    """Calls a static embedder and checks its vectors; an `Embedder` itself."""
+
+    embedder: Embedder
+
+    @property
+    def name(self) -> str:
+        """Return the name of the embedder."""
+        return self.embedder.name
+
+    @property
+    def version(self) -> str:
+        """Return the version of the embedder."""
+        return self.embedder.version
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the vectors."""
+        return self.embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts, (n, dimension).
+
+        Raises:
+            ModelAnswerError: If vectors are missing, of another dimension or not finite.
+            ModelError: If the embedder fails.
+        """
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        with translated_errors(self.name):
+            vectors = self.embedder.embed(texts)
+        return _checked_vectors(vectors, (len(texts), self.dimension), name=self.name)
+
+
+@dataclass(slots=True, kw_only=True)
+class EmbedCaller:
+    """Calls a contextual embedder for one side of a search; an `Embedder` itself. Thread-safe.
+
+    Vectors have unit length in half precision, so that cached and new ones are equal bit for bit.
+    """
+
+    embedder: ContextualEmbedder
+    kind: Literal["document", "query"]
+    cache: OutputCache | None = None
+    """Cache of the vectors of each call; None for none. Local models are not cached."""
+    recorded_dimension: int = 0
+    """Dimension of the stored vectors; 0 if unknown."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Usage and cost limit of the calls."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the embedder."""
+        return self.embedder.name
+
+    @property
+    def version(self) -> str:
+        """Return the version of the embedder."""
+        return self.embedder.version
+
+    @property
+    def dimension(self) -> int:
+        """Return the dimension of the vectors; a remote model may be called to find it."""
+        return self.recorded_dimension or self.embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts, (n, dimension); each distinct text is sent once.
+
+        Blank texts are not sent and have a vector of zeros.
+
+        Raises:
+            ModelAnswerError: If vectors are missing, of another dimension or not finite.
+            CostLimitError: If a call could exceed the cost limit.
+            ModelError: If the embedder fails.
+        """
+        distinct, batches = self._batches(texts)
+        embedded = map_bounded(self._embed_batch, batches, limit=max(1, self.embedder.concurrency))
+        length = embedded[0].shape[1] if embedded else self.dimension
+        out = np.zeros((len(texts), length), dtype=np.float32)
+        rows = dict(zip(distinct, (row for vectors in embedded for row in vectors), strict=True))
+        for at, text in enumerate(texts):
+            if text in rows:
+                out[at] = rows[text]
+        return out
+
+    def dry_run(self, texts: Sequence[str]) -> None:
+        """Count the estimated usage of embedding texts, an upper bound; cached calls cost 0."""
+        for batch in self._batches(texts)[1]:
+            usage = Usage(cached_calls=1)
+            if self._cached(self._key(batch)) is None:
+                usage = replace(self._estimate(batch), calls=1)
+            self.ledger.count(_TASK, usage)
+
+    def _batches(self, texts: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+        """Return the distinct texts that are not blank, and the same texts in batches."""
+        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+        batches: list[list[str]] = []
+        chars = 0
+        for text in distinct:
+            chars += len(text)
+            if not batches or len(batches[-1]) == self.embedder.batch_texts or chars > _BATCH_CHARS:
+                batches.append([])
+                chars = len(text)
+            batches[-1].append(text)
+        return distinct, batches
+
+    def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float16]:
+        key = self._key(texts)
+        cached = self._cached(key)
+        if cached is not None:
+            self.ledger.count(_TASK, Usage(cached_calls=1))
+            return np.frombuffer(b64decode(cached), dtype="<f2").reshape(len(texts), -1)
+        with self.ledger.reserve(self.name, partial(self._estimate, texts)) as at_most:
+            started = time.perf_counter()
+            with translated_errors(self.name):
+                reply = check_type(
+                    self.name,
+                    self.embedder.embed_texts(texts, kind=self.kind),
+                    EmbedReply,
+                    what="reply",
+                )
+                check_type(self.name, reply.usage, Usage, what="usage of the reply")
+            usage = replace(reply.usage, seconds=time.perf_counter() - started)
+            self.ledger.count(_TASK, usage, at_most=at_most)
+        shape = (len(texts), self.dimension)
+        vectors = unit_rows(_checked_vectors(reply.vectors, shape, name=self.name))
+        if self.cache is not None and not self.embedder.is_local:
+            output = b64encode(vectors.astype("<f2").tobytes()).decode()
+            self.cache.put_output(key, output, task=_TASK, model=self.name)
+        return vectors
+
+    def _estimate(self, texts: Sequence[str]) -> Usage:
+        with translated_errors(self.name):
+            usage = self.embedder.estimate(texts)
+        return check_type(self.name, usage, Usage, what="estimate")
+
+    def _cached(self, key: str) -> str | None:
+        """Return the cached vectors of a key; None if there are none."""
+        if self.cache is None or self.embedder.is_local:
+            return None
+        return self.cache.get_output(key)
+
+    def _key(self, texts: Sequence[str]) -> str:
+        parts = [_TASK, self.name, self.version, self.kind, list(texts)]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+
+
+def _checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> NDArray[np.float32]:
+    """Return the vectors of an embedder as an array.
+
+    Args:
+        vectors: The vectors as they were returned.
+        shape: Expected shape.
+        name: Vendor and model.
+
+    Raises:
+        ModelAnswerError: If they have another shape or are not finite numbers.
+    """
+    try:
+        array = np.asarray(vectors)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    fault = ""
+    if array.dtype.kind not in "fiu":
+        fault = f"of the type {type(vectors).__name__}, not numbers"
+    elif array.shape != shape:
+        fault = f"of the shape {array.shape}"
+    elif not np.isfinite(array).all():
+        fault = "not finite"
+    if fault:
+        raise unusable_answer(
+            name,
+            f"gave vectors that are {fault}, where {shape} is right; if the model "
+            "changed, add the documents to a new knowledge base",
+        )
+    return array

@@ -1,0 +1,1 @@
+"""Prompts: instructions, expected form and validation of each answer."""

@@ -1,0 +1,1 @@
+"""Clients of model vendors and of models that run on this machine."""

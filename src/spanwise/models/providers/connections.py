@@ -1,0 +1,178 @@
+"""Connections to providers: one per address and key, shared by all of their models."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from spanwise.errors import ModelKeyError, OptionError
+from spanwise.models import event_loop as loop
+from spanwise.models.providers.addresses import find_place
+from spanwise.models.providers.catalog import ModelSpec, Vendor
+from spanwise.models.providers.failures import key_advice
+from spanwise.models.providers.retry import RateLimiter, make_rate_limiter
+
+if TYPE_CHECKING:
+    from pydantic_ai.providers import Provider
+
+    from spanwise.config import Secret
+
+
+def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
+    """Return the provider of Bedrock, without retries of its own.
+
+    Args:
+        spec: The parsed name of the model.
+        address: Base URL; empty for the default of the region.
+        key: API key of Bedrock; empty for the credentials of AWS (environment, profile, role of
+            the machine).
+
+    Raises:
+        ModelKeyError: If there is neither a key nor credentials.
+        OptionError: If no region is set.
+    """
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import NoRegionError
+    from botocore.session import Session
+    from botocore.tokens import FrozenAuthToken
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    class KeySession(Session):  # type: ignore[misc] # botocore has no types
+        """Session that uses one API key and looks for no other credentials."""
+
+        def get_auth_token(self, **_: object) -> FrozenAuthToken:
+            return FrozenAuthToken(key)
+
+        def get_credentials(self) -> None:
+            return None
+
+    session = boto3.Session(botocore_session=KeySession() if key else None)
+    if not key and session.get_credentials() is None:
+        raise ModelKeyError(
+            f"there are no credentials for {spec.name!r}: set {spec.vendor.keys[0]}, or "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+            provider=spec.vendor.name,
+            model=spec.model,
+        )
+    config = Config(
+        retries={"total_max_attempts": 1},
+        max_pool_connections=64,
+        signature_version="bearer" if key else None,
+    )
+    try:
+        client = session.client("bedrock-runtime", config=config, endpoint_url=address or None)
+    except NoRegionError as error:
+        raise OptionError(
+            f"model is {spec.name!r}; no region is set: set AWS_DEFAULT_REGION, as us-east-1"
+        ) from error
+    return BedrockProvider(bedrock_client=client)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """Connection to a provider, with its key and rate limiter."""
+
+    provider: Provider[Any]
+    address: str
+    """Base URL; empty for the vendor's default."""
+    secret: Secret | None
+    limiter: RateLimiter = field(default_factory=RateLimiter)
+
+    async def close(self) -> None:
+        """Close the client of the provider; called on the event loop."""
+        async with self.provider:  # leaving the block closes the client
+            pass
+
+
+_connections: dict[tuple[int, str, str, str], Connection] = {}
+"""Connections by process, vendor, address and key; a fork must not use those of its parent."""
+_lock = threading.Lock()
+
+
+def connect(spec: ModelSpec) -> Connection:
+    """Return the connection of a model; nothing is sent.
+
+    Raises:
+        ModelKeyError: If the vendor needs a key and there is none.
+        OptionError: If the client of the vendor is not installed, or there is no address.
+    """
+    vendor = spec.vendor
+    address, secret = find_place(spec)
+    if secret is None and vendor.needs_key:
+        raise ModelKeyError(
+            f"there is no key for {spec.name!r}: {key_advice(vendor)}",
+            provider=vendor.name,
+            model=spec.model,
+        )
+    if vendor.name == "compatible" and not address:
+        raise OptionError(
+            f"model is {spec.name!r}; it needs an address: compatible:MODEL@http://host:8000/v1, "
+            f"or set {vendor.address_variable}"
+        )
+    key = "" if secret is None else secret.reveal()
+    identity = (os.getpid(), vendor.name, address, key)
+    with _lock:
+        connection = _connections.get(identity)
+        if connection is None:
+            connection = Connection(
+                provider=_make_provider(spec, address=address, key=key),
+                address=address,
+                secret=secret,
+                limiter=make_rate_limiter(is_self_hosted=vendor.is_own),
+            )
+            _connections[identity] = connection
+            loop.close_at_exit(connection.close)
+    return connection
+
+
+def _make_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
+    vendor = spec.vendor
+    try:
+        if vendor.name == "bedrock":
+            return make_bedrock_provider(spec, address=address, key=key)
+        if vendor.name == "compatible":
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+            return OpenAICompatibleProvider(vendor.name, base_url=address, api_key=key or None)
+        if vendor.name == "cohere":
+            return _make_cohere_provider(address=address, key=key)
+        if vendor.name == "voyage":
+            return _make_voyage_provider(address=address, key=key)
+        from pydantic_ai.providers import infer_provider_class
+
+        provider: Callable[..., Provider[Any]] = infer_provider_class(vendor.name)
+        place = {"base_url": address} if address else {}
+        return provider(api_key=key or None, **place)
+    except ImportError as error:
+        raise OptionError(_not_installed(vendor, error)) from error
+
+
+def _make_cohere_provider(*, address: str, key: str) -> Provider[Any]:
+    """Return the provider of Cohere, without retries of its own."""
+    import httpx
+    from cohere import AsyncClientV2
+    from pydantic_ai.providers.cohere import CohereProvider
+
+    http = httpx.AsyncClient()
+    loop.close_at_exit(http.aclose)
+    client = AsyncClientV2(api_key=key, base_url=address or None, max_retries=0, httpx_client=http)
+    return CohereProvider(cohere_client=client)
+
+
+def _make_voyage_provider(*, address: str, key: str) -> Provider[Any]:
+    from pydantic_ai.providers.voyageai import VoyageAIProvider
+    from voyageai.client_async import AsyncClient
+
+    return VoyageAIProvider(voyageai_client=AsyncClient(api_key=key, base_url=address or None))
+
+
+def _not_installed(vendor: Vendor, error: ImportError) -> str:
+    package = f" ({error.name})" if error.name else ""  # pydantic-ai leaves the name out of some
+    return (
+        f"models of {vendor.name} need a package that is not installed{package}: "
+        f"pip install 'spanwise[{vendor.extra}]'"
+    )

@@ -1,0 +1,105 @@
+"""Tokenizers that work offline: OpenAI's vocabularies, or an estimate by characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+
+if TYPE_CHECKING:
+    from spanwise.models.ports import Tokenizer
+
+
+TOKENIZERS = ("o200k_base", "cl100k_base")
+"""Names of the vocabularies; "chars:4" estimates a token per 4 characters."""
+
+_MODELS = {
+    "gpt-5": "o200k_base",
+    "gpt-4.1": "o200k_base",
+    "gpt-4o": "o200k_base",
+    "o1": "o200k_base",
+    "o3": "o200k_base",
+    "o4-mini": "o200k_base",
+    "gpt-4": "cl100k_base",
+    "gpt-3.5-turbo": "cl100k_base",
+}
+_CHARACTERS = re.compile(r"chars:(\d+(?:\.\d+)?)")
+_MAX_CHARS_PER_CALL = 50_000  # the library refuses longer input; a word may be cut in two
+
+
+class CharacterTokenizer:
+    """Estimates the number of tokens by the number of characters, rounded up."""
+
+    def __init__(self, chars: float) -> None:
+        """Create the tokenizer.
+
+        Args:
+            chars: Number of characters per token, at least 1.
+
+        Raises:
+            OptionError: If it is less.
+        """
+        if chars < 1:
+            raise OptionError(f"tokenizer is 'chars:{chars:g}'; a token has at least 1 character")
+        self.chars = chars
+        self.name = f"chars:{chars:g}"
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        return [self.length(len(text)) for text in texts]
+
+    def length(self, chars: int) -> int:
+        """Return the number of tokens of a text of `chars` characters."""
+        return -int(-chars // self.chars)
+
+
+class VocabularyTokenizer:
+    """Counts tokens with one of OpenAI's vocabularies, which the package bpe-openai contains."""
+
+    def __init__(self, name: str) -> None:
+        import bpe_openai
+
+        self.name = name
+        self._encoding = bpe_openai.get_encoding(name)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        encode = self._encoding.encode_ordinary
+        return [
+            sum(
+                len(encode(text[start : start + _MAX_CHARS_PER_CALL]))
+                for start in range(0, len(text), _MAX_CHARS_PER_CALL)
+            )
+            for text in texts
+        ]
+
+
+@lru_cache(maxsize=8)
+def make_tokenizer(name: str) -> Tokenizer:
+    """Return a tokenizer by name; cached, because loading a vocabulary takes longer than a search.
+
+    Args:
+        name: Name of a vocabulary, of a model of OpenAI, or "chars:4".
+
+    Raises:
+        OptionError: If the name is unknown.
+    """
+    if not isinstance(name, str):
+        raise OptionError(f'tokenizer is {name!r}; give a name, such as "o200k_base"')
+    characters = _CHARACTERS.fullmatch(name)
+    if characters is not None:
+        return CharacterTokenizer(float(characters.group(1)))
+    vocabulary = _MODELS.get(name, name)
+    if vocabulary not in TOKENIZERS:
+        known = ", ".join((*TOKENIZERS, "chars:4", *_MODELS))
+        raise OptionError(f"tokenizer is {name!r}; it must be one of {known}")
+    try:
+        return VocabularyTokenizer(vocabulary)
+    except ImportError as error:
+        raise OptionError(
+            f"tokenizer {name!r} needs the package bpe-openai: pip install bpe-openai, "
+            "or count by 'chars:4'"
+        ) from error

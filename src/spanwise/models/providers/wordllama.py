@@ -1,0 +1,155 @@
+"""Static embedding model, read from the files of the package `wordllama`.
+
+The package itself is never imported: it loads a network client and configures the root logger.
+Two of its data files are needed: a float16 matrix with a row per token, and the tokenizer. The
+vector of a text is the sum of the rows of its tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import mmap
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.errors import OptionError, StoreError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from spanwise.options import ModelOptions
+
+
+_MODEL = "l2-supercat-256"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+_TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
+_FIRST_WORDS = 1_000
+_MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
+_MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
+
+
+def find_wordllama() -> Path | None:
+    """Return the folder of the installed package; None if it is not installed."""
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+class WordLlama:
+    """Static embedder: the vector of a text is the sum of the vectors of its tokens.
+
+    Each word is tokenized alone, so white space is not embedded. No token of this vocabulary
+    contains a space: only for runs of white space does this differ from tokenizing the whole text.
+    """
+
+    name = f"wordllama:{_MODEL}"
+    version = "1"
+    dimension = 256
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Map the weights into memory.
+
+        Args:
+            folder: Folder of the package; None for the installed one.
+
+        Raises:
+            StoreError: If the files are missing or have another checksum.
+        """
+        folder = folder or find_wordllama()
+        if folder is None:
+            raise StoreError("the package `wordllama` is not installed: pip install wordllama")
+        self._folder = folder
+        self._rows = _read_weights(folder / _WEIGHTS)
+        self._tokenizer: Tokenizer | None = None
+        self._lock = threading.Lock()
+        self._words: dict[str, int] = {}
+        self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
+
+    @classmethod
+    def of_name(cls, name: str, _options: ModelOptions) -> WordLlama:
+        """Return the embedder by name; "wordllama" means the only model.
+
+        Raises:
+            OptionError: If the name is of another model.
+        """
+        if name not in ("wordllama", cls.name):
+            raise OptionError(f"embedder is {name!r}; it must be {cls.name!r}")
+        return cls()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts, sums of token vectors that are not normalised, (n, 256)."""
+        split = [text.split() for text in texts]
+        out = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        with self._lock:
+            self._learn({word for words in split for word in words})
+            known = self._words
+            for position, words in enumerate(split):
+                if words:
+                    rows = [known[word] for word in words]
+                    self._vectors.take(rows, axis=0).sum(axis=0, out=out[position])
+        return out
+
+    def _learn(self, words: set[str]) -> None:
+        """Add the vectors of new words to the cache."""
+        if len(self._words) > _MAX_WORDS:
+            self._words.clear()
+        new = sorted(word for word in words if word not in self._words)
+        if not new:
+            return
+        first, end = len(self._words), len(self._words) + len(new)
+        if end > len(self._vectors):
+            grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)
+            grown[:first] = self._vectors[:first]
+            self._vectors = grown
+        if self._tokenizer is None:
+            self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
+        cut = [word[:_MAX_WORD_CHARS] for word in new]
+        encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
+        lengths = np.array([len(encoding.ids) for encoding in encodings])
+        ids = np.concatenate([encoding.ids for encoding in encodings])
+        tokens = self._rows[ids].astype(np.float32)
+        np.add.reduceat(tokens, np.cumsum(lengths) - lengths, axis=0, out=self._vectors[first:end])
+        self._words.update(zip(new, range(first, end), strict=True))
+
+
+@lru_cache(maxsize=2)
+def _read_weights(path: Path) -> NDArray[np.float16]:
+    """Return the tensor of a safetensors file: 8 bytes of length, a JSON header, the rows."""
+    data = _mapped_file(path, _WEIGHTS_SHA256)
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    (tensor,) = (value for name, value in header.items() if name != "__metadata__")
+    return np.frombuffer(data, dtype="<f2", offset=8 + size).reshape(tensor["shape"])
+
+
+def _read_tokenizer(path: Path) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_buffer(bytes(_mapped_file(path, _TOKENIZER_SHA256)))
+
+
+def _mapped_file(path: Path, sha256: str) -> mmap.mmap:
+    """Return a file mapped into memory, after its checksum was verified."""
+    try:
+        with path.open("rb") as stream:
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"the embedding model cannot be read: {error}") from error
+    checksum = hashlib.sha256(data).hexdigest()
+    if checksum != sha256:
+        raise StoreError(
+            f"{path} is not the file this version knows (SHA-256 {checksum}, expected {sha256}): "
+            "install wordllama 0.4, or name another embedder"
+        )
+    return data

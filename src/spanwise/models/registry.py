@@ -1,0 +1,193 @@
+"""Registry of models by name ("wordllama", "vendor:model"), and the fallback language model.
+
+Packages register functions `(name, ModelOptions) -> model` under the name of a vendor, as entry
+points of the groups `spanwise.embedders`, `spanwise.language_models` and `spanwise.rerankers`. The
+models of Spanwise are registered in the same way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from spanwise.errors import ModelError, ModelKeyError, OptionError
+from spanwise.models.guards import model_version, translated_errors
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.options import ModelOptions
+from spanwise.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.models.ports import Embedder, Reranker
+
+_log = logging.getLogger("spanwise")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackModel:
+    """Language model that calls a second one if the first one fails after all retries, or refuses.
+
+    A refused key is not a reason to fall back: all text would silently go to another vendor.
+    A refusal is paid: the usage of both models counts, and may exceed the estimate. Answers are
+    cached under the name of the first model, so that a repeated run calls neither.
+    """
+
+    first: LanguageModel
+    second: LanguageModel
+
+    @property
+    def name(self) -> str:
+        """Return the name of the first model."""
+        return self.first.name
+
+    @property
+    def concurrency(self) -> int:
+        """Return the maximum number of concurrent calls of the first model."""
+        return self.first.concurrency
+
+    @property
+    def version(self) -> str:
+        """Return the version of the first model; empty if it has none."""
+        return model_version(self.first)
+
+    def estimate(self, request: ModelRequest) -> Usage:
+        """Return the estimate of the first model, at the higher price of both."""
+        usage = self.first.estimate(request)
+        other = self.second.estimate(request).cost
+        known = usage.cost is not None and other is not None
+        return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
+
+    def generate(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to a request; `ModelReply.model` names the model that gave it.
+
+        Raises:
+            ModelError: If both fail.
+        """
+        paid = Usage()
+        try:
+            with translated_errors(self.first.name):
+                reply = self.first.generate(request)
+        except ModelKeyError:
+            raise
+        except ModelError as error:
+            self._warn(str(error))
+        else:
+            if not reply.refusal:
+                return reply
+            self._warn(f"it refuses to answer: {reply.refusal}")
+            paid = reply.usage
+        reply = self.second.generate(request)
+        return replace(reply, usage=paid + reply.usage)
+
+    def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
+        """Yield the parts of the answer as they arrive, and last the complete reply.
+
+        Raises:
+            ModelError: If both fail, or the first one after its first part.
+        """
+        started, paid = False, Usage()
+        try:
+            for part in self.first.stream(request):
+                if not started and isinstance(part, ModelReply) and part.refusal:
+                    self._warn(f"it refuses to answer: {part.refusal}")
+                    paid = part.usage
+                    break
+                started = True
+                yield part
+            else:
+                return
+        except ModelError as error:
+            if started or isinstance(error, ModelKeyError):
+                raise
+            self._warn(str(error))
+        for part in self.second.stream(request):
+            if isinstance(part, ModelReply):
+                yield replace(part, usage=paid + part.usage)
+            else:
+                yield part
+
+    def _warn(self, fault: str) -> None:
+        _log.warning("%s failed, %s is asked: %s", self.first.name, self.second.name, fault)
+
+
+_DEFAULT = "wordllama"
+
+
+def default_embedder_name() -> str | None:
+    """Return the name of the default embedder, which needs no key; None if it is not installed."""
+    from spanwise.models.providers.wordllama import find_wordllama
+
+    return _DEFAULT if find_wordllama() is not None else None
+
+
+def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder:
+    """Return an embedder by name; nothing is sent.
+
+    Args:
+        name: "vendor:model", or "vendor" for its default model.
+        options: Options of the calls; None for the default.
+
+    Raises:
+        OptionError: If no installed package registers the vendor, its client is not installed, or
+            the name is not usable.
+        ModelKeyError: If there is no key for it.
+    """
+    make = _find(name, group="spanwise.embedders", kind="embedder")
+    return cast("Embedder", make(name, options or ModelOptions()))
+
+
+def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
+    """Return a language model by name, such as "openai:gpt-5-mini"; nothing is sent.
+
+    Args:
+        name: "vendor:model". A self-hosted server with OpenAI's chat interface is
+            "compatible:MODEL@http://host:8000/v1".
+        options: Options of the calls, and the name of the fallback.
+
+    Raises:
+        OptionError: If no installed package registers the vendor, its client is not installed, or
+            the name is not usable.
+        ModelKeyError: If there is no key for it.
+    """
+    make = _find(name, group="spanwise.language_models", kind="language model")
+    model = cast("LanguageModel", make(name, options))
+    if not options.fallback:
+        return model
+    make = _find(options.fallback, group="spanwise.language_models", kind="language model")
+    fallback = cast("LanguageModel", make(options.fallback, options))
+    return FallbackModel(first=model, second=fallback)
+
+
+def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
+    """Return a reranker by name, such as "cohere:rerank-v3.5"; nothing is sent.
+
+    Args:
+        name: "vendor:model", or "llm:" and a language model, which then rates the texts.
+        options: Options of the calls.
+
+    Raises:
+        OptionError: If no installed package registers the vendor, or the name is not usable.
+        ModelKeyError: If there is no key for it.
+    """
+    make = _find(name, group="spanwise.rerankers", kind="reranker")
+    return cast("Reranker", make(name, options))
+
+
+def _find(name: str, *, group: str, kind: str) -> Callable[..., object]:
+    """Return the function that is registered for the vendor of a name.
+
+    Raises:
+        OptionError: If there is none.
+    """
+    from importlib.metadata import entry_points
+
+    registered = entry_points(group=group, name=name.partition(":")[0])
+    if not registered:
+        known = ", ".join(sorted(entry.name for entry in entry_points(group=group)))
+        # Spanwise registers models itself: none at all is a broken installation.
+        hint = f"known: {known}" if known else "none is registered: install spanwise again"
+        raise OptionError(f"{kind} is {name!r}; no installed package offers it ({hint})")
+    return cast("Callable[..., object]", next(iter(registered)).load())

@@ -1,0 +1,268 @@
+"""Options for the selection of segments and excerpts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar, Literal, Self
+
+from spanwise.errors import OptionError
+from spanwise.options.checks import check
+
+METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
+    "exact": ("precise", "balanced", "comprehensive"),
+    "greedy": ("dsrag-balanced", "dsrag-precision", "dsrag-find-all"),
+}
+"""Methods of selecting segments, with the names of their presets."""
+
+_DEFAULT_PRESETS = {"exact": "balanced", "greedy": "dsrag-balanced"}
+
+
+def _check_preset(name: object, *, method: str) -> None:
+    expected = f'one of {", ".join(METHOD_PRESETS[method])} with method "{method}"'
+    check(name in METHOD_PRESETS[method], "preset", name, expected)
+
+
+def _constant(preset: str) -> str:
+    return preset.replace("-", "_").upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentOptions:
+    """Options for selecting segments among the candidates of a question, exactly under a budget.
+
+    A share is the part of a question's evidence that a chunk is expected to contain, in [0, 1].
+    """
+
+    irrelevant_chunk_penalty: float = 0.002
+    """Relevance at which a chunk of reference length has the value 0, in [0, 1). Higher values give
+    shorter results."""
+    relative_penalty: float = 0.0
+    """Penalty as a fraction of the best chunk's share, in [0, 1). It shortens the result if a few
+    chunks stand out. The higher of both penalties applies."""
+    segment_charge: float = 0.0175
+    """Cost of each segment, in shares, in [0, 1]. Higher values give fewer and longer segments."""
+    min_segment_value: float = 0.0
+    """Minimum value of a segment before the charge, in shares, at least 0."""
+    max_segment_tokens: int | None = None
+    """Maximum tokens of a segment's text without its header, at least 1; None for no limit except
+    the budget."""
+    reference_length: int = 100
+    """Length of a chunk to which the penalty applies in full, in tokens, at least 1; the penalty is
+    proportional to the length."""
+    trim: bool = False
+    """Whether a segment of one chunk is reduced to the sentences that are worth their tokens. If
+    False, a single document that fits the budget is returned whole. Excerpts are never trimmed."""
+
+    PRECISE: ClassVar[Self]
+    BALANCED: ClassVar[Self]
+    COMPREHENSIVE: ClassVar[Self]
+
+    def __post_init__(self) -> None:
+        check(
+            0 <= self.irrelevant_chunk_penalty < 1,
+            "irrelevant_chunk_penalty",
+            self.irrelevant_chunk_penalty,
+            "in [0, 1)",
+        )
+        check(
+            0 <= self.relative_penalty < 1, "relative_penalty", self.relative_penalty, "in [0, 1)"
+        )
+        check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
+        check(
+            self.min_segment_value >= 0, "min_segment_value", self.min_segment_value, "at least 0"
+        )
+        check(
+            self.max_segment_tokens is None
+            or (isinstance(self.max_segment_tokens, Integral) and self.max_segment_tokens >= 1),
+            "max_segment_tokens",
+            self.max_segment_tokens,
+            "a whole number of at least 1, or None",
+        )
+        check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
+
+    @classmethod
+    def preset(cls, name: str) -> SegmentOptions:
+        """Return the preset with the given name.
+
+        Raises:
+            OptionError: If there is no such preset.
+        """
+        _check_preset(name, method="exact")
+        preset: SegmentOptions = getattr(cls, _constant(name))
+        return preset
+
+
+SegmentOptions.PRECISE = SegmentOptions(segment_charge=0.005, relative_penalty=0.4, trim=True)
+SegmentOptions.BALANCED = SegmentOptions()
+SegmentOptions.COMPREHENSIVE = SegmentOptions(segment_charge=0.04, irrelevant_chunk_penalty=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedOptions:
+    """Options for the greedy selection of segments as published (RSE), with limits in chunks."""
+
+    irrelevant_chunk_penalty: float = 0.18
+    """Relevance at which a chunk has the value 0, in [0, 1]."""
+    rank_decay: float = 30.0
+    """Rank at which the relevance of a chunk is reduced to 1/e, counted from 0, at least 0.001."""
+    max_segment_chunks: int = 15
+    """Maximum number of chunks of one segment, at least 1."""
+    budget_chunks: int = 30
+    """Maximum number of chunks of all segments for a single query, at least 1."""
+    further_query_chunks: int = 5
+    """Number of chunks that each additional query adds to `budget_chunks`, at least 0."""
+    min_segment_value: float = 0.5
+    """Minimum value of a segment, at least 0 and below 1,000,000."""
+    document_ranks: int = 10
+    """Number of best chunks of each query whose documents are considered, at least 1."""
+    length_adjustment: Literal["proportional", "floor", "none"] = "floor"
+    """Adjustment of values by chunk length: "proportional", "floor" (proportional, with a minimum
+    length) or "none"."""
+    floor_chars: int = 700
+    """Minimum length that a chunk counts as with "floor", in characters, at least 1."""
+    reference_chars: int = 700
+    """Length of a chunk whose value is not adjusted, in characters, at least 1."""
+    unretrieved_length: Literal["real", "reference", "zero"] = "zero"
+    """Length assumed for a chunk that its query did not find, before the floor is applied: its
+    "real" length, the "reference" length, or "zero"."""
+
+    DSRAG_BALANCED: ClassVar[Self]
+    DSRAG_PRECISION: ClassVar[Self]
+    DSRAG_FIND_ALL: ClassVar[Self]
+
+    def __post_init__(self) -> None:
+        penalty = self.irrelevant_chunk_penalty
+        check(0 <= penalty <= 1, "irrelevant_chunk_penalty", penalty, "in [0, 1]")
+        check(self.rank_decay >= 0.001, "rank_decay", self.rank_decay, "at least 0.001")
+        check(
+            0 <= self.min_segment_value < 1_000_000,
+            "min_segment_value",
+            self.min_segment_value,
+            "at least 0 and below 1,000,000",
+        )
+        counts = {"further_query_chunks": 0, "max_segment_chunks": 1, "budget_chunks": 1}
+        counts |= {"document_ranks": 1, "floor_chars": 1, "reference_chars": 1}
+        for name, minimum in counts.items():
+            value = getattr(self, name)
+            is_valid = isinstance(value, Integral) and int(value) >= minimum
+            check(is_valid, name, value, f"a whole number of at least {minimum}")
+        for name, choices in _PUBLISHED_CHOICES.items():
+            value = getattr(self, name)
+            check(value in choices, name, value, f"one of {', '.join(choices)}")
+
+    @classmethod
+    def preset(cls, name: str) -> PublishedOptions:
+        """Return the preset with the given name, with the values of dsRAG 0.5.6.
+
+        Raises:
+            OptionError: If there is no such preset.
+        """
+        _check_preset(name, method="greedy")
+        preset: PublishedOptions = getattr(cls, _constant(name))
+        return preset
+
+
+_PUBLISHED_CHOICES: dict[str, tuple[str, ...]] = {
+    "length_adjustment": ("proportional", "floor", "none"),
+    "unretrieved_length": ("real", "reference", "zero"),
+}
+PublishedOptions.DSRAG_BALANCED = PublishedOptions()
+PublishedOptions.DSRAG_PRECISION = PublishedOptions(
+    irrelevant_chunk_penalty=0.2, min_segment_value=0.7
+)
+PublishedOptions.DSRAG_FIND_ALL = PublishedOptions(
+    rank_decay=200.0,
+    max_segment_chunks=40,
+    budget_chunks=200,
+    further_query_chunks=0,
+    min_segment_value=0.4,
+    document_ranks=200,
+)
+
+
+def method_options(
+    method: str,
+    *,
+    preset: str | None = None,
+    given: SegmentOptions | PublishedOptions | None = None,
+) -> tuple[SegmentOptions, PublishedOptions | None]:
+    """Return the options of a method: those of "exact", and those of "greedy" or None.
+
+    Args:
+        method: "exact", or "greedy" for the published method.
+        preset: Name of a preset of the method; None for the balanced one. Ignored if options are
+            given.
+        given: Options of the method, which replace the preset.
+
+    Raises:
+        OptionError: If the method is unknown, or preset or options belong to the other method.
+    """
+    check(method in METHOD_PRESETS, "method", method, f"one of {', '.join(METHOD_PRESETS)}")
+    preset = _DEFAULT_PRESETS[method] if preset is None else preset
+    if method == "exact":
+        if isinstance(given, PublishedOptions):
+            raise OptionError(f'segment_options are {given!r}; method "exact" takes SegmentOptions')
+        return given or SegmentOptions.preset(preset), None
+    if isinstance(given, SegmentOptions):
+        raise OptionError(f'segment_options are {given!r}; method "greedy" takes PublishedOptions')
+    return SegmentOptions.BALANCED, given or PublishedOptions.preset(preset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """Options of a search for segments."""
+
+    budget_tokens: int = 4_000
+    """Maximum tokens of the context including headers, from 1 to 10,000,000."""
+    segments: SegmentOptions = SegmentOptions.BALANCED
+    """Options for the selection of segments with method "exact"."""
+    published: PublishedOptions | None = None
+    """Options for method "greedy", which replace `segments`; None for method "exact"."""
+    headers: bool = True
+    """Whether each segment has its header. If False, the whole budget is for text."""
+    tokenizer: str | None = None
+    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
+    tokenizer."""
+    abstain: bool = True
+    """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
+
+    def __post_init__(self) -> None:
+        check(
+            isinstance(self.budget_tokens, Integral) and 1 <= self.budget_tokens <= 10_000_000,
+            "budget_tokens",
+            self.budget_tokens,
+            "a whole number from 1 to 10,000,000",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptOptions:
+    """Options of a search for excerpts."""
+
+    excerpts: int = 3
+    """Maximum number of excerpts, from 1 to 32."""
+    excerpt_tokens: int = 1_000
+    """Maximum tokens of each excerpt including headers, from 1 to 10,000,000."""
+    segments: SegmentOptions = SegmentOptions.BALANCED
+    """Options for the selection of evidence inside an excerpt; `max_segment_tokens` limits one
+    consecutive piece of evidence."""
+    headers: bool = True
+    """Whether excerpts have the document header and section paths. If False, only text and the
+    lines that mark gaps count."""
+    tokenizer: str | None = None
+    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
+    tokenizer."""
+    abstain: bool = True
+    """Whether the result is empty if there is hardly any evidence."""
+
+    def __post_init__(self) -> None:
+        for name, maximum in (("excerpts", 32), ("excerpt_tokens", 10_000_000)):
+            value = getattr(self, name)
+            check(
+                isinstance(value, Integral) and 1 <= int(value) <= maximum,
+                name,
+                value,
+                f"a whole number from 1 to {maximum:,}",
+            )

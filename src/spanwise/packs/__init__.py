@@ -1,0 +1,1 @@
+"""Domain packs (landmarks, intents and glossary) and known kinds of documents."""

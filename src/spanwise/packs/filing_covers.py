@@ -1,0 +1,387 @@
+"""Fields of the first page of a filing: company, form, fiscal year, end of the period.
+
+Rules of covers:
+    Precision before recall: a doubtful field is omitted, and a text that is not a filing, an
+    earnings release or an annual report has no fields.
+    A filing begins with a line of the Securities and Exchange Commission and its form; prose before
+    them means that a text is about a filing. Its company is before "(Exact name of registrant
+    ...)", or has a legal form and follows the file number of the Commission.
+    An earnings release has a quarter and "results" in its first lines, and a company with its
+    exchange that reports something "today"; its fiscal year is the one in its first lines.
+    An annual report has "Annual Report" and a year in a line of its first page.
+
+Rules of company names:
+    A name loses its article and legal form: "THE BOEING COMPANY" is "Boeing", "3M Company" is "3M".
+    Documents of several years and kinds thus share one name to filter by.
+    A name in capitals is written as the text writes it most often ("PEPSICO, INC." is "PepsiCo",
+    "NVIDIA" stays); if the text hardly mentions it, its words are capitalised.
+
+Rules of fiscal years:
+    A year that ends in March or later has the number of the calendar year it ends in.
+    A year that ends in January or February has that number or the one before, whichever the company
+    uses more often ("fiscal 2022"); without either, one that ends in the first week of January has
+    the number of the calendar year before.
+    A quarter belongs to the year after the last whole one that its report mentions ("for the fiscal
+    year ended September 24, 2022").
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date
+
+from spanwise.types import Scalar
+
+_MAX_CHARS = 80
+_READ_CHARS = 300_000
+_SURE_TIMES = {False: 1, True: 4}  # minimum occurrences of a mixed-case, an upper-case spelling
+_LEGAL_FORM = re.compile(
+    r"[\s,]+(?:&\s*co(?:mpany|\.)?|and\s+company|inc(?:orporated|\.)?|corp(?:oration|\.)?|company|co\.?"
+    r"|l\.?l\.?c\.?|l\.?l\.?p\.?|l\.?p\.?|ltd\.?|limited|p\.?l\.?c\.?|s\.?a\.?|n\.?v\.?|a\.?g\.?"
+    r"|s\.?e\.?|a/s|asa|ab|oyj|gmbh|kgaa|s\.?p\.?a\.?|b\.?v\.?|kabushiki\s+kaisha)(?:\s*/[a-z]{2,3}/)?\Z",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"the\s+(?=\w)", re.IGNORECASE)
+_EDGES = " \t\n.,:;|_*–—-"
+_VOWEL = re.compile("[AEIOUY]")
+_NO_NAME = re.compile(
+    r"exact\s+name|commission|washington,?\s+d\.?c|registrant|\bform\b|\bended\b|securities\s+act",
+    re.IGNORECASE,
+)
+
+
+def has_legal_form(name: str) -> bool:
+    """Return whether a name ends with a legal form, such as "Boeing Company" and "Nestlé S.A."."""
+    return _LEGAL_FORM.search(name.rstrip(" ,;:")) is not None
+
+
+def company_name(written: str, *, text: str) -> str:
+    """Return the name of a company without article and legal form; empty if it is not a name.
+
+    Args:
+        written: Whole name as written in one place.
+        text: The document, searched for a mixed-case form of a name in capitals.
+    """
+    name = " ".join(written.split()).strip(_EDGES)
+    if not 1 < len(name) <= _MAX_CHARS or _NO_NAME.search(name):
+        return ""
+    if sum(map(str.isalpha, name)) < 2:
+        return ""
+    bare = _bare(name)
+    return _in_mixed_case(bare, text) if bare.isupper() else bare
+
+
+def _bare(name: str) -> str:
+    """Return a name without article and legal forms; a name that is nothing else is unchanged."""
+    bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
+    while legal_form := _LEGAL_FORM.search(bare):
+        bare = bare[: legal_form.start()].strip(_EDGES)
+    return bare or name
+
+
+def _in_mixed_case(name: str, text: str) -> str:
+    """Return a name in capitals as the text writes it most often, or capitalised.
+
+    Spaces that PDF extraction inserts into words ("R ESORTS") are ignored.
+    """
+    letters = [re.escape(letter) for letter in name if not letter.isspace()]
+    spaced = r"\s{0,2}".join(letters)
+    pattern = re.compile(rf"\b{spaced}\b", re.IGNORECASE)
+    spellings = Counter(" ".join(match.split()) for match in pattern.findall(text[:_READ_CHARS]))
+    sure = [
+        spelling
+        for spelling in spellings
+        if not spelling.islower() and spellings[spelling] >= _SURE_TIMES[spelling.isupper()]
+    ]
+    if sure:
+        return min(sure, key=lambda spelling: (-spellings[spelling], spelling))
+    return " ".join(
+        word.capitalize() if _VOWEL.search(word) and word.isalpha() else word
+        for word in name.split()
+    )
+
+
+_MONTHS = {
+    month: number
+    for number, month in enumerate(
+        "jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1
+    )
+}
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_YEAR = r"(?:19|20)\d\d(?!\d)"
+
+WRITTEN_DATE = (
+    rf"(?:\b{_MONTH}\s{{1,3}}{_DAY}\s{{0,2}},?\s{{0,3}}{_YEAR}"
+    rf"|(?<!\d){_DAY}\s{{1,3}}{_MONTH},?\s{{1,3}}{_YEAR}"
+    rf"|(?<!\d){_YEAR}-\d\d-\d\d(?!\d))"
+)
+"""Pattern of a whole date, without groups; compile it with IGNORECASE."""
+
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[A-Za-z]{3}")
+
+
+def read_written_date(text: str) -> date | None:
+    """Return the date in a text that matches `WRITTEN_DATE`, or None if it does not exist."""
+    numbers = [int(number) for number in _NUMBER.findall(text)]
+    try:
+        if text[:4].isdigit():
+            year, month, day = numbers
+        else:
+            day, year = numbers
+            named = _WORD.search(re.sub(r"\d(?:st|nd|rd|th)", "", text.lower()))
+            month = _MONTHS[named.group()] if named else 0
+        return date(year, month, day)
+    except (KeyError, ValueError):
+        return None
+
+
+_LAST_MONTH_IN_DOUBT = 2
+_FIRST_WEEK = 7
+_DAYS_BEFORE = range(20, 400)  # days between the end of the last whole year and of a quarter
+_FISCAL_YEAR = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
+_YEAR_ENDED = re.compile(rf"\byear\s+ended\s+({WRITTEN_DATE})", re.IGNORECASE)
+
+
+def fiscal_year_of_year(end: date, *, text: str) -> int:
+    """Return the number of the fiscal year that ends on a date.
+
+    Args:
+        end: Last day of the year.
+        text: The document.
+    """
+    return _number(end, Counter(_FISCAL_YEAR.findall(text[:_READ_CHARS])))
+
+
+def fiscal_year_of_quarter(end: date, *, text: str) -> int:
+    """Return the number of the fiscal year that a quarter or another part of a year belongs to.
+
+    Args:
+        end: Last day of the part.
+        text: The document; if it mentions no year that ended before, the calendar year is used.
+    """
+    read = text[:_READ_CHARS]
+    ends = Counter(
+        day
+        for day in map(read_written_date, _YEAR_ENDED.findall(read))
+        if day is not None and (end - day).days in _DAYS_BEFORE
+    )
+    if not ends:
+        return end.year
+    last = min(ends, key=lambda day: (-ends[day], day))
+    mentions = Counter(
+        {str(int(year) - 1): n for year, n in Counter(_FISCAL_YEAR.findall(read)).items()}
+    )
+    return _number(last, mentions) + 1
+
+
+def _number(end: date, mentions: Counter[str]) -> int:
+    """Return the number of a year from its end and from how often each year is mentioned."""
+    if end.month > _LAST_MONTH_IN_DOUBT:
+        return end.year
+    before, same = mentions[str(end.year - 1)], mentions[str(end.year)]
+    if before == same:
+        return end.year - 1 if end.month == 1 and end.day <= _FIRST_WEEK else end.year
+    return end.year - 1 if before > same else end.year
+
+
+_COVER_CHARS = 8_000
+_OPENING_CHARS = 700
+_NEAR_CHARS = 1_000  # maximum distance between the name of the Commission and the form
+_COMPANY_CHARS = 300
+_LINE_CHARS = 80
+_LEAST_MENTIONS = 3
+
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
+_COMMISSION = re.compile(
+    r"(?:^[ \t]*|\bunited\s+states\s+)[*_#|]*securities\s+and\s+exchange\s+commission\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PROSE = re.compile(r"(?:\b[a-z]+,?\s+){4}")
+_PURSUANT = re.compile(r"\bpursuant\s+to\s+section\s+1[35]\b", re.IGNORECASE)
+_FORM = re.compile(
+    r"\bform\s+(10-?\s?K(?:T|405|SB)?|10-?\s?Q(?:SB)?|8-?\s?K|20-?\s?F|40-?\s?F|6-?\s?K|11-?\s?K"
+    r"|S-?[1348]|F-?[134])(/A)?(?![\w-])",
+    re.IGNORECASE,
+)
+_AMENDED = re.compile(r"\(?amendment\s+no\.?\s*\d", re.IGNORECASE)
+_ENDED = re.compile(
+    rf"(?:year|period|quarter|months|weeks)\W{{1,4}}ended\b:?.{{0,40}}?({WRITTEN_DATE})",
+    re.IGNORECASE,
+)
+_REPORTED = re.compile(
+    rf"({WRITTEN_DATE})\s*\(?date\s+of\s+report"
+    rf"|date\s+of\s+report\b.{{0,80}}?({WRITTEN_DATE})"
+    rf"|earliest\s+event\s+reported\b.{{0,20}}?({WRITTEN_DATE})",
+    re.IGNORECASE,
+)
+_EXACT_NAME = re.compile(r"\(?\s*exact\s+names?\s+of\s+(?:the\s+)?registrants?\b", re.IGNORECASE)
+_FILE_NUMBER = r"(?:number|no\.?|numbers)\s*:?\s*\d{1,3}-\d{3,6}(?:-\d+)?\.?"
+_BEFORE_COMPANY = re.compile(
+    rf"commission\s+file\s+{_FILE_NUMBER}|\b{_FILE_NUMBER}|{WRITTEN_DATE}"
+    r"|transition\s+period\s+from\b.{0,60}?\bto\b[\s_.]*|[_=*.—-]{3,}|\b20549(?:-\d{4})?"
+    r"|\(mark\s+one\)|\bexchange\s+act\s+of\s+1934\b\.?|\bto\s+_+|\|",
+    re.IGNORECASE,
+)
+_FILE_NUMBER_LINE = re.compile(rf"^.*commission\s+file\s+{_FILE_NUMBER}\s*$", re.IGNORECASE | re.M)
+
+_QUARTER = re.compile(
+    r"\b(?:first|second|third|fourth|[1-4]st|2nd|3rd|4th)[\s-]+(?:fiscal\s+)?quarter|\bQ[1-4]\b"
+    r"|\bfull[\s-]+year\b|\bannual\b",
+    re.IGNORECASE,
+)
+_RESULTS = re.compile(r"\b(?:results|earnings)\b", re.IGNORECASE)
+_FISCAL = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
+_COVERS_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_NAME_WORD = r"[A-Z0-9][\w&.,'’/-]{0,40}"
+_LISTED = re.compile(
+    rf"((?:{_NAME_WORD}\s+){{1,8}}?)"
+    r"\((?:the\s)?(?:NYSE|NASDAQ|AMEX|TSX|LSE|OTC\w*|Euronext|XETRA)\b[^()\n]{0,30}:\s*[A-Z][\w.]*"
+    r".{0,100}?\btoday\b",
+    re.IGNORECASE,
+)
+_NAME_AT_END = re.compile(rf"(?:{_NAME_WORD}\s+(?:(?:&|of|and|the)\s+)?){{1,8}}(?:plc\s+)?\Z")
+_ANNUAL_REPORT = re.compile(
+    r"^(?P<before>.{0,60}?)\b(?:integrated\s+)?annual\s+report(?:\s+(?:and|&)\s+accounts)?"
+    r"(?P<after>.{0,60})$",
+    re.IGNORECASE,
+)
+
+
+def cover_fields(text: str) -> dict[str, Scalar]:
+    """Return the fields of the first page of a document; doubtful fields are omitted.
+
+    Args:
+        text: The document; its start is read, and more of it for the spelling of the company's name
+            and the numbering of its years.
+
+    Returns:
+        `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual report"),
+        `fiscal_year`, and `period_end` as YYYY-MM-DD. For an 8-K, `period_end` is the day of the
+        event, and there is no fiscal year. Empty for other documents.
+    """
+    cover = text[:_COVER_CHARS].translate(_DASHES)
+    flat = " ".join(cover.split())
+    form = _filed_form(cover)
+    if form:
+        return _filing(form, flat=flat, cover=cover, text=text)
+    return _earnings_release(flat, text=text) or _annual_report(cover, text=text)
+
+
+def cover_title(fields: Mapping[str, Scalar]) -> str:
+    """Return a title made of the fields of a cover; empty without a company or a form.
+
+    An annual report is titled by its year, another one by the last day of its period.
+    """
+    company, form = fields.get("company"), fields.get("form")
+    if not company or not form:
+        return ""
+    year, end = fields.get("fiscal_year"), fields.get("period_end")
+    is_annual = str(form).startswith(("10-K", "20-F", "40-F", "annual"))
+    when = (year or end) if is_annual else (end or year)
+    return " ".join(str(part) for part in (company, form, when) if part)
+
+
+def _filed_form(cover: str) -> str:
+    """Return the form of a filing, "10-K/A" if amended; empty if it is not a filing."""
+    commission = _COMMISSION.search(cover)
+    if commission is None or _PROSE.search(cover, 0, commission.start()):
+        return ""
+    for match in _FORM.finditer(cover):
+        if abs(match.start() - commission.end()) <= _NEAR_CHARS:
+            break
+    else:
+        return ""
+    if not (_EXACT_NAME.search(cover) or _PURSUANT.search(cover)):
+        return ""
+    letters = re.sub(r"[\s-]", "", match[1]).upper()
+    form = re.sub(r"\A(\d+|[SF])", r"\1-", letters)
+    amended = match[2] or _AMENDED.match(cover[match.end() :].lstrip(" \n_-*"))
+    return f"{form}/A" if amended else form
+
+
+def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]:
+    fields: dict[str, Scalar] = {"form": form}
+    company = _registrant(flat, cover, text)
+    if company:
+        fields["company"] = company
+    kind = form.removesuffix("/A")
+    if kind in ("8-K", "6-K"):
+        end = _first_date(_REPORTED, flat)
+    else:
+        end = _first_date(_ENDED, flat)
+        if end is not None:
+            count = fiscal_year_of_quarter if kind.startswith("10-Q") else fiscal_year_of_year
+            fields["fiscal_year"] = count(end, text=text)
+    if end is not None:
+        fields["period_end"] = end.isoformat()
+    return fields
+
+
+def _registrant(flat: str, cover: str, text: str) -> str:
+    """Return the company of a filing; empty if its name is not certain."""
+    exact = _EXACT_NAME.search(flat)
+    if exact is not None:
+        before = flat[max(0, exact.start() - _COMPANY_CHARS) : exact.start()]
+        name = before
+        for match in _BEFORE_COMPANY.finditer(before):
+            if before[match.end() :].strip(" _-*|."):
+                name = before[match.end() :]
+        return company_name(name, text=text)
+    number = _FILE_NUMBER_LINE.search(cover)
+    following = cover[number.end() :].split("\n", 3) if number else []
+    line = next((line for line in following if line.strip()), "")
+    return company_name(line, text=text) if has_legal_form(line) else ""
+
+
+def _first_date(pattern: re.Pattern[str], flat: str) -> date | None:
+    match = pattern.search(flat)
+    return None if match is None else read_written_date(next(filter(None, match.groups())))
+
+
+def _earnings_release(flat: str, *, text: str) -> dict[str, Scalar]:
+    opening = flat[:_OPENING_CHARS]
+    quarter = _QUARTER.search(opening)
+    listed = _LISTED.search(flat) if quarter and _RESULTS.search(opening) else None
+    if quarter is None or listed is None:
+        return {}
+    fields: dict[str, Scalar] = {"form": "earnings release"}
+    named = _NAME_AT_END.search(listed[1])
+    company = company_name(named.group() if named else "", text=text)
+    if company:
+        fields["company"] = company
+    year = _FISCAL.search(opening) or _COVERS_YEAR.search(opening, quarter.start())
+    if year is not None:
+        fields["fiscal_year"] = int(year[1])
+    end = _first_date(_ENDED, flat)
+    if end is not None:
+        fields["period_end"] = end.isoformat()
+    return fields
+
+
+def _annual_report(cover: str, *, text: str) -> dict[str, Scalar]:
+    lines = [line.strip() for line in cover[:_OPENING_CHARS].split("\n") if line.strip()]
+    for number, line in enumerate(lines):
+        match = _ANNUAL_REPORT.match(line) if len(line) <= _LINE_CHARS else None
+        year = match and _COVERS_YEAR.search(match["before"] + " " + match["after"])
+        if not match or not year:
+            continue
+        neighbours = [*lines[max(0, number - 2) : number], *lines[number + 1 : number + 3]]
+        names = [_COVERS_YEAR.sub("", part) for part in (match["before"], match["after"])]
+        names += [other for other in neighbours if has_legal_form(other)]
+        companies = (company_name(name, text=text) for name in names)
+        company = next((name for name in companies if _is_mentioned(name, text)), "")
+        if company:
+            return {"form": "annual report", "company": company, "fiscal_year": int(year[1])}
+    return {}
+
+
+def _is_mentioned(name: str, text: str) -> bool:
+    """Return whether a text mentions a company name several times."""
+    return bool(name) and text.count(name) >= _LEAST_MENTIONS

@@ -1,0 +1,212 @@
+"""Detection of the parts and items of a filing: "PART I", "Item 1A. Risk Factors", "Item 5.07".
+
+Rules:
+    A part or item begins a line, and its title begins with a capital or a bracket; a sentence about
+    an item ("Item 8 of this Report") does not count.
+    Items follow the order of the form. Among all occurrences, the ordered chain with the most text
+    under it is selected; page headers and references have next to no text.
+    A line that ends with a page number is a line of a table of contents, like those before it.
+    There is no filing if there are fewer than three items, more than a hundred different ones, or
+    only whole numbers without a part, as in agendas.
+
+Method: dynamic programming over chains of items in the order of the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from spanwise.core.documents.outlines import merge_headings
+from spanwise.types import Heading
+
+_PART_LEVEL = 1
+_ITEM_LEVEL = 2
+_LEAST = 3
+_MOST_LINES = 2_000
+_MOST_ITEMS = 100  # different items; no form has half as many
+_WORTH_CHARS = 2_000  # more text under an item does not count
+_TITLE_CHARS = 160
+_CONTENTS_CHARS = 2_500  # maximum distance of two lines of a table of contents
+_ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4}
+
+_LINE = re.compile(
+    r"^[ \t]{0,20}(?:"
+    r"PART\s{1,3}(?P<part>IV|I{1,3})(?![\w’'])"
+    r"|ITEM\s{1,3}(?P<item>[1-9]\d?)(?P<more>\.\d\d)?(?:\([a-z]\))?(?P<letter>[A-K])?(?![\w’'])"
+    r")(?P<title>[^\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TITLE = re.compile(r"[\s.:|–—-]*(?:[A-Z(\[“\"][^\n]*)?\Z")
+_REFERENCE = re.compile(r"[\s,]*(?:of|in|and|to|above|below|under|or|herein)\b")
+_AFTER = re.compile(r"\s*(?:signatures?|exhibit|annex|appendix)\b", re.IGNORECASE)
+_PAGE = re.compile(r"(?:[\s.|]\d{1,3}|\bpage)\s*\Z", re.IGNORECASE)
+
+
+class _Key(NamedTuple):
+    """Position of an item in its form; a part has no item."""
+
+    part: int
+    item: int = 0
+    more: int = 0
+    letter: str = ""
+
+
+class _Chain(NamedTuple):
+    """Best chain of items that ends with a certain item, and its value."""
+
+    value: int
+    match: re.Match[str]
+    before: _Chain | None
+
+
+def is_item(title: str) -> bool:
+    """Return whether a heading is that of a part or item of a filing."""
+    match = _LINE.match(title)
+    return match is not None and _is_title(match["title"])
+
+
+def is_after_items(title: str) -> bool:
+    """Return whether a heading follows the last item and belongs to none."""
+    return _AFTER.match(title) is not None
+
+
+def filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """Return the headings of a filing: parts, items, and other headings below them.
+
+    Headings of exhibits and signatures after the last item are on the highest level. Headings of
+    the parser that look like an item but are none, as in a table of contents, are dropped.
+
+    Args:
+        text: Text of the document.
+        headings: Headings of its parser, in order.
+
+    Returns:
+        All headings in order; empty if the text is not a filing.
+    """
+    items = find_items(text)
+    if not items:
+        return ()
+    last = items[-1].start
+    others = [
+        replace(
+            heading,
+            level=_PART_LEVEL
+            if heading.start > last and is_after_items(heading.title)
+            else heading.level + _ITEM_LEVEL,
+        )
+        for heading in headings
+        if not is_item(heading.title)
+    ]
+    return merge_headings(items, others)
+
+
+def find_items(text: str) -> tuple[Heading, ...]:
+    """Return the parts and items of a filing, in order of start; empty if it is not a filing."""
+    lines = [match for match in _LINE.finditer(text) if _is_title(match["title"])]
+    lines = _without_contents(lines)
+    if not _LEAST <= len(lines) <= _MOST_LINES or len(set(map(_key_of, lines))) > _MOST_ITEMS:
+        return ()
+    chain = _best_chain(text, lines)
+    items = [match for match in chain if match["item"] is not None]
+    is_form = any(match["part"] or match["more"] or match["letter"] for match in chain)
+    return tuple(map(_heading, chain)) if is_form and len(items) >= _LEAST else ()
+
+
+def _is_title(after: str) -> bool:
+    title, _, aside = after.rpartition("(")  # "(in millions, except per share data)"
+    return (
+        len(title if aside.rstrip().endswith(")") else after) <= _TITLE_CHARS
+        and _TITLE.match(after) is not None
+        and _REFERENCE.match(after) is None
+    )
+
+
+def _without_contents(lines: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return lines without those of a table of contents.
+
+    These end with a page number, or are shortly before such a line.
+    """
+    remaining: list[re.Match[str]] = []
+    page = -1
+    for match in reversed(lines):
+        if _PAGE.search(match["title"]):
+            page = match.start()
+        elif not 0 <= page - match.end() <= _CONTENTS_CHARS:
+            remaining.append(match)
+    return remaining[::-1]
+
+
+def _best_chain(text: str, lines: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the lines that are in the order of the form and have the most text."""
+    best: dict[_Key, _Chain] = {}
+    for match, chars in zip(lines, _chars_under(text, lines), strict=True):
+        value = 1 + min(chars, _WORTH_CHARS)
+        for key in _keys(match):
+            before = max(
+                (chain for previous, chain in best.items() if _may_follow(key, previous)),
+                key=lambda chain: chain.value,
+                default=None,
+            )
+            total = value + (before.value if before else 0)
+            if key not in best or total > best[key].value:
+                best[key] = _Chain(total, match, before)
+    chain = max(best.values(), key=lambda chain: chain.value)
+    matches: list[re.Match[str]] = []
+    at: _Chain | None = chain
+    while at is not None:
+        matches.append(at.match)
+        at = at.before
+    return matches[::-1]
+
+
+def _chars_under(text: str, lines: list[re.Match[str]]) -> list[int]:
+    """Return the length of the text under each line; that of a part extends to the next part."""
+    chars: list[int] = []
+    next_line = next_part = len(text)
+    for match in reversed(lines):
+        is_part = match["part"] is not None
+        chars.append((next_part if is_part else next_line) - match.end())
+        next_line = match.start()
+        next_part = match.start() if is_part else next_part
+    return chars[::-1]
+
+
+def _key_of(match: re.Match[str]) -> _Key:
+    """Return the position in a form that a line names; an item does not name its part."""
+    if match["part"] is not None:
+        return _Key(_ROMAN[match["part"].upper()])
+    item, more, letter = int(match["item"]), int((match["more"] or ".0")[1:]), match["letter"] or ""
+    return _Key(0, item, more, letter.upper())
+
+
+def _keys(match: re.Match[str]) -> list[_Key]:
+    """Return the possible positions of a line in a form."""
+    position = _key_of(match)
+    if position.item == 0:
+        return [position]
+    return [position._replace(part=part) for part in range(len(_ROMAN) + 1)]
+
+
+def _may_follow(key: _Key, previous: _Key) -> bool:
+    """Return whether a line may come after another: a part after a lower one, an item in its part.
+
+    No item precedes the first part.
+    """
+    if key.item == 0:
+        return previous < key and (previous.part > 0 or key.part > 1)
+    return previous < key and previous.part == key.part
+
+
+def _heading(match: re.Match[str]) -> Heading:
+    line = match.group()
+    start = match.start() + len(line) - len(line.lstrip())
+    end = match.start() + len(line.rstrip())
+    return Heading(
+        start=start,
+        end=end,
+        level=_PART_LEVEL if match["part"] is not None else _ITEM_LEVEL,
+        title=" ".join(line.replace("|", " ").split()),
+    )

@@ -1,0 +1,69 @@
+"""Kinds of documents that Spanwise knows, applied to titles, headings, sections and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from spanwise.core.documents import outlines, sections, titles
+from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.packs import filing_covers
+from spanwise.packs.filing_items import filing_headings
+
+if TYPE_CHECKING:
+    from spanwise.core.documents.topics import Embed
+    from spanwise.options import SectionOptions
+    from spanwise.types import Document, Heading, Scalar, Section
+
+_FILINGS = DocumentKind(
+    cover_fields=filing_covers.cover_fields,
+    cover_title=filing_covers.cover_title,
+    kind_field="form",
+    headings=filing_headings,
+)
+_KINDS = (_FILINGS,)
+
+
+def cover_fields(text: str) -> Mapping[str, Scalar]:
+    """Return the metadata stated on the first page of a text; empty for an unknown kind."""
+    return next(filter(None, (kind.cover_fields(text) for kind in _KINDS)), {})
+
+
+def cover_title(fields: Mapping[str, Scalar]) -> str:
+    """Return the title made of metadata of a first page; empty for an unknown kind."""
+    return next(filter(None, (kind.cover_title(fields) for kind in _KINDS)), "")
+
+
+def document_title(document: Document) -> str:
+    """Return the title of a document, in one line of at most 200 characters."""
+    return titles.document_title(document, kinds=_KINDS)
+
+
+def document_headings(document: Document) -> tuple[Heading, ...]:
+    """Return the headings of a document, ordered by start.
+
+    Raises:
+        OptionError: If the parser's headings are not in order or not inside the text.
+    """
+    return outlines.document_headings(document, kinds=_KINDS)
+
+
+def split_sections(
+    document: Document, *, options: SectionOptions | None = None, embed: Embed | None = None
+) -> tuple[Section, ...]:
+    """Return the sections of a document in order, which partition its text.
+
+    Args:
+        document: Document to split. If it has no headings, they are searched for in its text.
+        options: Lengths between which long sections are split; None for the defaults.
+        embed: Embedding function to find changes of topic; None to compare terms, which is as good
+            and faster.
+
+    Returns:
+        Sections, none of them empty; none longer than `options.max_chars`, except where characters
+        cannot be separated. A title is empty if its section has no words. Empty for an empty text.
+
+    Raises:
+        OptionError: If the headings are not in order or not inside the text.
+    """
+    return sections.split_sections(document, options=options, embed=embed, kinds=_KINDS)

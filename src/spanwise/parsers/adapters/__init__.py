@@ -1,1 +1,0 @@
-"""Parsers of others, in our parsing process."""

@@ -1,0 +1,594 @@
+"""OpenDocument: names, styles, numbering, embedded objects and the text of ODT (and OTT) files.
+
+Rules
+    1. Deleted text (stored separately), comments, hidden text and descriptions of images are left
+       out. Text boxes are read at their anchor.
+    2. Lists and headings are numbered by their styles.
+    3. A row of a table is a line; a table inside a cell follows its row. A caption above a table
+       is part of it. Repeated cells and rows are limited: a few bytes may repeat a million rows.
+    4. Notes are at the end; `[1]` marks their references.
+    5. There are no pages: a file has at most the page breaks of its last rendering.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.office.numerals import Numeral, write_number
+from spanwise.parsers.office.properties import read_properties
+from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.writer import TextWriter, table_line
+
+_ROOT = "urn:oasis:names:tc:opendocument:xmlns:"
+_SPACES = {
+    "draw:": f"{_ROOT}drawing:1.0",
+    "svg:": f"{_ROOT}svg-compatible:1.0",
+    "fo:": f"{_ROOT}xsl-fo-compatible:1.0",
+    "xlink:": "http://www.w3.org/1999/xlink",
+    **{
+        f"{name}:": f"{_ROOT}{name}:1.0"
+        for name in ("office", "text", "table", "style", "presentation", "manifest", "chart")
+    },
+}
+_PREFIXES = {space: prefix for prefix, space in _SPACES.items()}
+_MAX_SPACES = 1000
+
+
+@lru_cache(maxsize=4096)
+def short_name(name: str) -> str:
+    """Return a name with its usual prefix, such as "text:p"; "" for an irrelevant name."""
+    namespace, _, local = name.rpartition(" ")
+    prefix = _PREFIXES.get(namespace)
+    return prefix + local if prefix else ""
+
+
+@lru_cache(maxsize=4096)
+def _long_name(name: str) -> str:
+    prefix, _, local = name.partition(":")
+    return f"{_SPACES[f'{prefix}:']} {local}"
+
+
+def attribute(attributes: Mapping[str, str], name: str, default: str = "") -> str:
+    """Return an attribute by its short name ("text:style-name")."""
+    return attributes.get(_long_name(name), default)
+
+
+def count_of(attributes: Mapping[str, str], name: str, default: int = 1) -> int:
+    """Return an attribute that is a count, from 0; the default if it is invalid."""
+    written = attributes.get(_long_name(name), "")
+    return int(written) if written.isdecimal() and len(written) < 10 else default
+
+
+def white_space(name: str, attributes: Mapping[str, str]) -> str:
+    """Return the white space that an element represents; "" for any other element."""
+    if name == "text:s":
+        return " " * min(count_of(attributes, "text:c"), _MAX_SPACES)
+    return {"text:tab": "\t", "text:line-break": "\n"}.get(name, "")
+
+
+_HEADING = re.compile(r"Heading_20_([1-9])")
+_NUMERALS: Mapping[str, Numeral] = {
+    "1": "decimal",
+    "a": "lowerLetter",
+    "A": "upperLetter",
+    "i": "lowerRoman",
+    "I": "upperRoman",
+}
+_LEVELS = frozenset(
+    {
+        "text:list-level-style-number",
+        "text:list-level-style-bullet",
+        "text:list-level-style-image",
+        "text:outline-level-style",
+    }
+)
+_MAX_LABEL_CHARS = 255
+OUTLINE = "\x00outline"
+"""Key of the list of the headings, which has no name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLevel:
+    """Label format of one level of a list."""
+
+    is_bullet: bool = False
+    numeral: Numeral | None = None
+    """Numeral of the level; None if it shows no number."""
+    prefix: str = ""
+    suffix: str = ""
+    shown_levels: int = 1
+    """Number of shown levels, including this one."""
+    first: int = 1
+
+
+@dataclass(slots=True)
+class _Style:
+    parent: str = ""
+    outline: int = 0
+    is_hidden: bool = False
+
+
+class OdfStyles:
+    """Named and automatic styles of a file, collected while it is read."""
+
+    def __init__(self) -> None:
+        self._styles: dict[str, _Style] = {}
+        self._current = _Style()
+        self._lists: dict[str, dict[int, ListLevel]] = {}
+        self._levels: dict[int, ListLevel] = {}
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Handle the start of an element; elements other than styles are ignored."""
+        if name == "style:style":
+            self._current = _Style(
+                parent=attribute(attributes, "style:parent-style-name"),
+                outline=count_of(attributes, "style:default-outline-level", 0),
+            )
+            self._styles[attribute(attributes, "style:name")] = self._current
+        elif name == "style:text-properties":
+            self._current.is_hidden |= attribute(attributes, "text:display") == "none"
+        elif name == "style:table-properties":
+            self._current.is_hidden |= attribute(attributes, "table:display") == "false"
+        elif name == "style:drawing-page-properties":
+            self._current.is_hidden |= attribute(attributes, "presentation:visibility") == "hidden"
+        elif name in {"text:list-style", "text:outline-style"}:
+            key = OUTLINE if name == "text:outline-style" else attribute(attributes, "style:name")
+            self._levels = self._lists.setdefault(key, {})
+        elif name in _LEVELS:
+            self._levels[count_of(attributes, "text:level")] = _read_level(name, attributes)
+
+    def is_hidden(self, style: str) -> bool:
+        """Return whether a style hides its text, sheet or slide."""
+        return any(found.is_hidden for _, found in self._chain(style))
+
+    def heading_level(self, style: str) -> int | None:
+        """Return the heading level of a style; None if it is not a heading."""
+        for name, found in self._chain(style):
+            match = _HEADING.fullmatch(name)
+            if match:
+                return int(match.group(1))
+            if found.outline:
+                return found.outline
+            if name == "Title":
+                return 1
+        return None
+
+    def is_caption(self, style: str) -> bool:
+        """Return whether a style is a caption; "Table" is the caption of tables."""
+        return any(name in {"Caption", "Table"} for name, _ in self._chain(style))
+
+    def list_levels(self, style: str) -> Mapping[int, ListLevel]:
+        """Return the levels of a list, from 1; none for an unknown list."""
+        return self._lists.get(style, {})
+
+    def _chain(self, style: str) -> list[tuple[str, _Style]]:
+        """Return a style and its base styles, each once."""
+        chain: list[tuple[str, _Style]] = []
+        while style in self._styles and all(name != style for name, _ in chain):
+            chain.append((style, self._styles[style]))
+            style = self._styles[style].parent
+        return chain
+
+
+def _read_level(name: str, attributes: Mapping[str, str]) -> ListLevel:
+    is_numbered = name in {"text:list-level-style-number", "text:outline-level-style"}
+    return ListLevel(
+        is_bullet=not is_numbered,
+        numeral=_NUMERALS.get(attribute(attributes, "style:num-format")),
+        prefix=attribute(attributes, "style:num-prefix")[:_MAX_LABEL_CHARS],
+        suffix=attribute(attributes, "style:num-suffix")[:_MAX_LABEL_CHARS],
+        shown_levels=count_of(attributes, "text:display-levels"),
+        first=count_of(attributes, "text:start-value"),
+    )
+
+
+def write_label(levels: Mapping[int, ListLevel], depth: int, counters: Mapping[int, int]) -> str:
+    """Return the label of an item of a list; "" if it has none.
+
+    Args:
+        levels: Label formats of the list.
+        depth: Level of the item, from 1.
+        counters: Numbers of the item and of the items above it, by level.
+    """
+    level = levels.get(depth)
+    if level is None or level.is_bullet:
+        return "  " * (depth - 1) + "- "
+    if level.numeral is None:
+        return ""
+    numbers = [
+        write_number(counters.get(above, shape.first), shape.numeral)
+        for above in range(max(1, depth - level.shown_levels + 1), depth + 1)
+        if (shape := levels.get(above)) is not None and shape.numeral is not None
+    ]
+    label = (level.prefix + ".".join(numbers) + level.suffix).strip()
+    return f"{label} " if label else ""
+
+
+_SKIPPED = frozenset(
+    {
+        "text:tracked-changes",
+        "text:note-citation",
+        "text:ruby-text",
+        "text:hidden-text",
+        "office:annotation",
+        "office:forms",
+        "office:event-listeners",
+        "svg:title",
+        "svg:desc",
+        "presentation:notes",
+    }
+)
+_PARAGRAPHS = frozenset({"text:p", "text:h"})
+_CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})
+_TABLE_PARTS = _CELLS | {"table:table", "table:table-row"}
+_SHORT_ITEM_CHARS = 120
+"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
+_MAX_LIST_DEPTH = 10
+"""Maximum number of levels of a list."""
+_MAX_COLUMNS = 1000
+_MAX_REPEATED_CHARS = 10_000_000
+"""Maximum number of characters in all repeated cells and rows."""
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    pieces: list[str] = field(default_factory=list)
+    level: int | None = None
+    is_caption: bool = False
+    is_heading: bool = False
+    has_number: bool = True
+
+
+@dataclass(slots=True)
+class _List:
+    style: str
+    label: str = ""
+    """Label of the current item, until it is written."""
+
+
+@dataclass(slots=True)
+class _Table:
+    lines: list[str] = field(default_factory=list)
+    row: list[str] = field(default_factory=list)
+    cell: list[str] | None = None
+    cell_repeats: int = 1
+    row_repeats: int = 1
+    inner: list[str] = field(default_factory=list)
+    """Lines of nested tables in the row."""
+    columns: int = 0
+
+
+@dataclass(slots=True)
+class _Flow:
+    """Separate run of text: the body, a note, a shape."""
+
+    writer: TextWriter = field(default_factory=TextWriter)
+    paragraphs: list[_Paragraph] = field(default_factory=list)
+    tables: list[_Table] = field(default_factory=list)
+    lists: list[_List] = field(default_factory=list)
+    caption: str = ""
+    """Caption of a table that may follow."""
+    after_item: bool = False
+
+    def write_caption(self) -> None:
+        """Write a caption without a table."""
+        if self.caption:
+            self.writer.write_apart(self.caption)
+            self.caption = ""
+            self.after_item = False
+
+
+class OdfText:
+    """Writer of the text of a part.
+
+    Args:
+        styles: Styles of the file; automatic ones are added while reading.
+        losses: Receives the losses.
+        on_object: Returns the text of an embedded object (a chart, a sheet) by its address.
+    """
+
+    def __init__(
+        self, styles: OdfStyles, losses: Losses, *, on_object: Callable[[str], TextWriter]
+    ) -> None:
+        self._notes: list[str] = []
+        self._open_notes: list[int] = []
+        self._styles = styles
+        self._losses = losses
+        self._repeats_left = _MAX_REPEATED_CHARS
+        self._on_object = on_object
+        self._path: list[str] = []
+        self._skipped = 0
+        """Depth inside an element that is skipped."""
+        self._flows = [_Flow()]
+        self._counters: dict[str, dict[int, int]] = {}
+
+    def begin_flow(self) -> None:
+        """Begin a separate flow."""
+        self._flows.append(_Flow())
+
+    def end_flow(self) -> TextWriter:
+        """End the current flow and return its text; the flow before continues."""
+        flow = self._flows.pop()
+        flow.write_caption()
+        return flow.writer
+
+    def finish(self) -> TextWriter:
+        """Return the complete text with notes at its end, including truncated tables."""
+        for flow in self._flows:
+            while flow.tables:
+                _close_table(flow, flow.tables.pop())
+        body = self._flows[0]
+        body.write_caption()
+        for note in filter(None, self._notes):
+            body.writer.separate(2)
+            body.writer.write(note)
+        return body.writer
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
+        name = short_name(tag)
+        self._path.append(name)
+        if self._skipped or name in _SKIPPED:
+            self._skipped += 1
+        elif name in _PARAGRAPHS:
+            self._start_paragraph(name, attributes)
+        elif name in _TABLE_PARTS:
+            self._start_table_part(name, attributes)
+        elif name in {"text:list", "text:list-item"}:
+            self._start_list(name, attributes)
+        elif name == "text:span":
+            self._skipped += self._styles.is_hidden(attribute(attributes, "text:style-name"))
+        elif name == "text:note":
+            self._notes.append("")
+            self._open_notes.append(len(self._notes))
+            self._add(f"[{len(self._notes)}]")
+            self.begin_flow()
+        elif name == "draw:object":
+            self._add_object(attribute(attributes, "xlink:href"))
+        elif name.startswith(("text:", "style:")):
+            self._add(white_space(name, attributes))
+            self._styles.start(name, attributes)
+
+    def text(self, piece: str) -> None:
+        """Handle characters."""
+        if not self._skipped:
+            self._add(piece)
+
+    def end(self, _tag: str) -> None:
+        """Handle the end of an element."""
+        name = self._path.pop()
+        flow = self._flows[-1]
+        if self._skipped:
+            self._skipped -= 1
+        elif name in _PARAGRAPHS and flow.paragraphs:
+            self._end_paragraph(flow, flow.paragraphs.pop())
+        elif name in _TABLE_PARTS and flow.tables:
+            self._end_table_part(flow, name)
+        elif name == "text:list" and flow.lists:
+            flow.lists.pop()
+            flow.writer.separate(1 if flow.lists else 2)
+        elif name == "text:note" and self._open_notes:
+            number = self._open_notes.pop()
+            self._notes[number - 1] = f"[{number}] {self.end_flow().text}".rstrip()
+
+    def _add(self, piece: str) -> None:
+        paragraphs = self._flows[-1].paragraphs
+        if paragraphs:
+            paragraphs[-1].pieces.append(piece)
+
+    def _add_object(self, address: str) -> None:
+        flow = self._flows[-1]
+        written = self._on_object(address)
+        cells = [table.cell for table in flow.tables if table.cell is not None]
+        if cells:
+            cells[-1].append(written.text)
+        else:
+            flow.write_caption()
+            flow.writer.append(written)
+
+    def _start_paragraph(self, name: str, attributes: dict[str, str]) -> None:
+        style = attribute(attributes, "text:style-name")
+        paragraph = _Paragraph(
+            level=self._styles.heading_level(style), is_caption=self._styles.is_caption(style)
+        )
+        if name == "text:h":
+            paragraph.level = max(1, count_of(attributes, "text:outline-level"))
+            paragraph.is_heading = True
+            paragraph.has_number = attribute(attributes, "text:is-list-header") != "true"
+        self._flows[-1].paragraphs.append(paragraph)
+
+    def _start_list(self, name: str, attributes: dict[str, str]) -> None:
+        lists = self._flows[-1].lists
+        if name == "text:list":
+            style = attribute(attributes, "text:style-name") or (lists[-1].style if lists else "")
+            goes_on = (
+                attribute(attributes, "text:continue-numbering") == "true"
+                or attribute(attributes, "text:continue-list") != ""
+            )
+            if not lists and not goes_on:
+                self._counters.pop(style, None)
+            lists.append(_List(style))
+        elif lists:
+            start = count_of(attributes, "text:start-value", -1)
+            depth = min(len(lists), _MAX_LIST_DEPTH)
+            lists[-1].label = self._next_label(lists[-1].style, depth, start=start)
+
+    def _next_label(self, style: str, depth: int, *, start: int = -1) -> str:
+        """Count an item and return its label."""
+        levels = self._styles.list_levels(style)
+        counters = self._counters.setdefault(style, {})
+        first = levels[depth].first if depth in levels else 1
+        counters[depth] = start if start >= 0 else counters.get(depth, first - 1) + 1
+        for deeper in [level for level in counters if level > depth]:
+            del counters[deeper]
+        return write_label(levels, depth, counters)
+
+    def _end_paragraph(self, flow: _Flow, paragraph: _Paragraph) -> None:
+        text = "".join(paragraph.pieces).strip()
+        if not text:
+            return
+        label = ""
+        if flow.lists:
+            label, flow.lists[-1].label = flow.lists[-1].label, ""
+        elif paragraph.is_heading and paragraph.has_number and self._styles.list_levels(OUTLINE):
+            label = self._next_label(OUTLINE, paragraph.level or 1)
+        cells = [table.cell for table in flow.tables if table.cell is not None]
+        if cells:
+            cells[-1].append(label + text)
+            return
+        flow.write_caption()
+        if paragraph.level is not None:
+            title = " ".join((label.removeprefix("- ") + text).split())
+            flow.writer.write_heading(title, level=paragraph.level)
+            flow.after_item = False
+        elif paragraph.is_caption:
+            flow.caption = " ".join(text.split())
+        else:
+            item = bool(flow.lists) and len(text) <= _SHORT_ITEM_CHARS
+            flow.writer.separate(1 if item and flow.after_item else 2)
+            flow.writer.write(label + text)
+            flow.after_item = item
+
+    def _start_table_part(self, name: str, attributes: dict[str, str]) -> None:
+        tables = self._flows[-1].tables
+        if name == "table:table":
+            tables.append(_Table())
+        elif not tables:
+            return
+        elif name == "table:table-row":
+            tables[-1].row = []
+            tables[-1].row_repeats = count_of(attributes, "table:number-rows-repeated")
+        else:
+            tables[-1].cell = []
+            tables[-1].cell_repeats = count_of(attributes, "table:number-columns-repeated")
+
+    def _end_table_part(self, flow: _Flow, name: str) -> None:
+        table = flow.tables[-1]
+        if name in _CELLS:
+            free = max(0, _MAX_COLUMNS - len(table.row))
+            text = "\n".join(table.cell or ())
+            table.row += [text] * min(self._repeats(text, table.cell_repeats), free)
+            table.cell = None
+        elif name == "table:table-row":
+            if len(table.row) > 1:
+                table.row = [" ".join(cell.split()) for cell in table.row]
+            line = table_line(table.row)
+            if line:
+                table.columns = max(table.columns, len(table.row))
+                table.lines += [line] * self._repeats(line, table.row_repeats)
+            table.lines += table.inner
+            table.inner = []
+        else:
+            _close_table(flow, flow.tables.pop())
+
+    def _repeats(self, text: str, requested: int) -> int:
+        """Return the allowed number of repetitions of a text."""
+        more = len(text) * (requested - 1)
+        if more <= self._repeats_left:
+            self._repeats_left -= more
+            return requested
+        self._losses.add(
+            f"a cell or row of a table is said to be there {requested} times; it is once"
+        )
+        return 1
+
+
+def _close_table(flow: _Flow, table: _Table) -> None:
+    flow.after_item = False
+    if flow.tables:
+        flow.tables[-1].inner += table.lines
+    elif table.columns > 1:
+        lines = [flow.caption, *table.lines] if flow.caption else table.lines
+        flow.caption = ""
+        flow.writer.write_block("\n".join(lines), kind="table")
+    else:  # a table of one column is a frame around text
+        flow.write_caption()
+        for line in table.lines:
+            flow.writer.separate(2)
+            flow.writer.write(line)
+        flow.writer.separate(2)
+
+
+_MANIFEST = "META-INF/manifest.xml"
+
+
+def refuse_encrypted(archive: Archive, source: Source) -> None:
+    """Raise if the parts of a file are encrypted.
+
+    Raises:
+        ParseError: "encrypted".
+    """
+
+    def start(tag: str, _attributes: dict[str, str]) -> None:
+        if short_name(tag) == "manifest:encryption-data":
+            raise source.error("encrypted", "it needs a password; save a copy without one")
+
+    if _MANIFEST in archive:
+        archive.read_xml(_MANIFEST, XmlHandlers(start=start))
+
+
+def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
+    """Return the named styles; none if the file has no such part."""
+    styles = OdfStyles()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        styles.start(short_name(tag), attributes)
+
+    if "styles.xml" in archive:
+        with losses.noted("its styles"):
+            archive.read_xml("styles.xml", XmlHandlers(start=start))
+    return styles
+
+
+class ObjectReader:
+    """Reader of embedded objects: charts with their data, other documents."""
+
+    def __init__(self, archive: Archive, losses: Losses) -> None:
+        self._archive = archive
+        self._losses = losses
+
+    def __call__(self, address: str) -> TextWriter:
+        """Return the text of an object; empty if it is outside of the file, or a formula."""
+        part = posixpath.normpath(posixpath.join(address, "content.xml"))
+        reader = OdfText(OdfStyles(), self._losses, on_object=_nothing)
+        if part != "content.xml" and part in self._archive:
+            with self._losses.noted(f"the object {address}"):
+                self._archive.read_xml(
+                    part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
+                )
+        return reader.finish()
+
+
+def _nothing(_address: str) -> TextWriter:
+    """Return the text of an object inside an object: empty."""
+    return TextWriter()
+
+
+_MEDIA_TYPE = "application/vnd.oasis.opendocument.text"
+
+
+def parse_odt(source: Source) -> Parsed:
+    """Return the text of an OpenDocument text.
+
+    Raises:
+        ParseError: "corrupt" if the container or all of its text is damaged, "encrypted",
+            "too_large" if its unpacked size exceeds the limit, "no_text".
+    """
+    archive = Archive(source)
+    refuse_encrypted(archive, source)
+    losses = Losses(source)
+    styles = read_named_styles(archive, losses)
+    reader = OdfText(styles, losses, on_object=ObjectReader(archive, losses))
+    with losses.noted("the text"):
+        archive.read_xml(
+            "content.xml", XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
+        )
+    writer = reader.finish()
+    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    properties = read_properties(archive, "meta.xml", losses)
+    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)

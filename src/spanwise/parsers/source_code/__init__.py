@@ -1,1 +1,0 @@
-"""Source code, by its grammar."""

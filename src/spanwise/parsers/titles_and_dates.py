@@ -1,0 +1,78 @@
+"""Titles, authors and dates from the properties of a file, cleaned and normalised."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from email.utils import parsedate_tz
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+_FILE_NAME = re.compile(r".*\.(?:docx?|rtf|pdf|xlsx?|pptx?|html?|txt|indd|qxd|pmd|fm|tex|dvi|p65)")
+_NO_TITLE = re.compile(
+    r"(?:microsoft (?:word|powerpoint|excel|office)\b.*|untitled.*|powerpoint presentation|"
+    r"(?:document|presentation|slide|book|sheet|dokument)\s*\d*|word document|no title|title|"
+    r"default|unknown|\(?(?:anonymous|unspecified)\)?|[\W\d_]*)"
+)
+_NO_AUTHOR = re.compile(
+    r"\(?(?:anonymous|unspecified)\)?|unknown|author|user|admin|administrator|[a-z]{0,3}\d{4,}"
+    r"|.*\b(?:edgar|kscope|donnelley|workiva|wdesk|toppan|merrill corp|microsoft office)\b.*"
+)
+
+
+def read_title(written: str) -> str:
+    """Return the title property of a file if it looks like a title; empty otherwise.
+
+    Programs write file names ("Microsoft Word - x.doc"), numbers and "untitled" there.
+    """
+    title = " ".join(written.split())
+    plain = title.lower()
+    if not 3 <= len(title) <= 300 or _NO_TITLE.fullmatch(plain) or _FILE_NAME.fullmatch(plain):
+        return ""
+    return title
+
+
+def read_author(written: str) -> str:
+    """Return the author property of a file if it looks like a name; empty otherwise.
+
+    Programs write account numbers there, and filing agents their own names.
+    """
+    author = " ".join(written.split())
+    return "" if _NO_AUTHOR.fullmatch(author.lower()) else author
+
+
+def file_title(name: str) -> str:
+    """Return the last part of a path or URL, the title of a file whose headings name its parts."""
+    path = unquote(urlsplit(name).path) if "://" in name else name
+    return PurePosixPath(path.rstrip("/")).name
+
+
+_YEAR_FIRST = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})")
+_YEAR_ALONE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
+
+
+def iso_date(text: str) -> str | None:
+    """Return a date as `YYYY-MM-DD`, so that dates compare in order of time.
+
+    Args:
+        text: ISO 8601, with or without a time of day; PDF (`D:20180212...`); RFC 5322; or only a
+            year, or year and month, which are returned unchanged.
+
+    Returns:
+        The date; None if no format matches.
+    """
+    text = text.strip().removeprefix("D:")
+    if _YEAR_ALONE.fullmatch(text):
+        return text
+    match = _YEAR_FIRST.match(text)
+    if match:
+        return _day(*(int(part) for part in match.groups()))
+    parts = parsedate_tz(text)
+    return None if parts is None else _day(*parts[:3])
+
+
+def _day(year: int, month: int, day: int) -> str | None:
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None

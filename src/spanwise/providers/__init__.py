@@ -1,1 +1,0 @@
-"""One file per library or vendor that embeds, reranks or generates."""

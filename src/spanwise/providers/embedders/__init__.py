@@ -1,1 +1,0 @@
-"""Embedders of vendors and of servers."""

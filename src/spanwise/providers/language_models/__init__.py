@@ -1,1 +1,0 @@
-"""Language models of all vendors, by pydantic-ai."""

@@ -1,1 +1,0 @@
-"""Embedders and rerankers that run in this process, one file for each library."""

@@ -1,1 +1,0 @@
-"""What rerankers are made of: one file for each library, one for all that speak HTTP."""

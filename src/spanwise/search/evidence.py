@@ -1,0 +1,330 @@
+"""Evidence of a question: the scored chunks of all its queries, merged, without near-duplicates.
+
+Each query reads its own ranges of chunks. The merged rows are the union of these ranges.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.duplicates import (
+    TextFingerprint,
+    are_near_duplicates,
+    candidate_pairs,
+    deduplicate_shares,
+    find_representatives,
+    term_keys,
+)
+from spanwise.core.ranking.scan import PassageRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.question import Question
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.search.scoring import QueryHits, ScoredChunks
+    from spanwise.search.token_counter import TokenCounter
+    from spanwise.stores.port import Snapshot
+
+_SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
+_MOST_SHOWN = 128
+_MOST_COMPARED = 2_000
+
+
+def find_near_duplicates(
+    scored: Sequence[ScoredChunks | None],
+    positions: Sequence[NDArray[np.int64]],
+    *,
+    shares: NDArray[np.float64],
+    ranges: Sequence[PassageRange],
+    snapshot: Snapshot,
+) -> NDArray[np.int64]:
+    """Return the representative row of each row, (n,): itself if it has no near-duplicate.
+
+    Only texts that look alike to one of the queries, and differ for none, are read and compared.
+
+    Args:
+        scored: Scored chunks of each query.
+        positions: Merged row of each row of each query.
+        shares: Shares of the merged rows, (n,).
+        ranges: Merged ranges.
+        snapshot: Snapshot to read texts from.
+    """
+    shown = np.zeros(len(shares), dtype=bool)
+    shown[np.argsort(-shares, kind="stable")[:_MOST_SHOWN]] = True
+    shown &= shares >= _SHOWN * shares.max()
+    pairs: set[tuple[int, int]] = set()
+    for query, place in zip(scored, positions, strict=True):
+        if query is not None:
+            pairs.update(_alike(query, place, shown))
+    if not pairs:
+        return np.arange(len(shares))
+    candidates = np.array(sorted(pairs), dtype=np.int64)
+    for query, place in zip(scored, positions, strict=True):
+        if query is not None:
+            candidates = candidates[~_distinguished(query, place, candidates, rows=len(shares))]
+    by_share = np.argsort(-shares[candidates[:, 0]], kind="stable")
+    copies = _confirmed(candidates[by_share].tolist(), _Fingerprints(ranges, snapshot))
+    sizes = [span.end - span.start for span in ranges]
+    handles = np.repeat([span.handle for span in ranges], sizes)
+    _, documents = np.unique(handles, return_inverse=True)
+    return find_representatives(copies, shares=shares, documents=documents)
+
+
+def _alike(
+    query: ScoredChunks, place: NDArray[np.int64], shown: NDArray[np.bool_]
+) -> list[tuple[int, int]]:
+    """Return pairs of merged rows that look alike to one query."""
+    rows = query.candidates
+    pairs = candidate_pairs(
+        query.passages, rows, query.rows.documents[rows], shown=shown[place[rows]]
+    )
+    return [(int(place[rows[first]]), int(place[rows[second]])) for first, second in pairs]
+
+
+def _distinguished(
+    query: ScoredChunks, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
+) -> NDArray[np.bool_]:
+    """Return which pairs of merged rows match different terms of a query that scored both."""
+    query_row = np.full(rows, -1, dtype=np.int64)
+    query_row[place] = np.arange(len(place))
+    keys = term_keys(query.passages.impacts)
+    first, second = query_row[pairs].T
+    return np.asarray((first >= 0) & (second >= 0) & (keys[first] != keys[second]))
+
+
+def _confirmed(
+    pairs: Sequence[tuple[int, int]], fingerprints: _Fingerprints
+) -> list[tuple[int, int]]:
+    """Return the pairs that are near-duplicates, without those implied by earlier pairs."""
+    copies: list[tuple[int, int]] = []
+    same_as: dict[int, int] = {}
+    compared = 0
+    for first, second in pairs:
+        if same_as.get(first, first) == same_as.get(second, second):
+            continue
+        if compared == _MOST_COMPARED:
+            break
+        compared += 1
+        if are_near_duplicates(fingerprints[first], fingerprints[second]):
+            copies.append((first, second))
+            same_as[second] = same_as.setdefault(first, first)
+    return copies
+
+
+class _Fingerprints(dict[int, TextFingerprint]):
+    """Fingerprints of the texts of rows, computed on first use."""
+
+    def __init__(self, ranges: Sequence[PassageRange], snapshot: Snapshot) -> None:
+        super().__init__()
+        self._ranges = ranges
+        self._starts = np.cumsum([0] + [span.end - span.start for span in ranges])
+        self._snapshot = snapshot
+
+    def __missing__(self, row: int) -> TextFingerprint:
+        at = int(np.searchsorted(self._starts, row, side="right")) - 1
+        span = self._ranges[at]
+        chunk = span.start + row - int(self._starts[at])
+        (read,) = self._snapshot.chunks(span.handle, chunk, chunk + 1)
+        self[row] = TextFingerprint.of(read.text)
+        return self[row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """Chunks that were read for a question of q queries: n rows in r ranges."""
+
+    questions: tuple[Question, ...]
+    """The queries with their search terms, (q,)."""
+    scored: tuple[ScoredChunks | None, ...]
+    """Scored chunks of each query; None if nothing in scope could contain evidence for it, (q,)."""
+    positions: tuple[NDArray[np.int64], ...]
+    """Merged row of each row of each query, (q,)."""
+    ranges: tuple[PassageRange, ...]
+    """Disjoint ranges that do not touch, by handle, then start, (r,)."""
+    starts: NDArray[np.int64]
+    """First row of each range, (r,)."""
+    lengths: NDArray[np.int64]
+    """Tokens of each chunk for the reader, (n,)."""
+    relevances: NDArray[np.float64]
+    """Probability that a chunk contains evidence for each query, (q, n)."""
+    relevance: NDArray[np.float64]
+    """Probability that a chunk contains evidence for any query, `1 - product(1 - p)`, (n,)."""
+    shares: NDArray[np.float64]
+    """Share of each chunk: that of a single query, or the share of the merged relevance, (n,).
+
+    Each text counts once: the representative of near-duplicates has the sum of their shares.
+    """
+    copy_of: NDArray[np.int64]
+    """Representative row of each row; itself if it has no near-duplicate, (n,)."""
+
+    @property
+    def candidates(self) -> int:
+        """Number of chunks scored for at least one query."""
+        scored = np.zeros(len(self.shares), dtype=bool)
+        for query, place in zip(self.scored, self.positions, strict=True):
+            if query is not None:
+                scored[place[query.candidates]] = True
+        return int(np.count_nonzero(scored))
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Return the range of a row and its position in it."""
+        at = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return at, row - int(self.starts[at])
+
+    def best_rows(self) -> list[int]:
+        """Return the best row of each query with evidence, or its representative."""
+        return [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
+
+    def best_share(self, reference_length: int) -> float:
+        """Return the share of the best chunk, reduced to the reference length if it is longer.
+
+        With several queries, that of the query whose best chunk has the least.
+        """
+        rows = np.array(self.best_rows())
+        parts = reference_length / np.maximum(self.lengths[rows], reference_length)
+        return float((self.shares[rows] * parts).min())
+
+    def served_queries(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
+        """Return the queries that some rows contain evidence for, ascending; at least one.
+
+        These are queries whose best chunk is among the rows, or with more than `least` of their
+        share.
+        """
+        if len(self.scored) == 1:
+            return (0,)
+        shares = np.array(
+            [
+                0.0 if query is None else query.shares[np.isin(place, rows)].sum()
+                for query, place in zip(self.scored, self.positions, strict=True)
+            ]
+        )
+        best = dict(zip(self._answered(), self.best_rows(), strict=True))
+        inside = set(rows.tolist())
+        served = [
+            number
+            for number, share in enumerate(shares.tolist())
+            if share > least or best.get(number) in inside
+        ]
+        return tuple(served) or (int(np.argmax(shares)),)
+
+    def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        """Return the other documents with near-duplicates of rows of one document, as handles."""
+        others = np.flatnonzero(self.copy_of != np.arange(len(self.copy_of)))
+        if not len(others):
+            return ()
+        others = others[np.isin(self.copy_of[others], rows)]
+        handles = {self.ranges[self.place(row)[0]].handle for row in others.tolist()}
+        return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
+
+    def _answered(self) -> list[int]:
+        return [number for number, query in enumerate(self.scored) if query is not None]
+
+
+def merge_evidence(
+    hits: Sequence[QueryHits],
+    *,
+    snapshot: Snapshot,
+    model: RelevanceModel,
+    token_counter: TokenCounter,
+) -> Evidence | None:
+    """Return the merged evidence of all queries, or None if nothing in scope could contain any."""
+    questions = tuple(query_hits.question for query_hits in hits)
+    scored = tuple(query_hits.scored for query_hits in hits)
+    if all(query is None for query in scored):
+        return None
+    ranges = _merged_ranges(
+        [span for query in scored if query is not None for span in query.ranges]
+    )
+    sizes = np.array([span.end - span.start for span in ranges], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    positions = tuple(_positions(query, ranges, starts) for query in scored)
+    tokens, chars = (np.zeros(int(sizes.sum()), dtype=np.int64) for _ in range(2))
+    relevances = np.zeros((len(scored), len(tokens)))
+    for number, (query, place) in enumerate(zip(scored, positions, strict=True)):
+        if query is not None:
+            tokens[place] = query.passages.tokens
+            chars[place] = query.passages.chars
+            relevances[number, place] = model.relevance(query.shares)
+    shares, relevance = _shares(scored, positions, relevances, model)
+    copy_of = np.arange(len(shares))
+    # A comparison needs the text of each document.
+    if not any(question.compares for question in questions):
+        copy_of = find_near_duplicates(
+            scored, positions, shares=shares, ranges=ranges, snapshot=snapshot
+        )
+    return Evidence(
+        questions=questions,
+        scored=scored,
+        positions=positions,
+        ranges=ranges,
+        starts=starts,
+        lengths=token_counter.chunks(tokens, chars, ranges, snapshot),
+        relevances=relevances,
+        relevance=relevance,
+        shares=deduplicate_shares(
+            shares, copy_of, starts=starts, protected=_best_rows(scored, positions)
+        ),
+        copy_of=copy_of,
+    )
+
+
+def _shares(
+    scored: Sequence[ScoredChunks | None],
+    positions: Sequence[NDArray[np.int64]],
+    relevances: NDArray[np.float64],
+    model: RelevanceModel,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return shares and relevance of the merged rows, (n,) each."""
+    if len(scored) == 1 and scored[0] is not None:
+        shares = np.zeros(relevances.shape[1])
+        shares[positions[0]] = scored[0].shares
+        return shares, relevances[0]
+    none_relevant = np.ones(relevances.shape[1])
+    for row in relevances:  # in this order on every machine
+        none_relevant *= 1 - row
+    return model.shares_at(1 - none_relevant), 1 - none_relevant
+
+
+def _best_rows(
+    scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
+) -> list[int]:
+    """Return the best merged row of each query with evidence."""
+    return [
+        int(place[np.argmax(query.shares)])
+        for query, place in zip(scored, positions, strict=True)
+        if query is not None
+    ]
+
+
+def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
+    """Return the union of ranges, by handle, then start; touching ranges are joined."""
+    merged: list[PassageRange] = []
+    for span in sorted(ranges, key=lambda span: (span.handle, span.start)):
+        last = merged[-1] if merged else None
+        if last is not None and last.handle == span.handle and span.start <= last.end:
+            merged[-1] = PassageRange(last.handle, last.start, max(last.end, span.end))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def _positions(
+    query: ScoredChunks | None, ranges: Sequence[PassageRange], starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the merged row of each row of one query."""
+    if query is None:
+        return np.zeros(0, dtype=np.int64)
+    parts = []
+    keys = [(span.handle, span.start) for span in ranges]
+    for span in query.ranges:
+        at = bisect_right(keys, (span.handle, span.start)) - 1
+        first = int(starts[at]) + span.start - ranges[at].start
+        parts.append(np.arange(first, first + span.end - span.start, dtype=np.int64))
+    return np.concatenate(parts)

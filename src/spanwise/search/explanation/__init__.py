@@ -1,0 +1,25 @@
+"""Explanation of a search: as data, and as an interactive page."""
+
+from spanwise.search.explanation.explanation import (
+    DECISIONS,
+    CandidateExplanation,
+    ChoiceTerms,
+    ChunkRun,
+    Decision,
+    DocumentExplanation,
+    Explanation,
+    QueryScores,
+    decision_text,
+)
+
+__all__ = [
+    "DECISIONS",
+    "CandidateExplanation",
+    "ChoiceTerms",
+    "ChunkRun",
+    "Decision",
+    "DocumentExplanation",
+    "Explanation",
+    "QueryScores",
+    "decision_text",
+]

@@ -1,0 +1,315 @@
+"""Data of an explanation: scores, shares, values and decisions, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from spanwise.errors import OptionError
+from spanwise.types.plain import Plain, PlainForm
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from spanwise.types import SearchResult
+
+Decision = Literal[
+    "segment",
+    "bridge",
+    "whole",
+    "copy",
+    "penalty",
+    "budget",
+    "longest",
+    "minimum",
+    "charge",
+    "refused",
+    "method",
+]
+
+DECISIONS: dict[Decision, str] = {
+    "segment": "in segment {segment}",
+    "bridge": "bridges a gap in segment {segment}",
+    "whole": "in segment {segment}: its document fits whole, so it is given whole",
+    "copy": "nearly identical to chunk {other_chunk} of {other_document}, which stands for it",
+    "penalty": "worth less than its {tokens} tokens must earn: "
+    "relevance {relevance} at a penalty of {penalty}",
+    "budget": "worth taking, and the budget of {budget} tokens is full",
+    "longest": "beyond the longest segment of {longest} tokens",
+    "minimum": "a segment of it is worth less than the least value of {minimum}",
+    "charge": "not worth a segment of its own: value {value} at a charge of {charge}",
+    "refused": "would be taken, but too little speaks for an answer here",
+    "method": "left out by the greedy method",
+}
+"""Sentence for each decision, with named placeholders; the page uses the same sentences."""
+
+
+def format_number(number: float) -> str:
+    """Return a share, value or relevance with three significant digits."""
+    if number and abs(number) < 1e-4:
+        return "under 0.0001" if number > 0 else "above -0.0001"
+    return f"{number:.3g}"
+
+
+def decision_text(decision: Decision, **values: object) -> str:
+    """Return the sentence of a decision with its placeholders filled; floats by `format_number`."""
+    filled = {
+        name: format_number(value) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
+    return DECISIONS[decision].format_map(filled)
+
+
+SPREAD = "further chunk of its document"
+"""Label of `QueryScores.spread`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryScores(PlainForm):
+    """Scores of one chunk for one query."""
+
+    query: int
+    """Position in `Explanation.result.queries`."""
+    keyword: float
+    """BM25 score of the chunk's text and its document's title."""
+    cosine: float
+    """Cosine of the chunk's vector and the query's; 0 without an embedder."""
+    contributions: Mapping[str, float]
+    """Contribution of each feature to the score, by the names of `Explanation.features`."""
+    score: float
+    """Sum of the contributions; only differences between scores are meaningful."""
+    spread: float
+    """Reduction of the score, <= 0, by better chunks of the same document."""
+    share: float
+    """Expected share of the query's evidence in the chunk."""
+    relevance: float
+    """Probability that the chunk contains evidence for the query, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateExplanation(PlainForm):
+    """A chunk that was scored or is part of a segment, and the decision about it."""
+
+    document_id: str
+    """Id of the document."""
+    chunk: int
+    """Index of the chunk in the document."""
+    start: int
+    """Offset of the first character."""
+    end: int
+    """Offset after the last character."""
+    section_path: tuple[str, ...]
+    """Titles of the section and its ancestors, outermost first."""
+    text: str
+    """Text of the chunk."""
+    terms: tuple[str, ...]
+    """Words of the question in the chunk, as they were searched."""
+    scores: tuple[QueryScores, ...]
+    """Scores by query; empty for a chunk that only bridges a gap."""
+    relevance: float
+    """Probability that the chunk contains evidence for any query, in [0, 1]."""
+    share: float
+    """Share over all queries; near-duplicates are added to the one that is shown."""
+    tokens: int
+    """Tokens of the chunk."""
+    value: float
+    """Share less the penalty for its tokens."""
+    decision: Decision
+    """Decision about the chunk."""
+    segment: int | None
+    """Rank of the segment that contains it; None for none."""
+    copy_of: tuple[str, int] | None
+    """Document and chunk shown in place of this one, which has nearly the same text; or None."""
+    reason: str
+    """The decision in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkRun(PlainForm):
+    """Consecutive chunks that were read, `[start, start + len(tokens))`."""
+
+    start: int
+    """Index of the first chunk in the document."""
+    tokens: tuple[int, ...]
+    """Tokens of each chunk."""
+    shares: tuple[float, ...]
+    """Share of each chunk; 0 if it was not scored."""
+    relevances: tuple[float, ...]
+    """Relevance of each chunk, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentExplanation(PlainForm):
+    """Relevance along one document."""
+
+    document_id: str
+    """Id of the document."""
+    title: str
+    """Title of the document."""
+    chunks: int
+    """Number of chunks of the whole document."""
+    runs: tuple[ChunkRun, ...]
+    """Chunks that were read, by start."""
+    position: int
+    """Position of the document in the order that breaks ties between segments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceTerms(PlainForm):
+    """Parameters of the choice of segments, complete enough to repeat it."""
+
+    budget_tokens: int
+    """Token budget."""
+    header_tokens: int
+    """Tokens of one header, the same for all segments: the number with which the headers fit."""
+    irrelevant_chunk_penalty: float
+    """Penalty of the options, or the higher one from `relative_penalty`."""
+    segment_charge: float
+    """Charge of the options, or a lower one for a question that compares documents."""
+    min_segment_value: float
+    """Minimum value of a segment."""
+    max_segment_tokens: int | None
+    """Maximum tokens of a segment; None for no limit."""
+    reference_length: int
+    """Length of a chunk in tokens to which the penalty applies."""
+    required: tuple[tuple[str, int], ...]
+    """Document and chunk of the best chunk of each query, which have priority."""
+    table: tuple[tuple[float, float], ...]
+    """Shares, ascending from 0, with the relevance of each."""
+    choice: Literal["exact", "greedy", "whole"]
+    """Method of the choice; "whole" if the only document searched is returned whole."""
+    trim: bool = False
+    """Whether segments of one chunk were trimmed to sentences afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation(PlainForm):
+    """Explanation of one search."""
+
+    result: SearchResult
+    """Result of the search."""
+    features: Mapping[str, str]
+    """Label of each feature, by name, followed by the additions of packs."""
+    groups: Mapping[str, tuple[str, ...]]
+    """Names of the features that are explained together, by label."""
+    typical: Mapping[int, Mapping[str, float]]
+    """Mean contribution of each feature over the candidates of each query that has some.
+
+    The difference to the mean distinguishes a chunk.
+    """
+    terms: ChoiceTerms
+    """Parameters of the choice."""
+    documents: tuple[DocumentExplanation, ...]
+    """Documents with a candidate: by best segment, the others by best relevance."""
+    candidates: tuple[CandidateExplanation, ...]
+    """Candidates by share, highest first; then other chunks of segments, in order."""
+
+    def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
+        """Return what distinguishes a candidate from the mean one: (label, score), highest first.
+
+        Uses the query with the greatest share, and features in groups. Empty for a chunk that no
+        query scored.
+        """
+        if not candidate.scores:
+            return []
+        best = max(candidate.scores, key=lambda scores: scores.share)
+        typical = self.typical[best.query]
+        amounts = [
+            (words, sum(best.contributions[name] - typical[name] for name in names))
+            for words, names in self.groups.items()
+        ]
+        return sorted([*amounts, (SPREAD, best.spread)], key=lambda part: -part[1])
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the explanation as dicts, lists and scalars, fields in their order."""
+        return {**PlainForm.to_dict(self), "result": self.result.to_dict()}
+
+    def to_html(self) -> str:
+        """Return an interactive page with sliders for penalty, charge and budget.
+
+        The page is self-contained and works from disk. It is limited to about a million bytes: of
+        many candidates it lists the best.
+        """
+        from spanwise.search.explanation.page import render_page
+
+        return render_page(self)
+
+    def plot(self, *, documents: int = 6) -> Figure:
+        """Return a figure of the relevance along the best documents; requires `spanwise[plot]`.
+
+        Raises:
+            OptionError: If matplotlib is not installed, nothing was scored, or `documents` is below
+            1.
+        """
+        return plot_explanation(self, documents=documents)
+
+    def _repr_html_(self) -> str:
+        """Return a notebook view: the best documents, each with its relevance from start to end."""
+        from spanwise.search.explanation.page import strips_html
+
+        return strips_html(self)
+
+
+_ACCENT, _SHADE, _QUIET = "#2f6fde", "#f2b84b", "#888888"
+_WIDTH_INCHES, _ROW_INCHES = 9.0, 1.6
+_TITLE_CHARS = 90
+
+
+def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
+    """Return a figure with one row per document, best first.
+
+    The x-axis is the chunk, the y-axis the relevance on a square-root scale. Chosen segments are
+    shaded. The dashed line is the penalty, the relevance at which the value of a chunk is 0. Chunks
+    that were not read have no bar.
+
+    Args:
+        explanation: Explanation of a search with candidates.
+        documents: Maximum number of rows, at least 1.
+
+    Raises:
+        OptionError: If matplotlib is not installed, nothing was scored, or `documents` is below 1.
+    """
+    if documents < 1:
+        raise OptionError(f"documents is {documents!r}; it must be at least 1")
+    shown = explanation.documents[:documents]
+    if not shown:
+        raise OptionError("nothing was weighed for this question; there is nothing to plot")
+    try:
+        from matplotlib.figure import Figure as NewFigure
+    except ImportError as error:
+        raise OptionError("matplotlib is not installed; pip install 'spanwise[plot]'") from error
+    figure = NewFigure(
+        figsize=(_WIDTH_INCHES, _ROW_INCHES * len(shown) + 0.6), layout="constrained"
+    )
+    figure.suptitle(explanation.result.question, fontsize=11, x=0.01, ha="left")
+    rows = figure.subplots(len(shown), 1, squeeze=False, sharey=True)[:, 0]
+    for axes, document in zip(rows, shown, strict=True):
+        _draw(axes, document, explanation)
+    rows[-1].set_xlabel("chunk of the document")
+    return figure
+
+
+def _draw(axes: Axes, document: DocumentExplanation, explanation: Explanation) -> None:
+    """Draw one document."""
+    import numpy as np  # keeps the import of the package light
+
+    for segment in explanation.result.segments:
+        if segment.document_id == document.document_id:
+            axes.axvspan(
+                segment.first_chunk - 0.5, segment.last_chunk - 0.5, color=_SHADE, alpha=0.35, lw=0
+            )
+    for run in document.runs:
+        places = range(run.start, run.start + len(run.relevances))
+        axes.bar(places, run.relevances, width=0.9, color=_ACCENT)
+    penalty = explanation.terms.irrelevant_chunk_penalty
+    axes.axhline(penalty, color=_QUIET, linestyle="--", linewidth=0.8)
+    axes.set_xlim(-0.5, max(document.chunks, 1) - 0.5)
+    axes.set_yscale("function", functions=(np.sqrt, np.square))
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 0.1, 0.5, 1], ["0", "0.1", "0.5", "1"])
+    axes.set_ylabel("relevance")
+    title = document.title or document.document_id
+    axes.set_title(title[:_TITLE_CHARS], fontsize=9, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)

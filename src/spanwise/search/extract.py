@@ -1,0 +1,161 @@
+"""Exact choice of segments among scored chunks, with their headers inside the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.extraction.segments import Run, chunk_values, extract_segments
+from spanwise.errors import OptionError
+from spanwise.search.rendering import SegmentRange, SegmentRenderer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.options import SearchOptions
+    from spanwise.search.evidence import Evidence
+    from spanwise.types import Segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extractor:
+    """Chooses segments among the scored chunks so that they fit with their headers."""
+
+    evidence: Evidence
+    """Evidence of the question."""
+    model: RelevanceModel
+    """Relevance model."""
+    options: SearchOptions
+    """Options of the search."""
+    renderer: SegmentRenderer
+    """Renders runs as segments."""
+    is_one_document: bool = False
+    """Whether the search was restricted to one document, which is returned whole if it fits."""
+
+    def extract(self) -> tuple[list[Segment], Segment | None]:
+        """Return the segments in reading order; if there are none, the best chunk as a guess."""
+        segments, header_tokens = self.fit()
+        if segments:
+            return segments, None
+        self._check_limits(header_tokens)
+        return [], self.renderer.segments([self.guess()])[0]
+
+    def fit(self) -> tuple[list[Segment], int]:
+        """Return the segments in reading order, and the header tokens with which they fit.
+
+        Headers differ by section, so their length is known only for chosen segments. The choice is
+        repeated with the mean header length of the last one until the segments fit.
+        """
+        header_tokens = self.renderer.overhead(self.guess())
+        whole = self._whole()
+        if whole:
+            return whole, header_tokens
+        while True:
+            runs = [self.locate(run) for run in self.runs(header_tokens)]
+            segments = self.renderer.segments(runs)
+            total = sum(segment.tokens for segment in segments)
+            if total <= self.options.budget_tokens:
+                return segments, header_tokens
+            extra = total - sum(run.tokens for run in runs)
+            header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
+
+    def _whole(self) -> list[Segment]:
+        """Return the only document as one segment; empty if it does not fit."""
+        evidence, longest = self.evidence, self.options.segments.max_segment_tokens
+        tokens, values = int(evidence.lengths.sum()), self.values()
+        span = evidence.ranges[0]
+        is_all = len(evidence.ranges) == 1 and span.start == 0
+        limit = self.options.budget_tokens if longest is None else longest
+        if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
+            return []
+        if self.renderer.documents.record(span.handle).chunks != span.end:
+            return []
+        value = float(values.sum())
+        run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)
+        segments = self.renderer.segments([self.locate(run)])
+        return segments if segments[0].tokens <= self.options.budget_tokens else []
+
+    def runs(self, header_tokens: int) -> tuple[Run, ...]:
+        """Return the most valuable runs; each query with evidence gets some of the budget."""
+        options = self.options.segments
+        values = self.values()
+        splits = self.evidence.starts[1:]
+        return extract_segments(
+            np.split(values, splits),
+            np.split(self.evidence.lengths, splits),
+            budget_tokens=self.options.budget_tokens,
+            segment_charge=options.segment_charge,
+            min_segment_value=options.min_segment_value,
+            max_segment_tokens=options.max_segment_tokens,
+            header_tokens=header_tokens,
+            required=[
+                self.evidence.place(row)
+                for row in dict.fromkeys(self.evidence.best_rows())
+                if values[row] > 0 and values[row] >= options.min_segment_value
+            ],
+        ).runs
+
+    def guess(self) -> SegmentRange:
+        """Return the best chunk."""
+        return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
+
+    def values(self) -> NDArray[np.float64]:
+        """Return the value of each chunk in a segment, in share, (n,)."""
+        options = self.options.segments
+        return chunk_values(
+            self.evidence.shares,
+            self.evidence.lengths,
+            penalty_share=self.model.share_at(options.irrelevant_chunk_penalty),
+            reference_length_tokens=options.reference_length,
+        )
+
+    def _run_of(self, row: int) -> Run:
+        at, position = self.evidence.place(row)
+        return Run(
+            document=at,
+            start=position,
+            end=position + 1,
+            value=float(self.evidence.shares[row]),
+            tokens=int(self.evidence.lengths[row]),
+        )
+
+    def locate(self, run: Run) -> SegmentRange:
+        """Return the position in its document of a run of a range."""
+        evidence = self.evidence
+        span = evidence.ranges[run.document]
+        first = int(evidence.starts[run.document])
+        rows = np.arange(first + run.start, first + run.end)
+        relevance = evidence.relevance[rows]
+        return SegmentRange(
+            handle=span.handle,
+            start=span.start + run.start,
+            end=span.start + run.end,
+            best=span.start + run.start + int(np.argmax(relevance)),
+            value=run.value,
+            share=float(evidence.shares[rows].sum()),
+            relevances=tuple(relevance.tolist()),
+            tokens=run.tokens,
+            queries=evidence.served_queries(rows, least=self.options.segments.segment_charge),
+            copies=evidence.copies(rows),
+        )
+
+    def _check_limits(self, header_tokens: int) -> None:
+        """Raise if there are chunks worth taking and none of them fits into the limits."""
+        options = self.options.segments
+        is_worthy = self.values() > max(options.min_segment_value, 0.0)
+        if not is_worthy.any():
+            return
+        shortest, longest = int(self.evidence.lengths[is_worthy].min()), options.max_segment_tokens
+        if longest is not None and shortest > longest:
+            raise OptionError(
+                f"max_segment_tokens is {longest}; the shortest relevant chunk has {shortest}"
+            )
+        needed = shortest + header_tokens
+        if needed > self.options.budget_tokens:
+            raise OptionError(
+                f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
+                f"its header needs {needed}"
+            )

@@ -1,0 +1,493 @@
+"""Search pipeline: from a question to segments or excerpts.
+
+Steps: read the question, search and score with every query, rerank, merge the evidence of all
+queries, assess it, choose segments or fill excerpts, render.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.abstention import (
+    NO_EVIDENCE,
+    UNASSESSED,
+    AbstentionModel,
+    EvidenceAssessment,
+    abstention_signals,
+    is_assessable,
+)
+from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.embed_caller import embedding_usage, make_embed_caller
+from spanwise.models.ledger import Ledger
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.options import SegmentOptions
+from spanwise.search.evidence import merge_evidence
+from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
+from spanwise.search.explain import explain_search
+from spanwise.search.extract import Extractor
+from spanwise.search.greedy import extract_greedy
+from spanwise.search.question_limits import read_questions
+from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.rerank import rerank
+from spanwise.search.scoring import Scope, search_queries
+from spanwise.search.token_counter import make_token_counter
+from spanwise.search.trim import Trimmer
+from spanwise.stores.port import repeated_read
+from spanwise.types import ExcerptResult, SearchResult, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.question import Question
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.filters import Filter
+    from spanwise.models.ports import Embedder
+    from spanwise.options import ExcerptOptions, SearchOptions
+    from spanwise.search.evidence import Evidence
+    from spanwise.search.explanation import Explanation
+    from spanwise.search.rerank import Reranking
+    from spanwise.search.scoring import ScoredChunks
+    from spanwise.search.token_counter import TokenCounter
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.stores.port import Snapshot, Store
+    from spanwise.types import Segment
+    from spanwise.types.listener import Listener
+
+_HIGHEST = 1 - 1e-9  # a penalty is below 1
+
+
+def apply_relative_penalty(
+    options: SegmentOptions, evidence: Evidence, model: RelevanceModel
+) -> SegmentOptions:
+    """Return options with the higher of the absolute and the relative penalty.
+
+    The penalty is the relevance below which a chunk is not worth its tokens. The relative one is a
+    part of the share of the best chunk.
+    """
+    if not options.relative_penalty:
+        return options
+    share = options.relative_penalty * evidence.best_share(options.reference_length)
+    relevance = float(model.relevance(np.array([share]))[0])
+    penalty = max(options.irrelevant_chunk_penalty, min(relevance, _HIGHEST))
+    return replace(options, irrelevant_chunk_penalty=penalty)
+
+
+@lru_cache(maxsize=1)
+def load_abstention_model() -> AbstentionModel:
+    """Return the abstention model that comes with the package."""
+    text = resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
+    return AbstentionModel.from_json(text)
+
+
+def query_signals(
+    question: Question, scored: ScoredChunks, *, model: RelevanceModel
+) -> NDArray[np.float64]:
+    """Return the abstention signals of one query, in the order of `SIGNALS`, (4,)."""
+    return abstention_signals(
+        question,
+        scan=scored.scan,
+        rows=scored.rows,
+        passages=scored.passages,
+        candidates=scored.candidates,
+        score=float(model.scores(scored.features).max()),
+    )
+
+
+def assess_evidence(
+    evidence: Evidence | None, *, model: RelevanceModel, embedder: Embedder | None
+) -> EvidenceAssessment:
+    """Return the best assessment over all queries.
+
+    A question that cannot be assessed has neither weak nor missing evidence.
+    """
+    if evidence is None:
+        return NO_EVIDENCE
+    logistic = load_abstention_model().for_embedder(embedder.name if embedder is not None else None)
+    assessments = [
+        logistic.assess(query_signals(question, scored, model=model))
+        if is_assessable(question)
+        else UNASSESSED
+        for question, scored in zip(evidence.questions, evidence.scored, strict=True)
+        if scored is not None
+    ]
+    return max(assessments, key=lambda assessment: assessment.evidence)
+
+
+COMPARISON_CHARGE = 1 / 3
+"""Factor of the segment charge for a question that compares documents and needs a place in each."""
+
+
+class _StepTimer:
+    """Times the steps of one search and notifies the listener."""
+
+    def __init__(self, listener: Listener | None) -> None:
+        self._listener = listener
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def done(self, name: str, **counts: int) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now
+        if self._listener is not None:
+            self._listener.on_step(name, seconds=self.seconds[name], counts=counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QueryOutcome:
+    """Evidence of all queries, and the models used to find it."""
+
+    evidence: Evidence | None
+    """Merged evidence; None if nothing in scope could contain evidence."""
+    embedder: Embedder | None
+    """Embedder that was used; None for a keyword search."""
+    warnings: tuple[str, ...]
+    """Warnings about failed or uncalibrated models."""
+    usage: Usage
+    """Model usage of the search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searcher:
+    """Configuration shared by every search of one knowledge base."""
+
+    store: Store
+    """Store of the knowledge base."""
+    embedder: Embedder | None
+    """Embedder of the knowledge base; None for keyword search."""
+    dimension: int
+    """Dimension of the stored vectors."""
+    tokenizer: str
+    """Name of the tokenizer of the knowledge base."""
+    model: RelevanceModel
+    """Relevance model."""
+    listener: Listener | None = None
+    """Callbacks for the steps of a search."""
+    balanced: SegmentOptions = SegmentOptions.BALANCED
+    """Options for the "balanced" preset; replaced by the tuned options when a tuning is loaded."""
+    assessment_model: RelevanceModel | None = None
+    """Relevance model for the abstention score; None for `model`.
+
+    The abstention model was fitted to the scores of the shipped model; those of others have another
+    scale.
+    """
+    falls_back: bool = True
+    """Whether a search continues by keywords, with a warning, if its embedder fails."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """Ledger of the operation: counts the vectors of questions and holds the cost limit."""
+
+    @repeated_read
+    def search(
+        self,
+        text: str,
+        *,
+        queries: Sequence[str] = (),
+        options: SearchOptions,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
+    ) -> SearchResult:
+        """Return the segments that answer a question, searched by itself and by further queries.
+
+        Raises:
+            QueryError: If the question or a query is empty or too long, or there are too many.
+            OptionError: If no relevant chunk fits into the budget or into a segment.
+            FilterError: If the filter does not fit the fields of the documents.
+            DocumentNotFoundError: If `documents` names one that does not exist.
+        """
+        with self.store.snapshot() as snapshot:
+            questions = read_questions([text, *queries], snapshot)
+            return self._search_segments(
+                questions,
+                snapshot,
+                options=options,
+                scope=Scope(where=where, documents=documents),
+                reranking=reranking,
+            )[0]
+
+    @repeated_read
+    def explain(
+        self,
+        text: str,
+        *,
+        queries: Sequence[str] = (),
+        options: SearchOptions,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
+    ) -> Explanation:
+        """Return the result of `search` with an explanation of every chunk.
+
+        Raises:
+            SpanwiseError: As `search`.
+        """
+        with self.store.snapshot() as snapshot:
+            questions = read_questions([text, *queries], snapshot)
+            result, extractor = self._search_segments(
+                questions,
+                snapshot,
+                options=options,
+                scope=Scope(where=where, documents=documents),
+                reranking=reranking,
+            )
+            return explain_search(result, extractor=extractor, options=options)
+
+    @repeated_read
+    def excerpts(
+        self,
+        text: str,
+        *,
+        queries: Sequence[str] = (),
+        options: ExcerptOptions,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+        reranking: Reranking | None = None,
+    ) -> ExcerptResult:
+        """Return excerpts of a fixed size around the evidence for a question.
+
+        Raises:
+            OptionError: If no relevant chunk with its header fits into an excerpt.
+            SpanwiseError: As `search`.
+        """
+        steps = _StepTimer(self.listener)
+        options = replace(options, segments=self._segments(options.segments))
+        excerpts = ExcerptSet()
+        with self.store.snapshot() as snapshot:
+            questions = read_questions([text, *queries], snapshot)
+            outcome = self._collect_evidence(
+                questions,
+                snapshot,
+                steps=steps,
+                token_counter=make_token_counter(options.tokenizer, self.tokenizer),
+                scope=Scope(where=where, documents=documents),
+                reranking=reranking,
+            )
+            evidence = outcome.evidence
+            assessment = self._assess(outcome)
+            if evidence is not None:
+                segments = apply_relative_penalty(options.segments, evidence, self.model)
+                builder = ExcerptBuilder(
+                    evidence,
+                    model=self.model,
+                    options=replace(options, segments=segments),
+                    snapshot=snapshot,
+                    tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
+                )
+                refuses = assessment.is_missing and options.abstain
+                excerpts = builder.guess() if refuses else builder.build()
+        steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
+        return ExcerptResult(
+            question=questions[0].shown_text,
+            queries=tuple(question.shown_text for question in questions),
+            excerpts=excerpts.excerpts,
+            context=excerpts.context,
+            tokens=excerpts.tokens,
+            excerpt_tokens=options.excerpt_tokens,
+            candidates=0 if evidence is None else evidence.candidates,
+            evidence=assessment.evidence,
+            weak_evidence=assessment.is_weak,
+            best_guess=excerpts.best_guess,
+            warnings=(
+                *self._warnings(questions, evidence, where, documents),
+                *outcome.warnings,
+                *excerpts.warnings,
+            ),
+            seconds=steps.seconds,
+            usage=outcome.usage,
+            where=_where_text(where),
+        )
+
+    def _search_segments(
+        self,
+        questions: Sequence[Question],
+        snapshot: Snapshot,
+        *,
+        options: SearchOptions,
+        scope: Scope,
+        reranking: Reranking | None,
+    ) -> tuple[SearchResult, Extractor | None]:
+        """Return the result of a search, and its extractor; None without any evidence."""
+        steps = _StepTimer(self.listener)
+        options = replace(options, segments=self._segments(options.segments))
+        token_counter = make_token_counter(options.tokenizer, self.tokenizer)
+        segments: list[Segment] = []
+        left_out: tuple[str, ...] = ()
+        extractor, guess, context = None, None, ""
+        outcome = self._collect_evidence(
+            questions,
+            snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            scope=scope,
+            reranking=reranking,
+        )
+        evidence = outcome.evidence
+        assessment = self._assess(outcome)
+        if evidence is not None:
+            options = _question_options(evidence, options, self.model)
+            trimmer = Trimmer.of(evidence, options.segments, self.model)
+            extractor = Extractor(
+                evidence=evidence,
+                model=self.model,
+                options=options,
+                renderer=SegmentRenderer(
+                    DocumentCache(snapshot), token_counter, options.headers, trimmer
+                ),
+                is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
+            )
+            if options.published is not None:
+                segments, guess, left_out = extract_greedy(extractor, options.published)
+            elif assessment.is_missing and options.abstain:
+                guess = extractor.renderer.segments([extractor.guess()])[0]
+            else:
+                segments, guess = extractor.extract()
+            context = extractor.renderer.context(segments)
+        tokens = sum(segment.tokens for segment in segments)
+        steps.done("extract", segments=len(segments), tokens=tokens)
+        result = SearchResult(
+            question=questions[0].shown_text,
+            queries=tuple(question.shown_text for question in questions),
+            segments=tuple(segments),
+            context=context,
+            tokens=tokens,
+            budget_tokens=options.budget_tokens,
+            candidates=0 if evidence is None else evidence.candidates,
+            evidence=assessment.evidence,
+            weak_evidence=assessment.is_weak,
+            best_guess=guess,
+            warnings=(
+                *self._warnings(questions, evidence, scope.where, scope.documents),
+                *outcome.warnings,
+                *left_out,
+            ),
+            seconds=steps.seconds,
+            usage=outcome.usage,
+            where=_where_text(scope.where),
+        )
+        return result, extractor
+
+    def tuned(self, tuning: Tuning) -> Searcher:
+        """Return a searcher with tuned settings."""
+        return replace(
+            self,
+            model=tuning.model,
+            balanced=tuning.segments,
+            assessment_model=self.assessment_model or self.model,
+        )
+
+    def _assess(self, outcome: _QueryOutcome) -> EvidenceAssessment:
+        return assess_evidence(
+            outcome.evidence,
+            model=self.assessment_model or self.model,
+            embedder=outcome.embedder,
+        )
+
+    def _segments(self, options: SegmentOptions) -> SegmentOptions:
+        """Return the options to use: the preset "balanced" is replaced by the tuned options.
+
+        The preset is recognised by identity. Options that a caller builds are never replaced, even
+        if they equal the preset.
+        """
+        return self.balanced if options is SegmentOptions.BALANCED else options
+
+    def _collect_evidence(
+        self,
+        questions: Sequence[Question],
+        snapshot: Snapshot,
+        *,
+        steps: _StepTimer,
+        token_counter: TokenCounter,
+        scope: Scope,
+        reranking: Reranking | None,
+    ) -> _QueryOutcome:
+        """Return the evidence of all queries: searched, scored, reranked and merged."""
+        warnings: list[str] = []
+        embedder = make_embed_caller(
+            self.embedder,
+            "query",
+            cache=self.store,
+            recorded_dimension=self.dimension,
+            ledger=Ledger(parent=self.ledger),
+        )
+        search = partial(
+            search_queries, questions, snapshot=snapshot, model=self.model, scope=scope
+        )
+        used_embedder = embedder
+        try:
+            hits = search(embedder=embedder)
+        except ModelKeyError:
+            raise
+        except ModelError as error:
+            if not self.falls_back:
+                raise
+            warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
+            used_embedder = None
+            hits = search(embedder=None)
+        if reranking is not None:
+            steps.done("weigh", queries=len(questions))
+        reranked = rerank(hits, snapshot=snapshot, model=self.model, reranking=reranking)
+        evidence = merge_evidence(
+            reranked.hits, snapshot=snapshot, model=self.model, token_counter=token_counter
+        )
+        steps.done("weigh" if reranking is None else "rerank", queries=len(questions))
+        return _QueryOutcome(
+            evidence=evidence,
+            embedder=used_embedder,
+            warnings=(*warnings, *reranked.warnings),
+            usage=reranked.usage + embedding_usage(embedder),
+        )
+
+    def _warnings(
+        self,
+        questions: Sequence[Question],
+        evidence: Evidence | None,
+        where: Filter | None,
+        documents: Sequence[str] | None,
+    ) -> tuple[str, ...]:
+        """Return warnings about the limits of a search."""
+        warnings: list[str] = []
+        if evidence is not None:
+            warnings += [
+                f"the question has {whole.original_words or len(whole.terms)} different words; "
+                f"it was searched by the {len(part.terms)} most telling ones"
+                for whole, part in zip(questions, evidence.questions, strict=True)
+                if whole.original_words or len(part.terms) < len(whole.terms)
+            ]
+        elif where is not None:
+            met = {record.id for record in self.store.list_records(where)}
+            if not (met if documents is None else met.intersection(documents)):
+                warnings.append(
+                    f"no document passes the filter `{where}`; `list` shows the fields of each, "
+                    "and texts are equal letter for letter"
+                )
+        if self.embedder is None:
+            warnings.append("searched by keywords alone: this knowledge base has no embedder")
+        elif self.model.embedder not in ("", self.embedder.name):
+            warnings.append(
+                f"uncalibrated: no weights were trained with the embedder {self.embedder.name}, "
+                f"those of {self.model.embedder} stand in; relevances may be too high or too low"
+            )
+        return tuple(warnings)
+
+
+def _where_text(where: Filter | None) -> str:
+    return "" if where is None else str(where)
+
+
+def _question_options(
+    evidence: Evidence, options: SearchOptions, model: RelevanceModel
+) -> SearchOptions:
+    """Return the options for a question: relative penalty, and a lower charge for a comparison."""
+    segments = apply_relative_penalty(options.segments, evidence, model)
+    if any(question.compares for question in evidence.questions):
+        charge = segments.segment_charge * COMPARISON_CHARGE
+        segments = replace(segments, segment_charge=charge)
+    return replace(options, segments=segments)

@@ -1,0 +1,194 @@
+"""Rendering of chosen runs as segments with text, header, location and citation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spanwise.core.answers.citations import cite
+from spanwise.core.documents.headers import chunk_header
+from spanwise.core.extraction.render import render_context, render_segments, segment_frame
+from spanwise.core.text.fences import fence_tag
+from spanwise.options import HeaderOptions
+from spanwise.types import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.search.token_counter import TokenCounter
+    from spanwise.search.trim import Trimmer
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import Chunk, DocumentRecord, Page, Section
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRange:
+    """A run of chunks with its position and value, before its text is read."""
+
+    handle: int
+    """Handle of the document."""
+    start: int
+    """First chunk in the document."""
+    end: int
+    """Index after the last chunk."""
+    best: int
+    """Most relevant chunk, whose section is used for header and citation."""
+    value: float
+    """Value of the run."""
+    share: float
+    """Sum of the shares of its chunks."""
+    relevances: tuple[float, ...]
+    """Relevance of each chunk."""
+    tokens: int
+    """Tokens of the text."""
+    queries: tuple[int, ...]
+    """Queries that the run contains evidence for."""
+    copies: tuple[int, ...]
+    """Handles of documents with nearly the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCache:
+    """Records, sections and pages of a snapshot; each is read once."""
+
+    snapshot: Snapshot
+    """Snapshot to read from."""
+    _records: dict[int, DocumentRecord] = field(default_factory=dict)
+    _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
+    _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return the record of a document."""
+        if handle not in self._records:
+            self._records[handle] = self.snapshot.record(handle)
+        return self._records[handle]
+
+    def section(self, handle: int, index: int) -> Section:
+        """Return one section of a document."""
+        if (handle, index) not in self._sections:
+            (section,) = self.snapshot.sections(handle, index, index + 1)
+            self._sections[handle, index] = section
+        return self._sections[handle, index]
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return the pages of a document."""
+        if handle not in self._pages:
+            self._pages[handle] = self.snapshot.pages(handle)
+        return self._pages[handle]
+
+    def header(self, handle: int, section: Section) -> str:
+        """Return the header of the chunks of a section."""
+        record = self.record(handle)
+        return chunk_header(
+            record.title,
+            summary=record.summary,
+            section_path=section.path,
+            section_summary=section.summary,
+            options=HeaderOptions(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRenderer:
+    """Renders runs of chunks as segments."""
+
+    documents: DocumentCache
+    """Records, sections and pages of the snapshot."""
+    token_counter: TokenCounter
+    """Token counts for the reader."""
+    headers: bool
+    """Whether segments have headers."""
+    trimmer: Trimmer | None = None
+    """Trims segments to sentences; None for whole chunks."""
+
+    def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
+        """Return the segments of some runs in reading order.
+
+        Documents are ordered by their best segment, segments inside a document by position.
+        """
+        by_value = sorted(runs, key=lambda run: (-run.value, run.handle, run.start))
+        rank = {(run.handle, run.start): position for position, run in enumerate(by_value)}
+        first_rank: dict[int, int] = {}
+        for position, run in enumerate(by_value):
+            first_rank.setdefault(run.handle, position)
+        ordered = sorted(runs, key=lambda run: (first_rank[run.handle], run.start))
+        segments = [
+            self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
+            for run in ordered
+        ]
+        if self.headers and _fence(segments) != fence_tag([]):
+            return [
+                replace(s, tokens=s.tokens + self.token_counter.longer_tag_tokens) for s in segments
+            ]
+        return segments
+
+    def overhead(self, run: SegmentRange) -> int:
+        """Return the tokens of the segment of a run besides its text."""
+        return self._segment(run, rank=0, trimmer=None).tokens - run.tokens
+
+    def context(self, segments: Sequence[Segment]) -> str:
+        """Return the segments as a language model reads them."""
+        if not self.headers:
+            return render_context([segment.text for segment in segments])
+        return render_segments(
+            [segment.text for segment in segments],
+            citations=[segment.citation for segment in segments],
+            headers=[segment.header for segment in segments],
+            also_in=[len(segment.also_in) for segment in segments],
+        )
+
+    def _segment(self, run: SegmentRange, *, rank: int, trimmer: Trimmer | None) -> Segment:
+        chunks = self.documents.snapshot.chunks(run.handle, run.start, run.end)
+        section = self.documents.section(run.handle, chunks[run.best - run.start].section)
+        start, text, tokens = self._text(run, chunks, trimmer)
+        citation = cite(
+            self.documents.record(run.handle),
+            (start, start + len(text)),
+            pages=self.documents.pages(run.handle),
+            section_path=section.path,
+            text=text,
+        )
+        header = self.documents.header(run.handle, section) if self.headers else ""
+        extra = self.token_counter.separator_tokens
+        if self.headers:
+            extra = self.token_counter.header(section, lambda: segment_frame(citation, header))
+            extra += self.token_counter.copies_tokens if run.copies else 0
+        return Segment(
+            document_id=citation.document_id,
+            start=citation.start,
+            end=citation.end,
+            first_chunk=run.start,
+            last_chunk=run.end,
+            text=text,
+            header=header,
+            tokens=tokens + extra,
+            relevance=max(run.relevances),
+            value=run.value,
+            rank=rank,
+            citation=citation,
+            relevances=run.relevances,
+            queries=run.queries,
+            also_in=tuple(sorted(self.documents.record(copy).id for copy in run.copies)),
+        )
+
+    def _text(
+        self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | None
+    ) -> tuple[int, str, int]:
+        """Return the offset, the text and the tokens of a segment."""
+        texts = [chunk.text for chunk in chunks]
+        text = "".join(texts)
+        if trimmer is not None:
+            start, end = trimmer.sentence_range(
+                run, text, language=self.documents.record(run.handle).language
+            )
+            if end - start < len(text):
+                text = text[start:end]
+                return chunks[0].start + start, text, min(run.tokens, self.token_counter.text(text))
+        return chunks[0].start, text, run.tokens + self.token_counter.seams(texts)
+
+
+def _fence(segments: Sequence[Segment]) -> str:
+    """Return the tag of a fence that nothing in the segments opens or closes."""
+    return fence_tag(
+        [part for s in segments for part in (s.document_id, s.header, s.text)],
+    )

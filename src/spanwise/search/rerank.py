@@ -1,0 +1,235 @@
+"""Reranking: a reranker reads the best candidates, and its scores are added to theirs.
+
+Rules:
+    A reranker reads each chunk under its header.
+    Its scores are standardised over the candidates it read for one query, because rerankers have
+    different scales.
+    A candidate that was not read gets the lowest score of those read. It ranked lower before, and
+    with the mean it would overtake the ones that the reranker rejected.
+    If a reranker fails, the scores are unchanged and the result has a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.documents.headers import headed_text
+from spanwise.core.documents.table_heads import searched_text
+from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.threads import map_bounded
+from spanwise.search.rendering import DocumentCache
+from spanwise.search.scoring import add_lift
+from spanwise.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.models.ports import RerankReply
+    from spanwise.models.rerankers.rerank_caller import RerankCaller
+    from spanwise.options import RerankOptions
+    from spanwise.search.scoring import QueryHits
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import Chunk
+
+_MOST = 5.0  # standard deviations; larger ones are clipped
+_SAME = 1e-9  # relative deviation of scores that are equal except for rounding
+
+
+def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return the positions of the greatest scores, greatest first; ties go to the earlier one."""
+    return np.argsort(-scores, kind="stable")[:count]
+
+
+def rerank_lift(
+    scores: NDArray[np.float64], *, at: NDArray[np.int64], count: int, weight: float
+) -> NDArray[np.float64]:
+    """Return the addition of a reranker to each candidate, (count,).
+
+    Each score is standardised; if all are equal, nothing is added. A candidate that was not read
+    has the lowest score of those that were.
+
+    Args:
+        scores: Scores of the candidates that were read, finite, (k,), k > 0.
+        at: Positions of these candidates, (k,).
+        count: Number of candidates, at least k.
+        weight: Weight per standard deviation, >= 0.
+    """
+    largest = float(np.abs(scores).max())
+    scaled = scores / (
+        largest if largest > 0 else 1.0
+    )  # so that squares neither overflow nor vanish
+    centred = scaled - scaled.mean()
+    deviation = float(centred.std())
+    if deviation <= _SAME:
+        return np.zeros(count)
+    standard = np.clip(centred / deviation, -_MOST, _MOST)
+    lift = np.full(count, weight * standard.min())
+    lift[at] = weight * standard
+    return lift
+
+
+DEFAULT_WEIGHT = 1.0
+"""Weight per standard deviation for a reranker without a trained weight."""
+_AT_ONCE = 8  # queries of one question that are reranked concurrently
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reranking:
+    """Reranker and its options."""
+
+    caller: RerankCaller
+    """Calls the reranker."""
+    options: RerankOptions
+    """Number of candidates and weight."""
+    falls_back: bool = True
+    """Whether a search continues without a reranker that fails."""
+
+    def score(self, candidates: _RerankInput) -> RerankReply | ModelError:
+        """Return the reply of the reranker, or the error.
+
+        Raises:
+            ModelKeyError: If the provider rejects the key: no search could be reranked.
+            ModelError: If it fails and `falls_back` is False.
+        """
+        try:
+            return self.caller.rerank(candidates.query, candidates.texts, candidates.documents)
+        except ModelKeyError:
+            raise
+        except ModelError as error:
+            if not self.falls_back:
+                raise
+            return error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankResult:
+    """Hits of the queries with the reranker's scores."""
+
+    hits: tuple[QueryHits, ...]
+    """Hits of each query."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about failures and missing calibration."""
+    usage: Usage = field(default_factory=Usage)
+    """Usage of the reranker."""
+
+
+def rerank(
+    hits: Sequence[QueryHits],
+    *,
+    snapshot: Snapshot,
+    model: RelevanceModel,
+    reranking: Reranking | None,
+) -> RerankResult:
+    """Return the hits of the queries of one question, reranked query by query.
+
+    Args:
+        hits: Hits of each query.
+        snapshot: Snapshot that was searched.
+        model: Relevance model with the trained weights of rerankers.
+        reranking: Reranker and its options; None for no reranking.
+
+    Raises:
+        ModelKeyError: If the provider rejects the key.
+        ModelError: If the reranker fails, and nothing falls back.
+    """
+    if reranking is None:
+        return RerankResult(hits=tuple(hits))
+    name, options = reranking.caller.reranker.name, reranking.options
+    trained = model.rerankers.get(name) if options.weight is None else options.weight
+    weight = DEFAULT_WEIGHT if trained is None else trained
+    reader = _InputReader(DocumentCache(snapshot))
+    inputs = [reader.read(query, options.chunks) for query in hits]
+    replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
+    counts = not all(isinstance(reply, ModelError) for reply in replies)
+    warnings = [_uncalibrated(name)] if counts and trained is None else []
+    reranked, usage = [], Usage()
+    for query, candidates, reply in zip(hits, inputs, replies, strict=True):
+        if isinstance(reply, ModelError):
+            query_text = candidates.query[:80]
+            warnings.append(f"not reranked for {query_text!r}, as the reranker failed: {reply}")
+            reranked.append(query)
+        else:
+            usage += reply.usage
+            reranked.append(_with_scores(query, candidates, reply, weight=weight, name=name))
+    return RerankResult(hits=tuple(reranked), warnings=tuple(warnings), usage=usage)
+
+
+def _uncalibrated(name: str) -> str:
+    return (
+        f"uncalibrated: no weights were trained with the reranker {name}, which counts with the "
+        f"default weight of {DEFAULT_WEIGHT:g}; relevances may be too high or too low"
+    )
+
+
+def _with_scores(
+    query: QueryHits, candidates: _RerankInput, reply: RerankReply, *, weight: float, name: str
+) -> QueryHits:
+    """Return the hits of a query with the scores of the reranker."""
+    if query.scored is None:
+        return query
+    lift = rerank_lift(
+        np.array(reply.scores),
+        at=candidates.candidates,
+        count=len(query.scored.scores),
+        weight=weight,
+    )
+    scored = add_lift(query.scored, lift, name=f"reranker {name}", compares=query.question.compares)
+    return replace(query, scored=scored)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RerankInput:
+    """Candidates of one query as the reranker reads them."""
+
+    query: str
+    """Text of the query."""
+    candidates: NDArray[np.int64]
+    """Positions among the candidates, (k,)."""
+    texts: tuple[str, ...]
+    """Text of each candidate under its header, (k,)."""
+    documents: tuple[int, ...]
+    """Handle of the document of each candidate, (k,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _InputReader:
+    """Reads chunks under their headers."""
+
+    documents: DocumentCache
+
+    def read(self, query: QueryHits, count: int) -> _RerankInput:
+        """Return the best candidates of a query as text."""
+        scored = query.scored
+        if scored is None:
+            return _RerankInput(query.question.text, np.zeros(0, dtype=np.int64), (), ())
+        best = top_candidates(scored.scores, count)
+        rows = scored.candidates[best]
+        handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
+        places = list(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
+        texts = self._texts(places)
+        shown_texts = tuple(texts[place] for place in places)
+        return _RerankInput(query.question.text, best, shown_texts, tuple(handles))
+
+    def _texts(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return the texts of chunks by handle and position; neighbours are read together."""
+        texts: dict[tuple[int, int], str] = {}
+        # In a run of neighbours, the position less the rank in order stays the same.
+        runs = groupby(enumerate(sorted(places)), key=lambda at: (at[1][0], at[1][1] - at[0]))
+        for _, run in runs:
+            inside = [place for _, place in run]
+            handle, first = inside[0]
+            for chunk in self.documents.snapshot.chunks(handle, first, inside[-1][1] + 1):
+                texts[handle, chunk.index] = self._text(handle, chunk)
+        return texts
+
+    def _text(self, handle: int, chunk: Chunk) -> str:
+        header = self.documents.header(handle, self.documents.section(handle, chunk.section))
+        text = searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+        return headed_text(text, header=header)

@@ -1,0 +1,330 @@
+"""Scoring of the chunks of one snapshot for a query: from words and vectors to shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.bm25 import inverse_frequencies
+from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
+from spanwise.core.ranking.known_answers import answer_lift
+from spanwise.core.ranking.query_terms import (
+    group_passage_terms,
+    group_scan_terms,
+    group_term_counts,
+)
+from spanwise.core.ranking.question import MAX_TERMS, informative_terms
+from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
+from spanwise.core.ranking.routing import route, select_ranges
+from spanwise.core.ranking.scan import ScanQuery
+from spanwise.packs.intents import (
+    Aim,
+    glossary_lift,
+    landmark_lifts,
+    lifted_candidates,
+    lifted_scores,
+    read_aims,
+)
+from spanwise.packs.pack_file import recorded_packs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.features import Rows
+    from spanwise.core.ranking.question import Question
+    from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
+    from spanwise.core.ranking.scan import PassageRange, Passages, Scan
+    from spanwise.filters import Filter
+    from spanwise.models.ports import Embedder
+    from spanwise.stores.port import Searchable
+
+_KNOWN = "words that answered such questions"
+_NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
+
+
+def compute_lifts(
+    question: Question,
+    *,
+    snapshot: Searchable,
+    ranges: Sequence[PassageRange],
+    rows: Rows,
+    model: RelevanceModel,
+) -> dict[str, NDArray[np.float64]]:
+    """Return the additions to each score by packs and known answers, by label, (n,) each.
+
+    Empty if no pack knows the question's words, or none of its landmarks is in the ranges, and the
+    question is similar to no kind with known answers.
+
+    Args:
+        question: The question.
+        snapshot: Snapshot to search.
+        ranges: Ranges of chunks that were read.
+        rows: Layout of these chunks, n rows.
+        model: Weights of the parts of a lift, and the known answers.
+    """
+    packs = [named.pack for named in recorded_packs(snapshot.packs())]
+    lifts: dict[str, NDArray[np.float64]] = {}
+    for aim in read_aims(packs, question.text):
+        lifts |= _lifts_of(
+            aim, snapshot=snapshot, ranges=ranges, rows=rows, weights=model.lift_weights
+        )
+    return lifts | _known_lift(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+
+
+def _known_lift(
+    question: Question,
+    *,
+    snapshot: Searchable,
+    ranges: Sequence[PassageRange],
+    rows: Rows,
+    model: RelevanceModel,
+) -> dict[str, NDArray[np.float64]]:
+    expansion = model.known_answers.expansion(question.forms()[0])
+    if expansion is None:
+        return {}
+    holders, chunks = snapshot.term_counts(tuple(expansion.shares))
+    terms, weights = expansion.best(
+        np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    )
+    if not terms:
+        return {}
+    lift = answer_lift(
+        snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
+        worth=weights,
+        rows=rows,
+        weight=model.lift_weights.answers * expansion.similarity,
+    )
+    return {_KNOWN: lift} if lift.any() else {}
+
+
+def _lifts_of(
+    aim: Aim,
+    *,
+    snapshot: Searchable,
+    ranges: Sequence[PassageRange],
+    rows: Rows,
+    weights: LiftWeights,
+) -> dict[str, NDArray[np.float64]]:
+    keys = [landmark.key for landmark in aim.pack.landmarks]
+    signals = snapshot.signals(ranges, [aim.pack.signal(key) for key in keys])
+    # The signals of a document without any landmark are all 0.
+    known = np.logical_or.reduceat((signals != 0).any(axis=0), rows.starts)
+    if not known.any():
+        return {}
+    lifts: dict[str, NDArray[np.float64]] = {}
+    if aim.landmarks:
+        rows_of_aim = [keys.index(landmark.key) for landmark in aim.landmarks]
+        lifts |= landmark_lifts(aim, signals[rows_of_aim], weights=weights)
+    if aim.terms:
+        holders, chunks = snapshot.term_counts(aim.terms)
+        lifts[f"{aim.pack.name}: words that say the same"] = glossary_lift(
+            snapshot.passages(ranges, terms=aim.terms, vectors=_NO_VECTORS).impacts,
+            terms=inverse_frequencies(holders, chunks),
+            rows=rows,
+            known=np.repeat(known, rows.lengths),
+            weights=weights,
+        )
+    return lifts
+
+
+_MAX_VECTORS = 16  # with more distinct titles, the whole question is used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Documents to search."""
+
+    where: Filter | None = None
+    """Metadata filter; None for no filter."""
+    documents: Sequence[str] | None = None
+    """Ids of documents; None for all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredChunks:
+    """Chunks that were read for a query, n rows, and the c candidates among them."""
+
+    scan: Scan
+    """Result of the store's search."""
+    ranges: tuple[PassageRange, ...]
+    """Ranges of chunks that were read."""
+    rows: Rows
+    """Layout of the chunks."""
+    passages: Passages
+    """Inputs of the features."""
+    candidates: NDArray[np.int64]
+    """Rows that were scored, ascending, (c,)."""
+    features: NDArray[np.float64]
+    """Features of the candidates, (c, features)."""
+    lifts: Mapping[str, NDArray[np.float64]]
+    """Additions to the scores by packs, known answers and a reranker, by label, (c,)."""
+    scores: NDArray[np.float64]
+    """Scores of the candidates: features and lifts, (c,)."""
+    shares: NDArray[np.float64]
+    """Shares of all rows, 0 if a chunk is not a candidate, (n,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryHits:
+    """One query and its scored chunks."""
+
+    question: Question
+    """The query with its search terms."""
+    scored: ScoredChunks | None
+    """Scored chunks; None if nothing in scope could contain evidence."""
+
+
+def search_queries(
+    questions: Sequence[Question],
+    *,
+    snapshot: Searchable,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    scope: Scope,
+) -> tuple[QueryHits, ...]:
+    """Return the hits of each query of a question.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If `documents` names one that does not exist.
+    """
+    searchable = [replace(query, terms=select_search_terms(query, snapshot)) for query in questions]
+    return tuple(
+        QueryHits(
+            question=query,
+            scored=score_chunks(
+                query, snapshot=snapshot, embedder=embedder, model=model, scope=scope
+            ),
+        )
+        for query in searchable
+    )
+
+
+def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
+    """Return the terms to search by: all, or the most informative ones of a long question."""
+    if len(question.terms) <= MAX_TERMS:
+        return question.terms
+    forms, words = question.forms()
+    counts, chunks = snapshot.term_counts(forms)
+    holders = group_term_counts(counts, words, most=chunks)[: len(question.terms)]
+    weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    return informative_terms(question, weights)
+
+
+def score_chunks(
+    question: Question,
+    *,
+    snapshot: Searchable,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    scope: Scope,
+) -> ScoredChunks | None:
+    """Return the scored chunks of a query, or None if nothing in scope could contain evidence.
+
+    The terms of the question are its search terms.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If `documents` names one that does not exist.
+    """
+    vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
+    forms, words = question.forms()
+    scan = snapshot.scan(
+        ScanQuery(terms=forms, words=words, vector=vector, keyword_share=model.keyword_share),
+        where=scope.where,
+        documents=scope.documents,
+    )
+    scan = group_scan_terms(scan, words)
+    routing = route(scan, keyword_share=model.keyword_share)
+    selected = select_ranges(scan, routing)
+    if not selected:
+        return None
+    ranges = tuple(span for _, span in selected)
+    rows = build_rows(selected)
+    vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
+    passages = group_passage_terms(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
+    features, fused_near = feature_matrix(
+        question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
+    )
+    candidates = candidate_rows(features, fused_near)
+    lifts = compute_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+    if lifts:
+        candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
+        lifts = {name: lift[candidates] for name, lift in lifts.items()}
+    scores = lifted_scores(model.scores(features[candidates]), lifts)
+    shares = np.zeros(len(features))
+    shares[candidates] = spread_shares(
+        scores, rows.documents[candidates], compares=question.compares
+    )
+    return ScoredChunks(
+        scan=scan,
+        ranges=ranges,
+        rows=rows,
+        passages=passages,
+        candidates=candidates,
+        features=features[candidates],
+        lifts=lifts,
+        scores=scores,
+        shares=shares,
+    )
+
+
+def add_lift(
+    scored: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
+) -> ScoredChunks:
+    """Return the scored chunks with an addition to the scores of the candidates.
+
+    Args:
+        scored: Scored chunks.
+        lift: Addition to each candidate, (c,).
+        name: Label of the addition.
+        compares: Whether the question compares documents.
+    """
+    scores = scored.scores + lift
+    shares = np.zeros(len(scored.shares))
+    documents = scored.rows.documents[scored.candidates]
+    shares[scored.candidates] = spread_shares(scores, documents, compares=compares)
+    return replace(scored, lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
+
+
+def spread_shares(
+    scores: NDArray[np.float64], documents: NDArray[np.int64], *, compares: bool
+) -> NDArray[np.float64]:
+    """Return the share of each candidate, spread over documents as the question requires."""
+    weight = 1.0 if compares else hedge_weight(softmax_shares(scores), documents)
+    return softmax_shares(spread_over_documents(scores, documents, weight=weight))
+
+
+def _residual_vectors(
+    question: Question,
+    scan: Scan,
+    rows: Rows,
+    embedder: Embedder | None,
+    vector: NDArray[np.float32] | None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the vectors of the question: whole, and without the words of titles.
+
+    There is one residual vector per distinct set of question terms in the title of a document that
+    was read. Returns the vectors, (m, dimension), and the vector of each document of the scan,
+    (documents,).
+    """
+    which = np.zeros(len(scan.handles), dtype=np.int64)
+    if embedder is None or vector is None:
+        return np.zeros((0, 0), dtype=np.float32), which
+    texts: dict[str, int] = {}
+    for position in np.unique(rows.documents).tolist():
+        named = np.flatnonzero(scan.document_titles[position]).tolist()
+        text = question.without(frozenset(question.terms[at] for at in named))
+        if text is not None and (text in texts or len(texts) < _MAX_VECTORS):
+            which[position] = texts.setdefault(text, len(texts) + 1)
+    residual = [_unit(row) for row in embedder.embed(list(texts))] if texts else []
+    return np.stack([vector, *residual]), which
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    length = float(np.sqrt(np.sum(vector.astype(np.float64) ** 2)))
+    return (vector / length).astype(np.float32) if length > 0 else vector

@@ -1,1 +1,0 @@
-"""Where documents come from: folders and addresses."""

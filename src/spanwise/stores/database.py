@@ -1,0 +1,473 @@
+"""SQL reads and writes of documents and settings in `truth.db`.
+
+Every function uses a connection lent to the calling thread. Functions that write need an open write
+transaction. Functions that read see what the connection sees. Each row is verified by its checksum;
+a damaged row raises FormatError.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.versions import VERSION_CHARS, text_hash
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.errors import FormatError
+from spanwise.filters import filter_fields
+from spanwise.stores.row_checksums import (
+    POSITION_BITS,
+    DocumentRow,
+    check_contents,
+    checksum,
+    damaged_document,
+    document_row,
+    document_rows,
+    is_sound,
+    read_numbered,
+    seal_document,
+    sealed,
+)
+from spanwise.stores.signals import delete_signals, insert_signals
+from spanwise.types import (
+    Block,
+    Chunk,
+    Document,
+    DocumentRecord,
+    DocumentStatus,
+    Heading,
+    Page,
+    Scalar,
+    Section,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.stores.port import DocumentEntry
+
+
+_SETTINGS = "select name, value, checksum from setting"
+_STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
+_STORED = np.dtype("<f2")
+_VECTOR_ROWS = 2_048  # rows per write
+
+
+def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return all settings, ordered by name.
+
+    Raises:
+        FormatError: If a setting is damaged.
+    """
+    return dict(_setting(row) for row in connection.execute(f"{_SETTINGS} order by name"))
+
+
+def _setting(row: tuple[str, str, int]) -> tuple[str, str]:
+    if not is_sound(row):
+        raise FormatError(
+            f"the setting {row[0]!r} is damaged: it differs from its checksum; restore the "
+            "knowledge base from a backup"
+        )
+    return row[:2]
+
+
+def read_packs(connection: sqlite3.Connection) -> str:
+    """Return the recorded packs, "" for none.
+
+    Raises:
+        FormatError: If the setting is damaged.
+    """
+    row = connection.execute(f"{_SETTINGS} where name = 'packs'").fetchone()
+    return "" if row is None else _setting(row)[1]
+
+
+def add_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Record settings that are not recorded yet."""
+    connection.executemany(
+        "insert into setting (name, value, checksum) values (?, ?, ?) on conflict do nothing",
+        map(sealed, sorted(settings.items())),
+    )
+
+
+def change_settings(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Record settings and overwrite existing values."""
+    connection.executemany(
+        "insert into setting (name, value, checksum) values (?, ?, ?)"
+        " on conflict do update set value = excluded.value, checksum = excluded.checksum",
+        map(sealed, sorted(settings.items())),
+    )
+
+
+def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int, str] | None:
+    """Return the number and source root of a document, or None.
+
+    Raises:
+        FormatError: If the id index points to the row of another document.
+    """
+    try:
+        # The row is read by its number: read through the index, its id could not differ.
+        row = connection.execute(
+            "select number, source_root, id from document where number ="
+            " (select number from document where id = ?)",
+            (document_id,),
+        ).fetchone()
+    except UnicodeEncodeError:  # lone surrogate: no document has such an id
+        return None
+    if row is None:
+        return None
+    if row[2] != document_id:
+        raise damaged_document(document_id, "its entry in the index of ids")
+    return row[0], row[1]
+
+
+def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
+    """Insert a document with an unused id under a new, never used number."""
+    document = entry.document
+    (number,) = connection.execute(
+        "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
+        " source, source_root, content_hash, text_hash, warnings, chars, chunks, tokens, pages,"
+        " given_fields, language, status, recipe)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " returning number",
+        (
+            document.id,
+            entry.title,
+            entry.summary,
+            entry.title_words,
+            document.title,
+            json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False),
+            document.media_type,
+            document.source,
+            document.source_root,
+            document.content_hash,
+            text_hash(chunk.text for chunk in entry.chunks),
+            json.dumps(document.warnings, ensure_ascii=False),
+            len(document.text),
+            len(entry.chunks),
+            sum(chunk.tokens for chunk in entry.chunks),
+            len(document.pages),
+            json.dumps(document.given_fields, ensure_ascii=False),
+            entry.language,
+            document.status,
+            entry.recipe,
+        ),
+    ).fetchone()
+    connection.executemany(
+        "insert into section (document, position, start, end, title, path, header_tokens, summary,"
+        " checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            sealed(
+                (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens, s.summary)
+            )
+            for i, s in enumerate(entry.sections)
+        ),
+    )
+    _insert_layout(connection, number, document)
+    base = number << POSITION_BITS
+    connection.executemany(
+        "insert into chunk (key, section, start, tokens, text, table_head, context, checksum)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            sealed((base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context))
+            for c in entry.chunks
+        ),
+    )
+    if entry.vectors is not None:
+        _insert_vectors(connection, number, entry.vectors)
+    insert_signals(connection, number, entry.signals)
+    seal_document(connection, number)
+    _record_change(connection, number, gone=False)
+
+
+def _insert_layout(connection: sqlite3.Connection, number: int, document: Document) -> None:
+    """Insert the pages, headings and blocks of a document."""
+    connection.executemany(
+        "insert into page (document, position, start, end, label) values (?, ?, ?, ?, ?)",
+        ((number, i, p.start, p.end, p.label) for i, p in enumerate(document.pages)),
+    )
+    connection.executemany(
+        "insert into heading (document, position, start, end, level, title)"
+        " values (?, ?, ?, ?, ?, ?)",
+        ((number, i, h.start, h.end, h.level, h.title) for i, h in enumerate(document.headings)),
+    )
+    connection.executemany(
+        "insert into block (document, position, start, end, kind) values (?, ?, ?, ?, ?)",
+        ((number, i, b.start, b.end, b.kind) for i, b in enumerate(document.blocks)),
+    )
+
+
+def _insert_vectors(
+    connection: sqlite3.Connection, number: int, vectors: NDArray[np.floating]
+) -> None:
+    """Insert the vectors of a document in batches, to bound memory."""
+    size = vectors.size * _STORED.itemsize
+    connection.execute(
+        "insert into vector (document, data) values (?, zeroblob(?))", (number, size)
+    )
+    with connection.blobopen("vector", "data", number) as blob:
+        for first in range(0, len(vectors), _VECTOR_ROWS):
+            rows = unit_rows(vectors[first : first + _VECTOR_ROWS])
+            blob.write(np.ascontiguousarray(rows, dtype=_STORED).data)
+
+
+def delete_rows(connection: sqlite3.Connection, number: int) -> None:
+    """Delete all rows of a document."""
+    connection.execute("delete from document where number = ?", (number,))
+    connection.execute("delete from section where document = ?", (number,))
+    connection.execute("delete from page where document = ?", (number,))
+    connection.execute("delete from heading where document = ?", (number,))
+    connection.execute("delete from block where document = ?", (number,))
+    connection.execute("delete from vector where document = ?", (number,))
+    delete_signals(connection, number)
+    base = number << POSITION_BITS
+    connection.execute(
+        "delete from chunk where key >= ? and key < ?", (base, base + (1 << POSITION_BITS))
+    )
+    _record_change(connection, number, gone=True)
+
+
+def _record_change(connection: sqlite3.Connection, number: int, *, gone: bool) -> None:
+    connection.execute(
+        "insert into change (stamp, document, gone) values (randomblob(8), ?, ?)", (number, gone)
+    )
+
+
+def _record(row: DocumentRow) -> DocumentRecord:
+    return DocumentRecord(
+        id=row.id,
+        title=row.title,
+        summary=row.summary,
+        metadata=json.loads(row.metadata),
+        media_type=row.media_type,
+        source=row.source,
+        source_root=row.source_root,
+        content_hash=row.content_hash,
+        chars=row.chars,
+        chunks=row.chunks,
+        tokens=row.tokens,
+        pages=row.pages,
+        given_fields=tuple(json.loads(row.given_fields)),
+        language=row.language,
+        status=_STATUSES[row.status],
+        version=row.text_hash[:VERSION_CHARS],
+        recipe=row.recipe,
+    )
+
+
+def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
+    """Return the record of the document with this number, which must exist."""
+    return _record(document_row(connection, number))
+
+
+def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
+    """Return the number and record of every document, ordered by id."""
+    return [(row.number, _record(row)) for row in document_rows(connection, "order by id")]
+
+
+def read_metadata(
+    connection: sqlite3.Connection, *, after: int
+) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
+    """Yield the number and filter fields of documents above a number, in order."""
+    for row in document_rows(connection, "where number > ? order by number", (after,)):
+        yield (
+            row.number,
+            filter_fields(
+                json.loads(row.metadata),
+                title=row.title,
+                language=row.language,
+                status=row.status,
+            ),
+        )
+
+
+def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return the distinct languages of all documents, ascending."""
+    # Loose index scan: jumps from one distinct value to the next in the index.
+    rows = connection.execute(
+        "with recursive found (language) as (select min(language) from document"
+        " union all select (select min(language) from document where language > found.language)"
+        " from found where found.language is not null)"
+        # The row is read by its number: read through the index, its language could not differ.
+        " select found.language, document.id, document.language"
+        " from found left join document"
+        " on number = (select min(number) from document where language = found.language)"
+        " where found.language is not null"
+    ).fetchall()
+    for language, document_id, stored in rows:
+        if language != stored:
+            raise damaged_document(document_id, "its entry in the index of languages")
+    return tuple(language for language, _, _ in rows)
+
+
+def read_document(connection: sqlite3.Connection, number: int) -> Document:
+    """Return the document with this number, which must exist, as it was stored."""
+    row = document_row(connection, number)
+    return Document(
+        id=row.id,
+        text="".join(chunk.text for chunk in read_chunks(connection, number)),
+        title=row.given_title,
+        pages=read_pages(connection, number),
+        headings=_read_headings(connection, number),
+        blocks=_read_blocks(connection, number),
+        metadata=json.loads(row.metadata),
+        media_type=row.media_type,
+        source=row.source,
+        source_root=row.source_root,
+        content_hash=row.content_hash,
+        warnings=tuple(json.loads(row.warnings)),
+        given_fields=tuple(json.loads(row.given_fields)),
+        status=_STATUSES[row.status],
+    )
+
+
+def read_chunks(
+    connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
+) -> tuple[Chunk, ...]:
+    """Return the chunks `[start, end)` of a document, clipped to the existing ones."""
+    base = number << POSITION_BITS
+    keys = range(base + max(0, start), base + min(end, 1 << POSITION_BITS))
+    rows = connection.execute(
+        "select key, section, start, tokens, text, table_head, context, checksum from chunk"
+        " where key >= ? and key < ? order by key",
+        (keys.start, keys.stop),
+    )
+    return tuple(
+        Chunk(
+            index=key - base, start=first, end=first + len(text), section=section,
+            tokens=tokens, text=text, table_head=head, context=context,
+        )
+        for key, section, first, tokens, text, head, context, _ in read_numbered(
+            connection, number, "chunk", rows, places=keys
+        )
+    )  # fmt: skip
+
+
+def _as_json(path: tuple[str, ...]) -> str:
+    return json.dumps(path, ensure_ascii=False)
+
+
+def read_sections(
+    connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
+) -> tuple[Section, ...]:
+    """Return the sections `[start, end)` of a document in order, clipped to the existing ones."""
+    positions = range(max(0, start), min(end, 1 << POSITION_BITS))
+    rows = connection.execute(
+        "select document, position, start, end, title, path, header_tokens, summary, checksum"
+        " from section where document = ? and position >= ? and position < ? order by position",
+        (number, positions.start, positions.stop),
+    )
+    return tuple(
+        Section(
+            start=start,
+            end=end,
+            title=title,
+            path=tuple(json.loads(path)),
+            header_tokens=header_tokens,
+            summary=summary,
+        )
+        for _, _, start, end, title, path, header_tokens, summary, _ in read_numbered(
+            connection, number, "section", rows, places=positions
+        )
+    )
+
+
+def _read_layout(
+    connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a document in `page`, `heading` or `block`, with their positions."""
+    rows = connection.execute(
+        # Names cannot be parameters; all are constants of this module.
+        f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
+        (number,),
+    ).fetchall()
+    if verify:
+        check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
+    return rows
+
+
+def read_pages(
+    connection: sqlite3.Connection, number: int, *, verify: bool = True
+) -> tuple[Page, ...]:
+    """Return the pages of a document in order.
+
+    Args:
+        connection: Connection inside a read transaction.
+        number: Number of the document.
+        verify: Whether to verify their checksum; False if the caller has done so.
+    """
+    rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
+    return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
+
+
+def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading, ...]:
+    rows = _read_layout(connection, number, "heading", "start, end, level, title")
+    return tuple(
+        Heading(start=start, end=end, level=level, title=title)
+        for _, start, end, level, title in rows
+    )
+
+
+def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
+    rows = _read_layout(connection, number, "block", "start, end, kind")
+    return tuple(Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
+
+
+def read_vectors(
+    connection: sqlite3.Connection, number: int, *, dimension: int
+) -> NDArray[np.float16] | None:
+    """Return the vectors of a document's chunks, (chunks, dimension), or None."""
+    row = connection.execute("select data from vector where document = ?", (number,)).fetchone()
+    found = -1 if row is None else zlib.crc32(row[0])
+    check_contents(connection, number, "vector", found=found)
+    if row is None:
+        return None
+    return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IndexedDocument:
+    """Fields of a document that the index is built from."""
+
+    number: int
+    language: str
+    """Language of the text (ISO 639-1), empty if unknown."""
+    title_words: str
+    texts: tuple[str, ...]
+    """Text of each chunk."""
+    searched: tuple[str, ...]
+    """Text of each chunk for keyword search, with table head and context."""
+    tokens: tuple[int, ...]
+    """Number of tokens of each chunk."""
+    sections: tuple[int, ...]
+    """Index of the section of each chunk."""
+    vectors: NDArray[np.float16] | None
+    """Vectors of the chunks, (chunks, dimension); None without vectors."""
+
+
+def read_indexed(
+    connection: sqlite3.Connection, numbers: Iterable[int], *, dimension: int
+) -> Iterator[IndexedDocument]:
+    """Yield the indexed fields of some documents, in the given order."""
+    for number in numbers:
+        row = document_row(connection, number)
+        chunks = read_chunks(connection, number)
+        yield IndexedDocument(
+            number=number,
+            language=row.language,
+            title_words=row.title_words,
+            texts=tuple(chunk.text for chunk in chunks),
+            searched=tuple(
+                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+                for chunk in chunks
+            ),
+            tokens=tuple(chunk.tokens for chunk in chunks),
+            sections=tuple(chunk.section for chunk in chunks),
+            vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
+        )

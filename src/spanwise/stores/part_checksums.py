@@ -1,0 +1,168 @@
+"""Checksums of the blocks of an index part, verified on first read.
+
+The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies a block
+once: small arrays when the part is opened, vectors and postings when a search first reads them.
+Reading a truncated mapped file would crash the process, so the file size is checked as well.
+"""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+BLOCK_BYTES = 4_096
+"""Size of a block in bytes: a CRC-32 takes 1 microsecond, and a search reads few bytes."""
+
+
+class DamagedPartError(FormatError):
+    """An index part does not match its checksums; stores handle this by rebuilding it."""
+
+    def __init__(self, message: str, *, name: str) -> None:
+        """Create the error.
+
+        Args:
+            message: Description of the difference.
+            name: File name of the part.
+        """
+        super().__init__(message)
+        self.name = name
+
+
+class ArrayPlace(NamedTuple):
+    """Position of an array in the file of a part."""
+
+    offset: int
+    """Offset of the first byte, from the start of the file."""
+    length: int
+    """Number of items; a matrix row counts one item per column."""
+    item_bytes: int
+    """Size of one item in bytes."""
+
+
+def block_checksums(pieces: Iterable[memoryview]) -> NDArray[np.uint32]:
+    """Return the CRC-32 of each block of some bytes, passed in pieces of any size."""
+    checksums = []
+    checksum, room = 0, BLOCK_BYTES
+    for piece in pieces:
+        rest = piece
+        while len(rest):
+            head, rest = rest[:room], rest[room:]
+            checksum = zlib.crc32(head, checksum)
+            room -= len(head)
+            if not room:
+                checksums.append(checksum)
+                checksum, room = 0, BLOCK_BYTES
+    if room < BLOCK_BYTES:
+        checksums.append(checksum)
+    return np.array(checksums, dtype="<u4")
+
+
+class Blocks:
+    """Blocks of one mapped part, and the record of verified ones.
+
+    Safe for several threads: at worst, two threads verify the same block.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        data: mmap.mmap,
+        places: Mapping[str, ArrayPlace],
+        checksums: NDArray[np.uint32],
+        *,
+        first_byte: int,
+        end_byte: int,
+    ) -> None:
+        """Create the blocks of a mapped file; nothing is verified yet.
+
+        Args:
+            path: Path of the file.
+            data: Bytes of the file.
+            places: Position of each array by name.
+            checksums: CRC-32 of each block.
+            first_byte: Start of the first block.
+            end_byte: End of the last block.
+        """
+        self.name = path.name
+        self.terms: set[int] = set()
+        """Indexes of the terms whose postings are verified."""
+        self._path = path
+        self._data = data
+        self._bytes = memoryview(data)
+        self._places = places
+        self._checksums = checksums.tolist()
+        self._first_byte = first_byte
+        self._end_byte = end_byte
+        self._verified = bytearray(len(self._checksums))
+        self._whole: set[str] = set()
+
+    def check_size(self) -> None:
+        """Compare the size of the file with the size of the map.
+
+        Raises:
+            DamagedPartError: If the file was truncated or extended after it was opened.
+        """
+        size = self._data.size()
+        if size != len(self._bytes):
+            raise DamagedPartError(
+                f"{self._path} has {size} bytes, not {len(self._bytes)}: it was changed after it "
+                "was opened",
+                name=self.name,
+            )
+
+    def check_array(self, name: str) -> None:
+        """Verify all blocks of an array that are not verified yet.
+
+        Raises:
+            DamagedPartError: If a block does not match its checksum.
+        """
+        if name not in self._whole:
+            self.check_items(name, 0, self._places[name].length)
+            self._whole.add(name)
+
+    def check_all(self) -> None:
+        """Verify the size and every block, including blocks verified before.
+
+        Raises:
+            DamagedPartError: If the size or a block differs.
+        """
+        self.check_size()
+        for block in range(len(self._checksums)):
+            self._check_block(block)
+
+    def check_items(self, name: str, start: int, stop: int) -> None:
+        """Verify the blocks of the items `[start, stop)` of an array.
+
+        Raises:
+            DamagedPartError: If a block does not match its checksum.
+        """
+        if stop <= start:
+            return
+        offset, _, item_bytes = self._places[name]
+        offset -= self._first_byte
+        first = (offset + start * item_bytes) // BLOCK_BYTES
+        end = -(-(offset + stop * item_bytes) // BLOCK_BYTES)
+        for block in range(first, end):
+            if not self._verified[block]:
+                self._check_block(block)
+
+    def _check_block(self, block: int) -> None:
+        start = self._first_byte + block * BLOCK_BYTES
+        end = min(start + BLOCK_BYTES, self._end_byte)
+        if zlib.crc32(self._bytes[start:end]) != self._checksums[block]:
+            raise DamagedPartError(
+                f"bytes {start} to {end} of {self._path} are damaged; it is derived: delete it",
+                name=self.name,
+            )
+        self._verified[block] = 1

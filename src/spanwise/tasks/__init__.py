@@ -1,1 +1,0 @@
-"""What language models are asked: prompt, form and checks of the answer, one file per task."""

@@ -1,0 +1,130 @@
+"""Conversion of the public dataclasses to and from JSON values: dicts, lists and scalars."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+
+_Instance = TypeVar("_Instance")
+_SHOWN_CHARS = 80
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
+
+    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a caller's object may raise anything
+        return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"
+
+
+def to_plain(value: object) -> Plain:
+    """Return a value as dicts, lists and scalars, with fields in the order of their class.
+
+    Raises:
+        TypeError: If the value contains an object that JSON cannot represent.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if dataclasses.is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [to_plain(item) for item in value]
+    raise TypeError(f"{shown(value)} cannot be represented in JSON")
+
+
+def _fields(value: object) -> dict[str, Plain]:
+    fields = dataclasses.fields(value)  # type: ignore[arg-type]  # callers pass dataclasses
+    return {item.name: to_plain(getattr(value, item.name)) for item in fields}
+
+
+class PlainForm:
+    """Mixin that adds `to_dict` to a public dataclass."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the object as dicts, lists and scalars, with fields in the order of the class."""
+        return _fields(self)
+
+
+def from_plain(kind: type[_Instance], value: object) -> _Instance:
+    """Return the dataclass instance that `to_plain` converted to a JSON value.
+
+    Unknown fields are ignored, because a later version may have written them.
+
+    Args:
+        kind: Dataclass to create.
+        value: Value read from JSON.
+
+    Raises:
+        ValueError: If a field is missing, or a value has the wrong type.
+    """
+    instance: _Instance = _read(kind, value, name=kind.__name__)
+    return instance
+
+
+def _read(kind: Any, value: object, *, name: str) -> Any:
+    """Return a JSON value converted to a field's type; `name` identifies it in error messages."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):  # `Union` of a Literal and None
+        return _read_union(inner, value, name=name)
+    if origin is tuple and isinstance(value, list):
+        return _read_tuple(inner, value, name=name)
+    if origin is Mapping and isinstance(value, Mapping):
+        return {key: _read(inner[1], item, name=f"{name}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
+        return _read_fields(kind, value, name=name)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is kind or (origin is Literal and value in inner):
+        return value
+    wanted = getattr(kind, "__name__", kind)
+    raise ValueError(f"{name} is {shown(value)}, and must be {wanted}")
+
+
+def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:
+    """Return a value of an optional type, or of `Plain`, which needs no conversion."""
+    if value is None or any(get_origin(kind) is list for kind in kinds):
+        return value
+    (kind,) = (member for member in kinds if member is not type(None))
+    return _read(kind, value, name=name)
+
+
+def _read_tuple(kinds: tuple[Any, ...], value: Sequence[object], *, name: str) -> tuple[Any, ...]:
+    wanted = kinds[:1] * len(value) if kinds[-1] is ... else kinds
+    if len(wanted) != len(value):
+        raise ValueError(f"{name} has {len(value)} items, and must have {len(wanted)}")
+    return tuple(
+        _read(kind, item, name=f"{name}[{place}]")
+        for place, (kind, item) in enumerate(zip(wanted, value, strict=True))
+    )
+
+
+def _read_fields(kind: Any, value: Mapping[str, object], *, name: str) -> object:
+    hints = _field_types(kind)
+    try:
+        return kind(
+            **{
+                field: _read(hints[field], item, name=f"{name}.{field}")
+                for field, item in value.items()
+                if field in hints
+            }
+        )
+    except TypeError as error:  # the message names the missing fields
+        raise ValueError(f"{name}: {error}") from error
+
+
+@cache
+def _field_types(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)

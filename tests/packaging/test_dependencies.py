@@ -1,0 +1,105 @@
+"""Every package that the source imports is declared in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "spanwise"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+DISTRIBUTIONS = {
+    "Stemmer": "pystemmer",
+    "markdown_it": "markdown-it-py",
+    "pydantic_ai": "pydantic-ai-slim",
+    "pydantic_core": "pydantic",  # which requires one exact version of it
+}
+"""Distribution of each module whose name differs from it by more than "-" against "_"."""
+
+OF_CLIENTS = {"boto3", "botocore", "cohere", "voyageai"}
+"""Clients of vendors, which the extras of pydantic-ai-slim install."""
+
+OF_EXTRAS = {
+    "config/secrets.py": {"keyring"},
+    "ingest/object_storage.py": {"fsspec"},
+    "models/providers/batches.py": {"pydantic_ai"},
+    "models/providers/connections.py": {"boto3", "botocore", "cohere", "pydantic_ai", "voyageai"},
+    "models/providers/failures.py": {"pydantic_ai"},
+    "models/providers/fastembed.py": {"fastembed"},
+    "models/providers/language_model.py": {"pydantic_ai"},
+    "models/providers/prices.py": {"genai_prices"},
+    "models/providers/remote_embedder.py": {"pydantic_ai"},
+    "models/providers/sentence_transformers.py": {"sentence_transformers"},
+    "parsers/code.py": {"tree_sitter_language_pack"},
+    "parsers/docling.py": {"docling"},
+    "parsers/pdf/ocr.py": {"rapidocr"},
+    "parsers/unstructured.py": {"unstructured"},
+    "search/explanation/explanation.py": {"matplotlib"},
+    "stores/scan.py": {"simsimd"},
+}
+"""Modules that only work with an extra, and the optional packages that they import."""
+
+DEVELOPMENT = {f"testing/{path.name}": {"pytest"} for path in (SOURCE / "testing").glob("*.py")}
+"""The test suites for implementers, which run under pytest."""
+
+
+def _name(requirement: str) -> str:
+    """Return the normalized name of the distribution that a requirement names."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None
+    return re.sub(r"[-_.]+", "-", found.group()).lower()
+
+
+REQUIRED = {_name(line) for line in PROJECT["dependencies"]}
+OPTIONAL = {
+    _name(line)
+    for extra, lines in PROJECT["optional-dependencies"].items()
+    if extra != "dev"
+    for line in lines
+}
+
+
+def _imports(node: ast.AST) -> Iterator[str]:
+    """Yield the top-level modules that a tree imports at run time."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for statement in node.orelse:
+            yield from _imports(statement)
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module.partition(".")[0]
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child)
+
+
+def _third_party(path: Path) -> set[str]:
+    own = {*sys.stdlib_module_names, "spanwise"}
+    return {*_imports(ast.parse(path.read_text(encoding="utf-8")))} - own
+
+
+def _distribution(module: str) -> str:
+    return DISTRIBUTIONS.get(module, module.replace("_", "-").lower())
+
+
+def test_modules_import_declared_packages_alone() -> None:
+    """A package without an extra is a dependency; one of an extra is imported by its module."""
+    undeclared = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        optional = OF_EXTRAS.get(name, set()) | DEVELOPMENT.get(name, set())
+        modules = {_distribution(module) for module in _third_party(path) - optional}
+        if modules - REQUIRED:
+            undeclared[name] = modules - REQUIRED
+    assert not undeclared
+
+
+def test_optional_packages_belong_to_an_extra_and_are_imported() -> None:
+    for path, modules in OF_EXTRAS.items():
+        assert modules <= _third_party(SOURCE / path)
+        assert {_distribution(module) for module in modules - OF_CLIENTS} <= OPTIONAL

@@ -1,0 +1,177 @@
+"""What is searched for a question when a model writes it, and when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.filing_records import as_answer, turn
+
+from spanwise import KnowledgeBase
+from spanwise.errors import (
+    CostLimitError,
+    DocumentNotFoundError,
+    FilterError,
+    ModelError,
+    ModelKeyError,
+    QueryError,
+)
+from spanwise.models.ports import ModelRequest
+from spanwise.options import ModelOptions, QueryOptions
+from spanwise.testing.models import ScriptedModel
+
+QUESTION = "What did 3M spend on capital in 2018?"
+CONDITIONS = [
+    {"field": "company", "operator": "=", "values": ["3M"]},
+    {"field": "year", "operator": "=", "values": ["2018"]},
+]
+GOOD = as_answer(["purchases of property"], standalone=QUESTION, conditions=CONDITIONS)
+
+
+@pytest.fixture
+def base() -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(":memory:", embedder=None) as made:
+        for company in ("3M", "Apple"):
+            for year in (2017, 2018):
+                made.add_text(
+                    f"In {year}, {company} spent money on capital: purchases of property.",
+                    document_id=f"{company}-{year}",
+                    title=f"{company} report {year}",
+                    metadata={"company": company, "year": year},
+                )
+        yield made
+
+
+def failing(error: ModelError) -> Callable[[ModelRequest], str]:
+    def answer(_: ModelRequest) -> str:
+        raise error
+
+    return answer
+
+
+def test_written_queries_can_be_searched(base: KnowledgeBase) -> None:
+    written = base.write_queries(QUESTION, llm=ScriptedModel(lambda _: GOOD))
+    assert (written.question, written.standalone) == (QUESTION, QUESTION)
+    assert written.queries == ("purchases of property",)
+    assert written.where == 'company = "3M" and year = 2018'
+    assert written.warnings == ()
+    assert written.usage.calls == 1
+    result = base.search(written.standalone, queries=written.queries, where=written.where)
+    assert result.queries == (QUESTION, *written.queries)
+    assert result.where == written.where
+    assert {segment.document_id for segment in result.segments} == {"3M-2018"}
+
+
+def test_the_filter_of_the_user_is_included(base: KnowledgeBase) -> None:
+    written = base.write_queries(QUESTION, llm=ScriptedModel(lambda _: GOOD), where="year > 2017")
+    assert written.where == 'year > 2017 and company = "3M" and year = 2018'
+
+
+def test_a_filter_that_excludes_everything_is_dropped(
+    base: KnowledgeBase,
+) -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    written = base.write_queries(QUESTION, llm=model, documents=["3M-2017", "Apple-2018"])
+    assert written.where == ""
+    assert "no document passes it" in written.warnings[0]
+    assert "3M report 2018" not in model.requests[0].prompt
+
+
+def test_a_repeated_question_costs_nothing(base: KnowledgeBase) -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    first = base.write_queries(QUESTION, llm=model)
+    second = base.write_queries(QUESTION, llm=model)
+    assert len(model.requests) == 1
+    assert second.usage.calls == 0
+    assert second.usage.cached_calls == 1
+    assert (second.queries, second.where) == (first.queries, first.where)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: "I'm sorry, but I can't help with that.",
+        failing(ModelError("it is busy", provider="p", model="m", status=429, retryable=True)),
+        failing(CostLimitError("it costs too much", provider="p", model="m")),
+    ],
+)
+def test_a_model_that_fails_leaves_the_question_alone(
+    answer: Callable[[ModelRequest], str], base: KnowledgeBase
+) -> None:
+    written = base.write_queries(QUESTION, llm=ScriptedModel(answer), where="year >= 2018")
+    assert (written.standalone, written.queries) == (QUESTION, ())
+    assert written.where == "year >= 2018"
+    assert written.warnings[0].startswith("no queries were written, the question alone is searched")
+
+
+def test_a_key_that_is_refused_is_an_error(base: KnowledgeBase) -> None:
+    refused = ModelKeyError("the key is refused", provider="p", model="m", status=401)
+    with pytest.raises(ModelKeyError):
+        base.write_queries(QUESTION, llm=ScriptedModel(failing(refused)))
+
+
+def test_the_cost_limit_is_respected() -> None:
+    model = ScriptedModel(lambda _: GOOD, dollars_a_token=1.0)
+    with KnowledgeBase(":memory:", models=ModelOptions(max_cost=0.01)) as made:
+        made.add_text("Alder ships freight.", document_id="a")
+        written = made.write_queries(QUESTION, llm=model)
+    assert model.requests == []
+    assert "max_cost of 0.01" in written.warnings[0]
+
+
+def test_the_model_is_not_called_without_documents() -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    with KnowledgeBase(":memory:", embedder=None) as made:
+        written = made.write_queries(QUESTION, llm=model)
+    assert model.requests == []
+    assert (written.standalone, written.queries, written.warnings) == (QUESTION, (), ())
+
+
+@pytest.mark.parametrize("question", ["", "  ", "?!", None])
+def test_a_question_without_words_is_refused_before_a_call(
+    question: str, base: KnowledgeBase
+) -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    with pytest.raises(QueryError):
+        base.write_queries(question, llm=model)
+    assert model.requests == []
+
+
+def test_an_unknown_document_is_an_error_before_a_call(base: KnowledgeBase) -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    with pytest.raises(DocumentNotFoundError, match="'none'"):
+        base.write_queries(QUESTION, llm=model, documents=["none"])
+    with pytest.raises(FilterError, match="sector"):
+        base.write_queries(QUESTION, llm=model, where='sector = "industry"')
+    assert model.requests == []
+
+
+def test_a_follow_up_is_searched_by_its_standalone_form(base: KnowledgeBase) -> None:
+    standalone = "What did Apple spend on capital in 2018?"
+    answer = as_answer(["purchases of property"], standalone=standalone, conditions=CONDITIONS)
+    written = base.write_queries(
+        "And Apple?",
+        llm=ScriptedModel(lambda _: answer),
+        history=[turn(QUESTION, "It spent money.")],
+        options=QueryOptions(queries=1),
+    )
+    assert written.standalone == standalone
+    # The question says another company, and no other year.
+    assert written.where == "year = 2018"
+
+
+def test_queries_for_each_compared_item_find_each() -> None:
+    texts = {
+        "Amazon": "Net sales of the cloud grew as more customers of Amazon moved to the cloud. ",
+        "Microsoft": "Azure and server products earned more, and Office less, than a year ago. ",
+    }
+    question = "Compare the cloud net sales of Amazon and Microsoft"
+    answer = as_answer(["Amazon cloud net sales", "Azure and server products revenue"])
+    with KnowledgeBase(":memory:", embedder=None) as made:
+        for name, text in texts.items():
+            made.add_text("\n\n".join([text * 6] * 4), document_id=name, title="Report")
+        written = made.write_queries(question, llm=ScriptedModel(lambda _: answer))
+        alone = made.search(question, budget_tokens=600)
+        result = made.search(question, queries=written.queries, budget_tokens=600)
+    assert {segment.document_id for segment in alone.segments} == {"Amazon"}
+    assert {segment.document_id for segment in result.segments} == {"Amazon", "Microsoft"}

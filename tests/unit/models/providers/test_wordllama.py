@@ -1,0 +1,71 @@
+"""The static embedder, read from the files of an installed package."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spanwise.errors import OptionError, StoreError
+from spanwise.models.providers.wordllama import WordLlama, find_wordllama
+from spanwise.options import ModelOptions
+
+if find_wordllama() is None:  # it has no wheel for this platform
+    pytest.skip("the package wordllama is not installed", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> WordLlama:
+    return WordLlama()
+
+
+def cosine(embedder: WordLlama, first: str, second: str) -> float:
+    a, b = embedder.embed([first, second])
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def test_texts_of_like_meaning_lie_closer(embedder: WordLlama) -> None:
+    near = cosine(embedder, "The company paid dividends.", "Shareholders received a payout.")
+    far = cosine(embedder, "The company paid dividends.", "Boil the potatoes until soft.")
+    assert near > far + 0.1
+
+
+def test_a_vector_is_the_sum_of_its_words(embedder: WordLlama) -> None:
+    whole, first, second = embedder.embed(["gross margin", "gross", "margin"])
+    assert np.allclose(whole, first + second, atol=1e-5)
+
+
+def test_white_space_makes_no_difference(embedder: WordLlama) -> None:
+    one, two = embedder.embed(["gross margin", "  gross \n\n margin "])
+    assert np.array_equal(one, two)
+
+
+def test_an_empty_text_has_no_direction(embedder: WordLlama) -> None:
+    assert not embedder.embed(["", " \n"]).any()
+
+
+def test_one_text_and_many_give_the_same_bits(embedder: WordLlama) -> None:
+    texts = [f"text number {at} about margins and costs" for at in range(100)]
+    together = embedder.embed(texts)
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+    assert np.array_equal(together, alone)
+
+
+def test_no_texts_give_no_vectors(embedder: WordLlama) -> None:
+    assert embedder.embed([]).shape == (0, 256)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "l2_supercat_256.safetensors").write_bytes(b"something else")
+    with pytest.raises(StoreError, match="not the file this version knows"):
+        WordLlama(tmp_path)
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read"):
+        WordLlama(tmp_path)
+
+
+def test_another_model_is_refused() -> None:
+    with pytest.raises(OptionError, match="must be 'wordllama:l2-supercat-256'"):
+        WordLlama.of_name("wordllama:large", ModelOptions())

@@ -1,0 +1,128 @@
+"""Parts and items of filings."""
+
+import time
+
+import pytest
+
+from spanwise.packs.filing_items import find_items, is_after_items, is_item
+
+BODY = "The harbour lets berths to the owners of boats, as it did in the year before. " * 6 + "\n"
+CONTENTS = """PART I Page
+Item 1. Business 3
+Item 1A. Risk Factors | 5
+PART II
+Item 7. Management's Discussion 12
+Item 8. Financial Statements 20
+"""
+
+
+def titles(text: str) -> list[str]:
+    """Return level and title of each part and item."""
+    return [f"{heading.level} {heading.title}" for heading in find_items(text)]
+
+
+def test_parts_and_items_are_found_behind_the_contents() -> None:
+    """Lines with the number of a page, and those before them, are no items."""
+    text = (
+        f"{CONTENTS}PART I\nItem 1. Business\n{BODY}ITEM 1A - RISK FACTORS\n{BODY}"
+        f"  Part II\nItem 7.\n{BODY}Item 8. | Financial Statements\n{BODY}"
+    )
+    assert titles(text) == [
+        "1 PART I",
+        "2 Item 1. Business",
+        "2 ITEM 1A - RISK FACTORS",
+        "1 Part II",
+        "2 Item 7.",
+        "2 Item 8. Financial Statements",
+    ]
+    for heading in find_items(text):
+        line = text[heading.start : heading.end]
+        assert line == line.strip()
+        assert " ".join(line.replace("|", " ").split()) == heading.title
+
+
+def test_contents_without_pages_have_no_text_under_them() -> None:
+    """Of several that are in order, those with the most text are taken."""
+    contents = "PART I\nItem 1. Business\nItem 2. Properties\nPART II\nItem 5. Market\n"
+    text = f"{contents}{contents.replace('Item', BODY + 'ITEM')}{BODY}"
+    assert titles(text)[1:3] == ["2 ITEM 1. Business", "2 ITEM 2. Properties"]
+    assert len(titles(text)) == 5
+
+
+def test_long_aside_behind_a_title_makes_it_no_sentence() -> None:
+    """Numbers inside statements are not items."""
+    aside = f"({'amounts in millions, except per share and warehouse data, ' * 3}and so on)"
+    title = f"2 Item 7. Discussion and Analysis {aside}"
+    text = f"PART II\nItem 6. [Reserved]\n{title[2:]}\n{BODY}Item 8. Statements\n{BODY}"
+    assert title in titles(text)
+
+
+def test_items_restart_in_each_part_of_a_quarterly_report() -> None:
+    """The part of an item follows from the order of the form."""
+    part = f"Item 1. One\n{BODY}Item 2. Two\n{BODY}"
+    text = f"PART I\n{part}PART II\n{part}"
+    items = ["2 Item 1. One", "2 Item 2. Two"]
+    assert titles(text) == ["1 PART I", *items, "1 PART II", *items]
+
+
+def test_items_may_precede_the_first_named_part() -> None:
+    """The first part may have no line."""
+    text = f"Item 1. One\n{BODY}Item 2. Two\n{BODY}PART II\nItem 1. Law\n{BODY}"
+    assert titles(text)[-2:] == ["1 PART II", "2 Item 1. Law"]
+    assert len(titles(text)) == 4
+
+
+def test_items_of_events_have_decimals() -> None:
+    """As those of current reports do."""
+    text = f"Item 2.02 Results\n{BODY}Item 5.07 Votes\n{BODY}Item 9.01 Exhibits\n{BODY}"
+    assert [title[:11] for title in titles(text)] == ["2 Item 2.02", "2 Item 5.07", "2 Item 9.01"]
+
+
+def test_items_of_foreign_companies_have_more_letters() -> None:
+    """Their yearly form counts up to 16K."""
+    text = f"Item 16J. Trading\n{BODY}Item 16K. Safety\n{BODY}Item 17. Statements\n{BODY}"
+    assert titles(text)[:2] == ["2 Item 16J. Trading", "2 Item 16K. Safety"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        f"Item 1. One\n{BODY}Item 2. Two\n{BODY}",
+        f"PART I\n{BODY}PART II\n{BODY}PART III\n{BODY}",
+        f"as said in\nItem 8 of this report\n{BODY}\nItem 9, above\n{BODY}\nItem 10 and\n",
+        f"item one\n{BODY}\nitemise\n{BODY}\npartly\n",
+        "Item 1. One\n" * 2_001,
+        "".join(f"Item {at // 99 + 1}.{at % 99:02d} One\n{BODY}" for at in range(101)),
+        f"Item 0.01 Nil\n{BODY}Item 1. One\n{BODY}Item 2.02 Two\n{BODY}",
+        f"Item 1. Minutes\n{BODY}Item 2. Budget\n{BODY}Item 3. Boats\n{BODY}",
+        CONTENTS,
+        "Item 1. " + "Long " * 40 + "\nItem 2. " + "Long " * 40 + "\nItem 3. " + "Long " * 40,
+    ],
+)
+def test_other_texts_have_no_items(text: str) -> None:
+    """Fewer than three, references, and lists without an end or order are no filing."""
+    assert find_items(text) == ()
+
+
+def test_headings_of_items_are_recognised() -> None:
+    """Headings of items, and headings after the last item."""
+    assert is_item("Item 7. Management's Discussion")
+    assert is_item("PART IV")
+    assert not is_item("Item 8 of this report")
+    assert not is_item("Properties")
+    assert is_after_items("SIGNATURES")
+    assert is_after_items("Exhibit 21")
+    assert not is_after_items("Notes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line", ["Item 1. One\n", "PART I\n", "PART I\nItem 1. A 1\n", "Item ", "\n "]
+)
+def test_time_grows_with_the_text(line: str) -> None:
+    """Repeated text takes linear time."""
+    text = line * (2_000_000 // len(line))
+    start = time.perf_counter()
+    find_items(text)
+    assert time.perf_counter() - start < 10

@@ -1,0 +1,49 @@
+"""A search in one document returns it whole if it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from spanwise import KnowledgeBase, SegmentOptions
+
+QUESTION = "Why did gross margin fall?"
+WEATHER = " ".join(f"The weather of day {n} is described elsewhere." for n in range(60))
+TEXT = f"{WEATHER}\n\nGross margin fell because of freight.\n\n{WEATHER}"
+
+
+@pytest.fixture
+def base() -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:
+        base.add_text(TEXT, document_id="one")
+        base.add_text(f"{WEATHER} {WEATHER}", document_id="two")
+        yield base
+
+
+def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
+    result = base.search(QUESTION, documents=["one"], abstain=False)
+    assert [segment.text for segment in result.segments] == [TEXT]
+    assert result.tokens <= result.budget_tokens
+
+
+def test_it_must_fit_with_its_header(base: KnowledgeBase) -> None:
+    whole = base.search(QUESTION, documents=["one"], abstain=False).tokens
+    result = base.search(QUESTION, documents=["one"], budget_tokens=whole - 1, abstain=False)
+    assert [segment.text for segment in result.segments] != [TEXT]
+    again = base.search(QUESTION, documents=["one"], budget_tokens=whole, abstain=False)
+    assert [segment.text for segment in again.segments] == [TEXT]
+
+
+@pytest.mark.parametrize("documents", [None, ["one", "two"]])
+def test_among_others_it_is_not(base: KnowledgeBase, documents: list[str] | None) -> None:
+    options = SegmentOptions(irrelevant_chunk_penalty=0.2)
+    result = base.search(QUESTION, documents=documents, segment_options=options, abstain=False)
+    assert result.segments
+    assert all(segment.text != TEXT for segment in result.segments)
+
+
+def test_a_limit_on_segments_holds(base: KnowledgeBase) -> None:
+    options = SegmentOptions(max_segment_tokens=300)
+    result = base.search(QUESTION, documents=["one"], segment_options=options, abstain=False)
+    assert all(len(segment.text) / 4 <= 310 for segment in result.segments)
