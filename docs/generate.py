@@ -65,7 +65,7 @@ The file of a project may have been written by somebody else. Until you approve 
 config trust`, its settings that need trust (see the table) are ignored with a warning, and the
 others count. An approval holds for the file in its folder with its content: a change needs another
 one. The file of the user, and one that `SPANWISE_CONFIG` names, need none. Approvals are files in
-the folder `trusted` beside the file of the user.
+the folder `trusted` next to the user configuration file.
 
 A knowledge base may have been made by somebody else, too. The address of its embedder
 (`compatible:bge@http://gpu:8000/v1`) is contacted only if you named it when you made the knowledge

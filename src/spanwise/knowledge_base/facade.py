@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThreads):
     """Documents and everything derived from them, in one folder.
 
-    Safe for use by several threads and processes at once. What `add` has returned, or told
-    `on_document`, is on the disk and survives a power failure, unless `durability` is "fast".
+    Safe for use by several threads and processes at once. A document that `add` has returned or
+    reported to `on_document` is on disk and survives a power failure, unless `durability` is
+    "fast".
     """
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
@@ -55,30 +56,30 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         durability: Durability = "full",
         listener: Listener | None = None,
     ) -> None:
-        """Open a knowledge base, or make it.
+        """Open a knowledge base, or create it.
 
         Args:
-            path: Its folder, or ":memory:" for one that is gone when it is closed.
-            create: Whether it is made when missing.
+            path: Folder, or ":memory:" for a temporary knowledge base in memory.
+            create: Whether to create it if it does not exist.
             embedder: Name or object; "auto" for the static model that comes with an installed
                 package, None for keywords alone. Recorded when the knowledge base is made. A name
                 with an address approves the address for the user. A recorded address that the
                 user has not approved is refused where it would be contacted.
-            tokenizer: Whose tokens are counted, "o200k_base" when not given. Recorded.
-            sections: How documents are cut into sections. Recorded.
-            chunks: How sections are cut into chunks. Recorded.
+            tokenizer: Tokenizer for all token counts; None for "o200k_base". Recorded.
+            sections: Options for splitting documents into sections. Recorded.
+            chunks: Options for splitting sections into chunks. Recorded.
             packs: What is known of kinds of documents: names of packs that come with Spanwise, or
                 paths of files; those that come with it when None. Recorded with their content;
                 `packs.use` changes them.
-            parse: Limits for parsing a file.
-            fetch: Limits for fetching a URL.
-            models: How models are called: limits, further calls, money.
+            parse: Limits for parsing one file.
+            fetch: Limits for fetching one URL.
+            models: Options for model calls: limits, retries and cost.
             tuning: File of settings that `spanwise tune` wrote for these documents; None for the
                 shipped ones. Not recorded. A new knowledge base gets the chunks that it wants.
             durability: "full": what is acknowledged survives a power failure. "fast": the operating
                 system writes it within seconds; a power failure may lose the last writes, and
                 never leaves half a document. A killed process loses nothing with either.
-            listener: Hears the steps of searches, and the calls of models of an ingest.
+            listener: Callbacks for the steps of searches and for model calls during an ingest.
 
         Raises:
             FormatError: If the folder is not a knowledge base, or of a newer version.
@@ -192,8 +193,8 @@ class KnowledgeBase(Adding, StoredDocuments, Answering, QueryWriting, KeptThread
         Searches and writers go on meanwhile.
 
         Args:
-            repair: Whether to make anew what is derived. A damaged document is never changed; its
-                finding says what to do.
+            repair: Whether to rebuild derived data. A damaged document is never changed; its
+                finding describes the remedy.
 
         Raises:
             StoreError: If the index is being written for minutes, or a repair cannot be written.
