@@ -24,7 +24,13 @@ import numpy as np
 from spanwise.errors import FormatError
 from spanwise.stores.disk import is_disk_full, make_private, share_as
 from spanwise.stores.folder import share_index_file
-from spanwise.stores.manifest import Manifest, drop_parts, read_manifest, write_manifest
+from spanwise.stores.manifest import (
+    Manifest,
+    drop_parts,
+    manifest_exists,
+    read_manifest,
+    write_manifest,
+)
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import check_part_file, write_part
 from spanwise.stores.part_checksums import DamagedPartError
@@ -162,6 +168,8 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
         sources = index.sources(connection, manifest, on_disk.live.numbers[batch])
         seq, stamp = on_disk.live.seq, _stamp(connection, on_disk.live.seq)
     groups = _plan(_groups(on_disk, sources), compact=compact and not more)
+    if not manifest_exists(index.folder):  # parts without a manifest would count as damage
+        write_manifest(index.folder, Manifest(seq=seq, stamp=stamp))
     parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
     if parts != manifest.parts:
         write_manifest(index.folder, Manifest(seq=seq, stamp=stamp, parts=parts))

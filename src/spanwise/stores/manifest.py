@@ -46,6 +46,11 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest()
 
 
+def manifest_exists(folder: Path) -> bool:
+    """Return whether an index folder has a manifest, readable or not."""
+    return (folder / MANIFEST_NAME).exists()
+
+
 def is_outdated(folder: Path) -> bool:
     """Return whether the manifest is intact but written by a program with other parts or terms.
 

@@ -14,10 +14,10 @@ from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.errors import StoreError
 from spanwise.stores import doctor as check_index
-from spanwise.stores import index, manifest
+from spanwise.stores import flush, index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
-from spanwise.stores.part import open_part, write_part
+from spanwise.stores.part import Part, open_part, write_part
 from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
 from spanwise.testing.store_questions import fill, fingerprint, question
 from spanwise.types import CheckFinding, CheckReport
@@ -447,3 +447,21 @@ def test_a_search_is_not_kept_waiting(store: EmbeddedStore) -> None:
     """The check holds no lock that a search needs."""
     with store._index.locked(), store.snapshot() as snapshot:
         assert snapshot.scan(ScanQuery(terms=("leas",), vector=None)).documents
+
+
+def test_a_kill_during_the_first_flush_is_no_damage(tmp_path: Path) -> None:
+    """The first part is on disk, and the process ends before the manifest names it."""
+
+    def write_and_die(part: Part, path: Path) -> None:
+        write_part(part, path)
+        raise KeyboardInterrupt
+
+    with closing(open_embedded(tmp_path / "a.kb")) as store:
+        store.ensure_settings(SETTINGS)
+        fill(store, make_corpus())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(flush, "write_part", write_and_die)
+            with pytest.raises(KeyboardInterrupt):
+                store.optimise()
+        assert len(list((tmp_path / "a.kb" / "index").glob("*.part"))) == 1
+        assert store.check().findings == ()
