@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -145,14 +145,49 @@ class _StepTimer:
 class _QueryOutcome:
     """Evidence of all queries, and the models used to find it."""
 
+    questions: Sequence[Question]
+    """The question and its additional queries."""
     evidence: Evidence | None
-    """Merged evidence; None if nothing in scope could contain evidence."""
+    """Merged evidence of all queries; None if nothing in scope could contain evidence."""
     embedder: Embedder | None
     """Embedder that was used; None for a keyword search."""
     warnings: tuple[str, ...]
     """Warnings about failed or uncalibrated models."""
     usage: Usage
     """Model usage of the search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Question, documents to search and reranking of one search; its options come separately."""
+
+    question: str
+    """Text of the question."""
+    queries: Sequence[str] = ()
+    """Additional search queries for the question."""
+    scope: Scope = field(default_factory=Scope)
+    """Documents to search."""
+    reranking: Reranking | None = None
+    """Reranker with its options; None for no reranking."""
+
+
+class _RequestFields(TypedDict, total=False):
+    queries: Sequence[str]
+    where: Filter | None
+    documents: Sequence[str] | None
+    reranking: Reranking | None
+
+
+def _to_request(question: SearchRequest | str, fields: _RequestFields) -> SearchRequest:
+    """Return the request for the old form of a call, with the fields as keywords."""
+    if isinstance(question, SearchRequest):
+        return question
+    return SearchRequest(
+        question=question,
+        queries=fields.get("queries", ()),
+        scope=Scope(where=fields.get("where"), documents=fields.get("documents")),
+        reranking=fields.get("reranking"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,88 +222,65 @@ class Searcher:
     @repeated_read
     def search(
         self,
-        text: str,
+        request: SearchRequest | str,
         *,
-        queries: Sequence[str] = (),
         options: SearchOptions,
-        where: Filter | None = None,
-        documents: Sequence[str] | None = None,
-        reranking: Reranking | None = None,
+        **fields: Unpack[_RequestFields],
     ) -> SearchResult:
-        """Return the segments that answer a question, searched by itself and by further queries.
+        """Return the segments that answer a question.
 
         Raises:
             QueryError: If the question or a query is empty or too long, or there are too many.
             OptionError: If no relevant chunk fits into the budget or into a segment.
             FilterError: If the filter does not fit the fields of the documents.
-            DocumentNotFoundError: If `documents` names one that does not exist.
+            DocumentNotFoundError: If the scope names a document that does not exist.
         """
         with self.store.snapshot() as snapshot:
-            questions = read_questions([text, *queries], snapshot)
-            return self._search_segments(
-                questions,
-                snapshot,
-                options=options,
-                scope=Scope(where=where, documents=documents),
-                reranking=reranking,
-            )[0]
+            return self._search_segments(_to_request(request, fields), snapshot, options)[0]
 
     @repeated_read
     def explain(
         self,
-        text: str,
+        request: SearchRequest | str,
         *,
-        queries: Sequence[str] = (),
         options: SearchOptions,
-        where: Filter | None = None,
-        documents: Sequence[str] | None = None,
-        reranking: Reranking | None = None,
+        **fields: Unpack[_RequestFields],
     ) -> Explanation:
         """Return the result of `search` with an explanation of every chunk.
 
         Raises:
-            SpanwiseError: As `search`.
+            SpanwiseError: The errors of `search`.
         """
         with self.store.snapshot() as snapshot:
-            questions = read_questions([text, *queries], snapshot)
             result, extractor = self._search_segments(
-                questions,
-                snapshot,
-                options=options,
-                scope=Scope(where=where, documents=documents),
-                reranking=reranking,
+                _to_request(request, fields), snapshot, options
             )
             return explain_search(result, extractor=extractor, options=options)
 
     @repeated_read
     def excerpts(
         self,
-        text: str,
+        request: SearchRequest | str,
         *,
-        queries: Sequence[str] = (),
         options: ExcerptOptions,
-        where: Filter | None = None,
-        documents: Sequence[str] | None = None,
-        reranking: Reranking | None = None,
+        **fields: Unpack[_RequestFields],
     ) -> ExcerptResult:
         """Return excerpts of a fixed size around the evidence for a question.
 
         Raises:
             OptionError: If no relevant chunk with its header fits into an excerpt.
-            SpanwiseError: As `search`.
+            SpanwiseError: The errors of `search`.
         """
+        request = _to_request(request, fields)
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         excerpts = ExcerptSet()
         with self.store.snapshot() as snapshot:
-            questions = read_questions([text, *queries], snapshot)
             outcome = self._collect_evidence(
-                questions,
+                request,
                 snapshot,
                 steps=steps,
                 token_counter=make_token_counter(options.tokenizer, self.tokenizer),
-                scope=Scope(where=where, documents=documents),
-                reranking=reranking,
             )
             evidence = outcome.evidence
             assessment = self._assess(outcome)
@@ -281,12 +293,12 @@ class Searcher:
                     snapshot=snapshot,
                     tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
                 )
-                refuses = assessment.is_missing and options.abstain
-                excerpts = builder.guess() if refuses else builder.build()
+                is_abstaining = assessment.is_missing and options.abstain
+                excerpts = builder.guess() if is_abstaining else builder.build()
         steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
         return ExcerptResult(
-            question=questions[0].shown_text,
-            queries=tuple(question.shown_text for question in questions),
+            question=outcome.questions[0].shown_text,
+            queries=tuple(question.shown_text for question in outcome.questions),
             excerpts=excerpts.excerpts,
             context=excerpts.context,
             tokens=excerpts.tokens,
@@ -296,23 +308,17 @@ class Searcher:
             weak_evidence=assessment.is_weak,
             best_guess=excerpts.best_guess,
             warnings=(
-                *self._warnings(questions, evidence, where, documents),
+                *self._warnings(outcome, request.scope),
                 *outcome.warnings,
                 *excerpts.warnings,
             ),
             seconds=steps.seconds,
             usage=outcome.usage,
-            where=_where_text(where),
+            where=_where_text(request.scope.where),
         )
 
     def _search_segments(
-        self,
-        questions: Sequence[Question],
-        snapshot: Snapshot,
-        *,
-        options: SearchOptions,
-        scope: Scope,
-        reranking: Reranking | None,
+        self, request: SearchRequest, snapshot: Snapshot, options: SearchOptions
     ) -> tuple[SearchResult, Extractor | None]:
         """Return the result of a search, and its extractor; None without any evidence."""
         steps = _StepTimer(self.listener)
@@ -322,12 +328,7 @@ class Searcher:
         left_out: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
         outcome = self._collect_evidence(
-            questions,
-            snapshot,
-            steps=steps,
-            token_counter=token_counter,
-            scope=scope,
-            reranking=reranking,
+            request, snapshot, steps=steps, token_counter=token_counter
         )
         evidence = outcome.evidence
         assessment = self._assess(outcome)
@@ -341,7 +342,7 @@ class Searcher:
                 renderer=SegmentRenderer(
                     DocumentCache(snapshot), token_counter, options.headers, trimmer
                 ),
-                is_one_document=len(set(scope.documents or ())) == 1 and trimmer is None,
+                is_one_document=len(set(request.scope.documents or ())) == 1 and trimmer is None,
             )
             if options.published is not None:
                 segments, guess, left_out = extract_greedy(extractor, options.published)
@@ -353,8 +354,8 @@ class Searcher:
         tokens = sum(segment.tokens for segment in segments)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
-            question=questions[0].shown_text,
-            queries=tuple(question.shown_text for question in questions),
+            question=outcome.questions[0].shown_text,
+            queries=tuple(question.shown_text for question in outcome.questions),
             segments=tuple(segments),
             context=context,
             tokens=tokens,
@@ -363,14 +364,10 @@ class Searcher:
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
             best_guess=guess,
-            warnings=(
-                *self._warnings(questions, evidence, scope.where, scope.documents),
-                *outcome.warnings,
-                *left_out,
-            ),
+            warnings=(*self._warnings(outcome, request.scope), *outcome.warnings, *left_out),
             seconds=steps.seconds,
             usage=outcome.usage,
-            where=_where_text(scope.where),
+            where=_where_text(request.scope.where),
         )
         return result, extractor
 
@@ -400,15 +397,15 @@ class Searcher:
 
     def _collect_evidence(
         self,
-        questions: Sequence[Question],
+        request: SearchRequest,
         snapshot: Snapshot,
         *,
         steps: _StepTimer,
         token_counter: TokenCounter,
-        scope: Scope,
-        reranking: Reranking | None,
     ) -> _QueryOutcome:
         """Return the evidence of all queries: searched, scored, reranked and merged."""
+        questions = read_questions([request.question, *request.queries], snapshot)
+        reranking = request.reranking
         warnings: list[str] = []
         embedder = make_embed_caller(
             self.embedder,
@@ -418,7 +415,7 @@ class Searcher:
             ledger=Ledger(parent=self.ledger),
         )
         search = partial(
-            search_queries, questions, snapshot=snapshot, model=self.model, scope=scope
+            search_queries, questions, snapshot=snapshot, model=self.model, scope=request.scope
         )
         used_embedder = embedder
         try:
@@ -439,31 +436,27 @@ class Searcher:
         )
         steps.done("weigh" if reranking is None else "rerank", queries=len(questions))
         return _QueryOutcome(
+            questions=questions,
             evidence=evidence,
             embedder=used_embedder,
             warnings=(*warnings, *reranked.warnings),
             usage=reranked.usage + embedding_usage(embedder),
         )
 
-    def _warnings(
-        self,
-        questions: Sequence[Question],
-        evidence: Evidence | None,
-        where: Filter | None,
-        documents: Sequence[str] | None,
-    ) -> tuple[str, ...]:
+    def _warnings(self, outcome: _QueryOutcome, scope: Scope) -> tuple[str, ...]:
         """Return warnings about the limits of a search."""
+        evidence, where = outcome.evidence, scope.where
         warnings: list[str] = []
         if evidence is not None:
             warnings += [
                 f"the question has {whole.original_words or len(whole.terms)} different words; "
                 f"it was searched by the {len(part.terms)} most telling ones"
-                for whole, part in zip(questions, evidence.questions, strict=True)
+                for whole, part in zip(outcome.questions, evidence.questions, strict=True)
                 if whole.original_words or len(part.terms) < len(whole.terms)
             ]
         elif where is not None:
-            met = {record.id for record in self.store.list_records(where)}
-            if not (met if documents is None else met.intersection(documents)):
+            matches = {record.id for record in self.store.list_records(where)}
+            if not (matches if scope.documents is None else matches.intersection(scope.documents)):
                 warnings.append(
                     f"no document passes the filter `{where}`; `list` shows the fields of each, "
                     "and texts are equal letter for letter"
