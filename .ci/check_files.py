@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_LINES = 800
+LONG_FILES = {"src/spanwise/knowledge_base/facade.py": 1000}  # public interface, mostly docstrings
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
 TOP_LEVEL = ("*.md", "*.toml", "*.txt", "Makefile", "NOTICE")
@@ -33,8 +34,9 @@ def find_faults(path: Path) -> Iterator[str]:
         return
     name = path.relative_to(ROOT)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    if path.suffix in SOURCES and len(lines) > MAX_LINES:
-        yield f"{name}:{len(lines)}: longer than {MAX_LINES} lines; split it by concept"
+    max_lines = LONG_FILES.get(name.as_posix(), MAX_LINES)
+    if path.suffix in SOURCES and len(lines) > max_lines:
+        yield f"{name}:{len(lines)}: longer than {max_lines} lines; split it by concept"
     for number, line in enumerate(lines, start=1):
         found = MACHINE_PATH.search(line)
         if found:

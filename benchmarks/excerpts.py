@@ -29,7 +29,8 @@ from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import ExcerptOptions, SegmentOptions
-from spanwise.search.pipeline import Searcher
+from spanwise.search.pipeline import Searcher, SearchRequest
+from spanwise.search.scoring import Scope
 from spanwise.types import Excerpt, ExcerptResult
 
 SIZES = ((1, 1_000), (3, 333), (4, 1_000), (8, 500))
@@ -91,7 +92,7 @@ def excerpts_of(
 ) -> ExcerptResult:
     """Return the excerpts for one query."""
     return searcher.excerpts(
-        query.text,
+        SearchRequest(question=query.text, scope=Scope(documents=query.scope)),
         options=ExcerptOptions(
             excerpts=size[0],
             excerpt_tokens=size[1],
@@ -99,7 +100,6 @@ def excerpts_of(
             tokenizer=tokenizer,
             abstain=False,
         ),
-        documents=query.scope,
     )
 
 

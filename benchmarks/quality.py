@@ -31,8 +31,9 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.search.pipeline import Searcher
+from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
+from spanwise.search.scoring import Scope
 from spanwise.types import SearchResult
 
 BUDGETS = (1_000, 4_000)
@@ -79,7 +80,9 @@ def spanwise_search(
 
     def search(query: Query, budget: int) -> list[Range]:
         result = searcher.search(
-            query.text,
+            SearchRequest(
+                question=query.text, scope=Scope(documents=query.scope), reranking=reranking
+            ),
             options=SearchOptions(
                 budget_tokens=budget,
                 segments=options,
@@ -87,8 +90,6 @@ def spanwise_search(
                 tokenizer="chars:4",
                 abstain=abstain,
             ),
-            documents=query.scope,
-            reranking=reranking,
         )
         hear(result)
         by_rank = sorted(result.segments, key=lambda segment: segment.rank)

@@ -114,7 +114,7 @@ def measure(base: KnowledgeBase, asked: Sequence[Asked]) -> dict[str, Floats]:
                     shown(
                         base.search(
                             one.question,
-                            queries=one.queries if how == "with queries" else (),
+                            more_queries=one.queries if how == "with queries" else (),
                             budget_tokens=budget,
                             tokenizer="chars:4",
                             headers=False,

@@ -50,6 +50,8 @@ def python_reference() -> str:
     parts = [_HEAD, "## KnowledgeBase\n\n", _class("KnowledgeBase", spanwise.KnowledgeBase)]
     packs = import_module("spanwise.packs.pack_manager").Packs
     parts += ["## KnowledgeBase.packs\n\n", _class("Packs", packs)]
+    threads = import_module("spanwise.answers.stored_threads").Threads
+    parts += ["## KnowledgeBase.threads\n\n", _class("Threads", threads)]
     parts += ["## Functions\n\n", *(_function(name, objects[name]) for name in functions)]
     parts += ["## Results and inputs\n\n"]
     parts += [f"### {name}\n\n{_class(name, objects[name])}" for name in classes]

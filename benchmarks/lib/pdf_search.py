@@ -26,6 +26,7 @@ from benchmarks.lib.pdf_engines import read_plain
 from benchmarks.lib.rendered import read_reference, render
 from benchmarks.lib.scoring import Range, cut, interval
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import add_parsed
 from spanwise.parsers.parsed import Source
 from spanwise.parsers.pdf.layout.compose import Composition
 from spanwise.parsers.pdf.reader import read_pdf
@@ -224,7 +225,7 @@ def _measure(
     found = np.zeros((len(questions), len(BUDGETS), len(MEASURES)))
     with KnowledgeBase(path, packs=packs) as base:
         for document in documents:
-            base._ingestor.add_document(document)
+            add_parsed(base, document)
         base.optimise()
         for row, question in enumerate(questions):
             for column, budget in enumerate(BUDGETS):

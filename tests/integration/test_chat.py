@@ -70,9 +70,9 @@ def questions(path: Path, thread_id: str) -> list[str]:
     """Return what was asked in a conversation, after the store was checked."""
     with KnowledgeBase(path, create=False) as knowledge_base:
         assert knowledge_base.check().findings == ()
-        if all(info.id != thread_id for info in knowledge_base.threads()):
+        if all(info.id != thread_id for info in knowledge_base.threads.list()):
             return []
-        return [turn.question for turn in knowledge_base.thread(thread_id).turns]
+        return [turn.question for turn in knowledge_base.threads.get(thread_id).turns]
 
 
 _ON_A_TERMINAL = (

@@ -119,7 +119,7 @@ def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Pat
 
 def test_weak_evidence_is_reported_above_the_segments(home: Path) -> None:
     question = "Which bird lays the largest eggs?"
-    done = spanwise("search", question, "--no-abstain", folder=home)
+    done = spanwise("search", question, folder=home)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("weak evidence: ")
     assert "1st  " in done.stdout

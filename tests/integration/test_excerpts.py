@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_json_holds_what_the_types_hold_and_is_the_same_each_time(home: Path) -> None:
-    words = ("excerpts", QUESTION, "--excerpts", "2", "--excerpt-tokens", "300", "--no-abstain")
+    words = ("excerpts", QUESTION, "--excerpts", "2", "--excerpt-tokens", "300")
     result = read_json(*words, folder=home)
     assert result == read_json(*words, folder=home)
     assert "seconds" not in result
@@ -35,7 +35,7 @@ def test_json_holds_what_the_types_hold_and_is_the_same_each_time(home: Path) ->
 
 
 def test_people_see_titles_and_text(home: Path) -> None:
-    done = spanwise("excerpts", QUESTION, "-d", "a.md", "--no-abstain", folder=home)
+    done = spanwise("excerpts", QUESTION, "-d", "a.md", folder=home)
     assert (done.returncode, done.stderr) == (0, "")
     assert "1st  Report a" in done.stdout
     assert "the gross margin fell" in done.stdout

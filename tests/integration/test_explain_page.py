@@ -125,7 +125,7 @@ def test_its_own_choice_at_the_settings_of_the_search_is_that_of_the_search(
             base.add_text(f"# Notes of {name}\n\n{CLAUSE}", document_id=name)
         explanation = base.explain(
             QUESTION,
-            queries=queries,
+            more_queries=queries,
             budget_tokens=BUDGET,
             segment_options=SegmentOptions(irrelevant_chunk_penalty=0.03),
         )
@@ -218,7 +218,7 @@ def test_limits_of_a_segment_hold_on_the_page(
 ) -> None:
     with filled_base() as base:
         explanation = base.explain(
-            QUESTION, queries=["When do locks close?"], segment_options=options
+            QUESTION, more_queries=["When do locks close?"], segment_options=options
         )
     page = Opened(browser, written(explanation, tmp_path))
     for budget in (300, 1_200, 3_001):
@@ -435,7 +435,7 @@ def test_a_hundred_documents_stay_under_a_megabyte_and_are_drawn_as_they_are_see
     browser: Browser, tmp_path: Path
 ) -> None:
     with filled_base(100, paragraphs=36) as base:
-        explanation = base.explain(QUESTION, queries=["rye bread", "solar panels", "locks"])
+        explanation = base.explain(QUESTION, more_queries=["rye bread", "solar panels", "locks"])
     path = written(explanation, tmp_path)
     assert len(explanation.documents) == 100
     assert path.stat().st_size < 1_000_000

@@ -40,7 +40,7 @@ def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_question_finds_the_document_in_its_language(base: KnowledgeBase, language: str) -> None:
     """Inflected, without vowel signs or accents, in other capitals."""
-    result = base.search(QUESTIONS[language], abstain=False)
+    result = base.search(QUESTIONS[language])
     assert result.segments[0].document_id == language
 
 
@@ -53,7 +53,7 @@ def test_places_of_segments_are_those_of_the_text_as_given(base: KnowledgeBase) 
     """Terms alone are normalised."""
     text = "Cafe\u0301 und Häuser: die Verträge sind nicht mehr gültig, wie auch der Plan."
     base.add_text(text, document_id="decomposed")
-    (segment, *_) = base.search("Café", documents=["decomposed"], abstain=False).segments
+    (segment, *_) = base.search("Café", documents=["decomposed"]).segments
     assert text[segment.start : segment.end] == segment.text
     assert "e\u0301" in segment.text
 

@@ -12,7 +12,7 @@ from tests.integration.commands import read_json, spanwise
 
 from spanwise import KnowledgeBase
 from spanwise.errors import DocumentNotFoundError, FetchError, OptionError, ParseError
-from spanwise.knowledge_base.page_images import draw_pages
+from spanwise.ingest.page_images import draw_pages
 from spanwise.options import FetchOptions, ParseOptions
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -88,7 +88,7 @@ def test_text_given_by_a_program_has_no_file(filled: KnowledgeBase) -> None:
 
 def test_segment_gives_its_pages(filled: KnowledgeBase) -> None:
     """In order, as many as are asked for."""
-    (segment,) = filled.search("page", documents=["reports/a.pdf"], abstain=False).segments
+    (segment,) = filled.search("page", documents=["reports/a.pdf"]).segments
     assert segment.citation.pages == (1, 2)
     both = filled.segment_images(segment, dots_per_inch=20)
     assert both == tuple(
@@ -101,7 +101,7 @@ def test_segment_gives_its_pages(filled: KnowledgeBase) -> None:
 
 def test_segment_of_a_document_that_is_no_pdf_has_no_pages(filled: KnowledgeBase) -> None:
     """Which is said, not passed over."""
-    (segment,) = filled.search("pages", documents=["reports/b.txt"], abstain=False).segments
+    (segment,) = filled.search("pages", documents=["reports/b.txt"]).segments
     with pytest.raises(ParseError, match="only pages of PDFs"):
         filled.segment_images(segment)
 
@@ -109,7 +109,7 @@ def test_segment_of_a_document_that_is_no_pdf_has_no_pages(filled: KnowledgeBase
 def test_search_writes_the_pages_of_its_segments(folder: Path, tmp_path: Path) -> None:
     """And names them, for people and for programs; what cannot be drawn is a warning."""
     spanwise("add", folder, folder=tmp_path)
-    asked = ("page", "--no-abstain", "--page-images", "drawn/here")
+    asked = ("page", "--page-images", "drawn/here")
     done = spanwise("search", *asked, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = read_json("search", *asked, folder=tmp_path)
@@ -123,7 +123,7 @@ def test_search_writes_the_pages_of_its_segments(folder: Path, tmp_path: Path) -
     for path in paths:
         assert (tmp_path / path).read_bytes().startswith(PNG)
     assert all(paths == [] for name, (_, paths) in images.items() if name != "a.pdf")
-    assert "page_images" not in read_json("search", "page", "--no-abstain", folder=tmp_path)
+    assert "page_images" not in read_json("search", "page", folder=tmp_path)
     (folder / "a.pdf").unlink()
     gone = read_json("search", *asked, folder=tmp_path)
     assert any("no image of pages 1-2" in warning for warning in gone["warnings"])

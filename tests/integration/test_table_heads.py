@@ -12,6 +12,7 @@ from tests.reports import REPORT
 
 from spanwise import Document, KnowledgeBase
 from spanwise.core.ranking.scan import ScanQuery
+from spanwise.knowledge_base.internals import add_parsed, store_of
 from spanwise.types import Block, Heading
 
 HEAD = "Statement of Vessels\n(in thousands)\n | Arrivals | Departures"
@@ -52,13 +53,13 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_every_part_of_a_table_is_searched_with_the_heads_of_its_columns(path: str) -> None:
     """A word that stands in the first lines alone is found in all parts, and nowhere else."""
     with KnowledgeBase(path, embedder=None) as base:
-        base._ingestor.add_document(report())
-        chunks = base._store.get_chunks("report.pdf")
+        add_parsed(base, report())
+        chunks = store_of(base).get_chunks("report.pdf")
         parts = [chunk for chunk in chunks if "Harbour" in chunk.text]
         assert len(parts) > 3
         assert sum("Departures" in chunk.text for chunk in chunks) == 1
         for _ in range(2):
-            with base._store.snapshot() as snapshot:
+            with store_of(base).snapshot() as snapshot:
                 scan = snapshot.scan(ScanQuery(terms=("departur", "vessel"), vector=None))
             assert scan.term_chunks.tolist() == [len(parts)] * 2
             base.optimise()
@@ -68,12 +69,12 @@ def test_heads_are_embedded_with_the_rows_and_known_again(path: str) -> None:
     """A table that comes again is not embedded again; one with another head is."""
     recorder = Recorder()
     with KnowledgeBase(path, embedder=recorder) as base:
-        base._ingestor.add_document(report())
+        add_parsed(base, report())
         assert any(text.startswith("Statement of Vessels\n") for text in recorder.texts)
         recorder.texts.clear()
-        base._ingestor.add_document(replace(report(), metadata={"year": 2022}))
+        add_parsed(base, replace(report(), metadata={"year": 2022}))
         assert not [text for text in recorder.texts if "Harbour" in text]
-        base._ingestor.add_document(report(TABLE.replace("Arrivals", "Landings")))
+        add_parsed(base, report(TABLE.replace("Arrivals", "Landings")))
         assert [text for text in recorder.texts if "Harbour number 77 |" in text]
 
 
@@ -86,7 +87,7 @@ def test_a_document_that_a_pack_knows_needs_no_heads() -> None:
     heads = {}
     for packs in ((), None):
         with KnowledgeBase(":memory:", embedder=None, packs=packs) as base:
-            base._ingestor.add_document(document)
-            heads[packs] = {chunk.table_head for chunk in base._store.get_chunks("alder.txt")}
+            add_parsed(base, document)
+            heads[packs] = {chunk.table_head for chunk in store_of(base).get_chunks("alder.txt")}
     assert heads[None] == {""}
     assert heads[()] - {""}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spanwise import Document, KnowledgeBase
 from spanwise.core.documents.versions import text_version
+from spanwise.knowledge_base.internals import add_parsed, store_of
 from spanwise.types import DocumentStatus
 
 SUBJECTS = ("The mill", "The board", "A customer", "The harbour", "Our plant in Austin", "Freight")
@@ -91,7 +92,7 @@ def test_a_sync_after_one_changed_sentence_embeds_a_handful(
 
 def embedded(base: KnowledgeBase, document_id: str) -> tuple[list[str], list[bytes]]:
     """Return the chunks of a document and the bits of their vectors."""
-    found = base._store.get_embedded(document_id)
+    found = store_of(base).get_embedded(document_id)
     assert found is not None
     chunks, vectors = found
     return [chunk.text for chunk in chunks], [vector.tobytes() for vector in vectors]
@@ -165,10 +166,10 @@ def test_a_report_says_what_is_not_whole(base: KnowledgeBase) -> None:
         document = Document(
             id=document_id, text=f"Text of {document_id}.", status=status, warnings=("page 3",)
         )
-        report = base._ingestor.add_document(document)
+        report = add_parsed(base, document)
         assert report.partial == (("b",) if status == "partial" else ())
         assert report.needs_ocr == (("c",) if status == "needs_ocr" else ())
         assert report.warnings == (f"{document_id}: page 3",)
     read_again = Document(id="b", text="Text of b.", warnings=())
-    assert base._ingestor.add_document(read_again).replaced == ("b",), "now it is whole"
+    assert add_parsed(base, read_again).replaced == ("b",), "now it is whole"
     assert base.info().partial == 0

@@ -34,14 +34,14 @@ def test_evidence_is_a_chance_and_a_further_query_never_lowers_it(
     assert 0 <= alone.evidence <= 1
     assert alone.weak_evidence or not alone.not_found
     assert alone.not_found == (alone.best_guess is not None)
-    both = base.search(question, queries=[other])
+    both = base.search(question, more_queries=[other])
     assert both.evidence == max(alone.evidence, base.search(other).evidence)
 
 
 @settings(max_examples=30, deadline=None)
 @given(question=_QUESTIONS)
 def test_abstaining_does_not_change_the_segments(base: KnowledgeBase, question: str) -> None:
-    shown, asked = base.search(question, abstain=False), base.search(question)
+    shown, asked = base.search(question), base.search(question, abstain=True)
     assert (shown.evidence, shown.weak_evidence) == (asked.evidence, asked.weak_evidence)
     if not asked.not_found:
         assert asked.segments == shown.segments

@@ -46,7 +46,6 @@ def test_excerpts_keep_the_budget_and_show_no_character_twice(
                 excerpt_tokens=tokens,
                 tokenizer=tokenizer,
                 headers=headers,
-                abstain=False,
             )
         except OptionError:  # the excerpt holds no chunk under its header
             return

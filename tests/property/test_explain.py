@@ -41,7 +41,6 @@ def test_an_explanation_agrees_with_itself(
             "Why did the gross margin fall?",
             budget_tokens=budget,
             segment_options=options,
-            abstain=False,
         )
     assert chosen_again(explanation) == chosen(explanation)
     places = {

@@ -178,8 +178,8 @@ def test_a_filter_is_never_what_a_document_orders(attacked: Attack, question: st
 @given(ATTACKS)
 def test_a_reranker_that_obeys_reads_no_two_documents_together(attacked: Attack) -> None:
     with worlds(attacked) as (_, spoilt, model):
-        calm = spoilt.search(QUESTION, rerank=_reranker(ScriptedModel(honest)), abstain=False)
-        result = spoilt.search(QUESTION, rerank=_reranker(model), abstain=False)
+        calm = spoilt.search(QUESTION, rerank=_reranker(ScriptedModel(honest)))
+        result = spoilt.search(QUESTION, rerank=_reranker(model))
         assert_fenced(model)
         names = [name.removesuffix(".md").title() for name in SHIPS]
         for request in model.requests:
@@ -220,7 +220,7 @@ def test_earlier_answers_give_no_orders_that_bind(attacked: Attack) -> None:
         for answer in answers:
             assert_cites_what_is_there(answer, spoilt)
             assert "1999" not in answer.where
-        thread = spoilt.thread("t")
+        thread = spoilt.threads.get("t")
         assert thread is not None
         assert [turn.question for turn in thread.turns] == questions
         assert [turn.answer.text for turn in thread.turns] == [one.text for one in answers]

@@ -47,19 +47,17 @@ def test_segments_list_their_queries_and_duplicates(
         try:
             result = base.search(
                 queries[0],
-                queries=queries[1:],
+                more_queries=queries[1:],
                 budget_tokens=budget,
                 tokenizer=tokenizer,
-                abstain=False,
             )
         except OptionError:  # the budget holds no chunk
             return
         explained = base.explain(
             queries[0],
-            queries=queries[1:],
+            more_queries=queries[1:],
             budget_tokens=budget,
             tokenizer=tokenizer,
-            abstain=False,
         ).result
     assert explained.segments == result.segments
     assert make_tokenizer(tokenizer).count([result.context])[0] <= result.tokens <= budget

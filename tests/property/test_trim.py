@@ -39,7 +39,7 @@ def test_cut_segments_are_sentences_of_the_whole_ones(
             base.add_text(text, document_id=f"d{number}")
         try:
             uncut, cut = (
-                base.search(question, budget_tokens=budget, segment_options=options, abstain=False)
+                base.search(question, budget_tokens=budget, segment_options=options)
                 for options in (whole, replace(whole, trim=True))
             )
         except OptionError:  # the budget holds no chunk

@@ -94,9 +94,9 @@ def test_a_question_beyond_the_limit_is_refused_before_it_is_read() -> None:
         with pytest.raises(QueryError, match="1,000,000"):
             base.search("a " * 600_000)
         with pytest.raises(QueryError, match="1,000,000"):
-            base.search("margin", queries=["b " * 400_000, "c " * 400_000])
+            base.search("margin", more_queries=["b " * 400_000, "c " * 400_000])
         with pytest.raises(QueryError, match="17 queries"):
-            base.excerpts("margin", queries=[f"query {number}" for number in range(16)])
+            base.excerpts("margin", more_queries=[f"query {number}" for number in range(16)])
         with pytest.raises(QueryError, match="1,000,000"):
             base.ask("a " * 600_000, llm=ScriptedModel(answer=lambda _: "{}"))
     with pytest.raises(QueryError, match="1,000,000"):

@@ -17,6 +17,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
+from spanwise.knowledge_base.internals import store_of
 from spanwise.testing.store_threads import make_turn
 
 ATTACK = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\x7f"
@@ -35,7 +36,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["freight costs {attack}"],
         ["freight", "--context"],
         ["freight", "--where", "`{attack}` = 1"],
-        ["freight", "--no-abstain", "--json"],
+        ["freight", "--json"],
     ],
     "excerpts": [["freight costs"], ["freight", "--context"]],
     "explain": [["freight costs"]],
@@ -99,7 +100,7 @@ def folder(tmp_path: Path) -> Path:
             metadata={f"field {ATTACK}": f"value {ATTACK}", "year": 2018},
             media_type="text/markdown",
         )
-        base._store.append_turn("talk", make_turn(f"Why {ATTACK}?", minute=1))
+        store_of(base).append_turn("talk", make_turn(f"Why {ATTACK}?", minute=1))
         cited = base.search("freight costs").segments[0].citation.to_dict()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "bad.docx").write_bytes(b"PK\x03\x04" + ATTACK.encode())

@@ -43,6 +43,8 @@ class AnswerSources:
     warnings: tuple[str, ...] = ()
     usage: Usage
     """Usage of the search, such as that of a reranker."""
+    where: str = ""
+    """Metadata filter of the search, in text form; empty for none."""
 
 
 def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:
@@ -67,6 +69,7 @@ def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:
         queries=result.queries,
         warnings=(*result.warnings, *([weak] if weak and sources else ())),
         usage=result.usage,
+        where=result.where,
     )
 
 

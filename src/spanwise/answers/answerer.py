@@ -30,7 +30,6 @@ from spanwise.types.notebook import counted
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spanwise.filters import Filter
     from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.options import AnswerOptions, QueryOptions
@@ -43,9 +42,9 @@ class Search(Protocol):
     """Search for segments or for excerpts."""
 
     def __call__(
-        self, question: str, *, queries: Sequence[str], where: Filter | None, budget_tokens: int
+        self, queries: WrittenQueries, *, budget_tokens: int
     ) -> SearchResult | ExcerptResult:
-        """Return the result for a question and additional queries under a filter.
+        """Return the result for the queries and the filter of a question.
 
         Raises:
             OptionError: If no candidate fits the budget.
@@ -98,13 +97,13 @@ class Answerer:
         timer = _StepTimer()
         queries = self._write_queries(question)
         timer.done("queries")
-        found, where = self._find_sources(queries)
+        found = self._find_sources(queries)
         timer.done("search")
         composer = Composer(found.sources, citer=Citer(self.store))
         draft, warnings = yield from self._compose(queries, found, composer, streams=streams)
         conflicts = draft.conflicts if draft.answered else ()
         rendered_conflicts = tuple(composer.render(conflict) for conflict in conflicts)
-        text = composer.text if draft.answered else self._refusal(found, where)
+        text = composer.text if draft.answered else self._refusal(found)
         if not draft.answered:
             yield text
         timer.done("answer")
@@ -115,7 +114,7 @@ class Answerer:
             citations=composer.citations,
             refused=not draft.answered,
             queries=found.queries,
-            where="" if where is None else str(where),
+            where=found.where,
             conflicts=rendered_conflicts,
             sources=tuple(source.citation for source in found.sources),
             data=draft.data,
@@ -138,12 +137,12 @@ class Answerer:
         others = [name for name in self.caller.answered_by if name != requested]
         return [f"{requested} failed, and {name} answered in its place" for name in others]
 
-    def _refusal(self, found: AnswerSources, where: Filter | None) -> str:
+    def _refusal(self, found: AnswerSources) -> str:
         """Return the text of a refusal: documents and queries searched, and texts read."""
         documents = self.scope.documents
-        records = self.store.list_records(where)
+        records = self.store.list_records(parse_filter(found.where) if found.where else None)
         count = sum(documents is None or record.id in documents for record in records)
-        place = counted(count, "document") + ("" if where is None else f" where {where}")
+        place = counted(count, "document") + (f" where {found.where}" if found.where else "")
         searched = ", ".join(f'"{query}"' for query in found.queries)
         read = len(found.sources)
         if not read:
@@ -168,58 +167,24 @@ class Answerer:
                 scope=self.scope,
                 history=self.conversation.turns,
             )
-        where = "" if self.scope.where is None else str(self.scope.where)
-        return WrittenQueries(question=question, standalone=question, queries=(), where=where)
+        return WrittenQueries(question=question, standalone=question, more_queries=())
 
-    def _find_sources(self, queries: WrittenQueries) -> tuple[AnswerSources, Filter | None]:
-        """Return the sources of a search with earlier evidence appended, and the filter used.
+    def _find_sources(self, queries: WrittenQueries) -> AnswerSources:
+        """Return the sources of a search, with earlier evidence appended.
 
         Earlier evidence is dropped if no search result fits the remaining budget.
         """
         earlier = self.conversation.earlier
         budget_tokens = self.options.budget_tokens
         try:
-            found, where = self._search(queries, budget_tokens=budget_tokens - earlier.tokens)
+            found = sources_of(self.search(queries, budget_tokens=budget_tokens - earlier.tokens))
         except OptionError:
             if not earlier.tokens:
                 raise
-            found, where = self._search(queries, budget_tokens=budget_tokens)
+            found = sources_of(self.search(queries, budget_tokens=budget_tokens))
             warning = f"budget_tokens of {budget_tokens} has no room for what was quoted before"
-            return replace(found, warnings=(*found.warnings, warning)), where
-        return earlier.append_to(found), where
-
-    def _search(
-        self, queries: WrittenQueries, *, budget_tokens: int
-    ) -> tuple[AnswerSources, Filter | None]:
-        """Return the sources of a search, and the filter used.
-
-        A filter written by a model is dropped if nothing is found under it.
-        """
-
-        def search(where: Filter | None) -> AnswerSources:
-            return sources_of(
-                self.search(
-                    queries.standalone,
-                    queries=queries.queries,
-                    where=where,
-                    budget_tokens=budget_tokens,
-                )
-            )
-
-        scope_filter = self.scope.where
-        where = parse_filter(queries.where) if queries.where else None
-        found = search(where)
-        if found.sources or where == scope_filter:
-            return found, where
-        unfiltered = search(scope_filter)
-        warning = (
-            f"nothing was found where {where}; searched without what a model drew from the question"
-        )
-        return replace(
-            unfiltered,
-            warnings=(warning, *unfiltered.warnings),
-            usage=found.usage + unfiltered.usage,
-        ), scope_filter
+            return replace(found, warnings=(*found.warnings, warning))
+        return earlier.append_to(found)
 
     def _compose(
         self, queries: WrittenQueries, found: AnswerSources, composer: Composer, *, streams: bool

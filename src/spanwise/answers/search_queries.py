@@ -12,6 +12,7 @@ from spanwise.search.question_limits import check_question
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:
+    from spanwise.filters import Filter
     from spanwise.models.caller import ModelCaller
     from spanwise.options import QueryOptions
     from spanwise.search.scoring import Scope
@@ -55,8 +56,8 @@ def write_queries(
         records=records_in_scope(store, scope),
         history=history,
     )
-    standalone, where = question, scope.where
-    queries: tuple[str, ...] = ()
+    standalone, model_filter = question, None
+    more_queries: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     try:
         written = request_queries(request, caller=caller) if request.records else None
@@ -66,17 +67,27 @@ def write_queries(
         written = None
         warnings = (f"no queries were written, the question alone is searched: {error}",)
     if written is not None:
-        standalone, queries, warnings = written.standalone, written.queries, written.warnings
-        if written.where is not None:
-            where = written.where if where is None else where & written.where
+        standalone, more_queries, warnings = written.standalone, written.queries, written.warnings
+        model_filter = written.where
     return WrittenQueries(
         question=question,
         standalone=standalone,
-        queries=queries,
-        where="" if where is None else str(where),
+        more_queries=more_queries,
+        where=_filter_text(_both(scope.where, model_filter)),
+        model_filter=_filter_text(model_filter),
         warnings=warnings,
         usage=caller.usage_by_task.get(TASK, Usage()),
     )
+
+
+def _both(first: Filter | None, second: Filter | None) -> Filter | None:
+    if first is None:
+        return second
+    return first if second is None else first & second
+
+
+def _filter_text(where: Filter | None) -> str:
+    return "" if where is None else str(where)
 
 
 def records_in_scope(store: Store, scope: Scope) -> list[DocumentRecord]:

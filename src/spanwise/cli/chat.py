@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from spanwise.answers.stored_threads import new_thread_id
 from spanwise.cli.answer_layout import draw_threads
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, count, one_line
 from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.knowledge_base.threads import new_thread_id
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -75,7 +75,7 @@ class Chat:
 
     def _turns(self) -> int:
         """Return the number of turns of the conversation, 0 for a new one."""
-        infos = self._knowledge_base.threads()
+        infos = self._knowledge_base.threads.list()
         return next((info.turns for info in infos if info.id == self._thread_id), 0)
 
     def _greet(self) -> None:
@@ -96,14 +96,14 @@ class Chat:
         elif command == "/thread" and argument:
             self._continue(argument.strip())
         elif command == "/threads":
-            draw_threads(self._knowledge_base.threads(), self._page)
+            draw_threads(self._knowledge_base.threads.list(), self._page)
         elif command == "/help":
             self._page.body(_HELP)
         else:
             self._page.message("unknown: ", f"{command}; type /help for commands", "yellow")
 
     def _continue(self, thread_id: str) -> None:
-        if any(info.id == thread_id for info in self._knowledge_base.threads()):
+        if any(info.id == thread_id for info in self._knowledge_base.threads.list()):
             self._thread_id = thread_id
             self._greet()
         else:

@@ -140,14 +140,13 @@ def generation_keywords(
             f"{', '.join(flags)} {'needs' if len(flags) == 1 else 'need'} a language model; name "
             "one with --llm vendor:model, or set llm.model"
         )
-    from spanwise.knowledge_base.enriching import called_model
     from spanwise.models.caller import MemoryOutputs
     from spanwise.models.ledger import Ledger
-    from spanwise.models.registry import make_language_model
+    from spanwise.models.registry import make_checked_model, make_language_model
 
     model = make_language_model(arguments["llm"], options=models)
     ledger = Ledger(max_cost=None if arguments["dry_run"] else models.max_cost)
-    called_model(model, models=models, kept=MemoryOutputs(), ledger=ledger)
+    make_checked_model(model, options=models, cache=MemoryOutputs(), ledger=ledger)
     return GenerationKeywords(
         llm=model,
         context=context_options(**parts),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.usage import usage_words
-from spanwise.types import Usage
+from spanwise.types import WrittenQueries
 
 if TYPE_CHECKING:
     from spanwise.cli.layout import Page
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
+_Result = TypeVar("_Result", bound="SearchResult | ExcerptResult")
 
 
 class QueryArguments(TypedDict):
@@ -30,44 +30,6 @@ class QueryArguments(TypedDict):
     llm: str
     guidance: str
     max_cost: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchQueries:
-    """Additional queries and filter of a search, from the command line and from a model."""
-
-    queries: Sequence[str]
-    """Additional queries of both sources."""
-    where: str | None
-    """Metadata filter of both sources; None for no filter."""
-    explicit_where: str | None
-    """Metadata filter of the command line alone; None for no filter."""
-    warnings: tuple[str, ...] = ()
-    """Warnings to add to the result."""
-    usage: Usage = field(default_factory=Usage)
-    """Usage of models so far."""
-
-    def needs_wider_filter(self, result: SearchResult | ExcerptResult) -> bool:
-        """Return whether a filter written by the model left no result."""
-        return result.not_found and self.where != self.explicit_where
-
-    def with_wider_filter(self, result: SearchResult | ExcerptResult) -> SearchQueries:
-        """Return a copy without the filter of the model, with the usage of the failed search."""
-        warning = (
-            f"the filter `{self.where}` left no result; searched again without the part written by "
-            "the model"
-        )
-        return replace(
-            self,
-            where=self.explicit_where,
-            warnings=(*self.warnings, warning),
-            usage=self.usage + result.usage,
-        )
-
-    def completed(self, result: _Result) -> _Result:
-        """Return a result with the usage and the warnings of query writing."""
-        warnings = (*self.warnings, *result.warnings)
-        return replace(result, warnings=warnings, usage=self.usage + result.usage)
 
 
 def query_options(command: _Command) -> _Command:
@@ -95,7 +57,7 @@ def query_options(command: _Command) -> _Command:
     return command
 
 
-def search_queries(
+def additional_queries(
     knowledge_base: KnowledgeBase,
     question: str,
     *,
@@ -103,13 +65,13 @@ def search_queries(
     documents: Sequence[str] | None,
     where: str | None,
     arguments: QueryArguments,
-) -> SearchQueries:
-    """Return the queries and the filter of a search; call a model where `--write-queries` is given.
+) -> Sequence[str] | WrittenQueries:
+    """Return the queries of the command line, and those of a model with `--write-queries`.
 
     Raises:
         UsageError: If `--write-queries` lacks a language model, or an option of the model lacks
             `--write-queries`.
-        SpanwiseError: As `KnowledgeBase.write_queries`.
+        SpanwiseError: The errors of `KnowledgeBase.write_queries`.
     """
     from spanwise.options import QueryOptions
 
@@ -118,7 +80,7 @@ def search_queries(
             source = click.get_current_context().get_parameter_source(name)
             if source is ParameterSource.COMMANDLINE:
                 raise click.UsageError(f"--{name} is of no use here without --write-queries")
-        return SearchQueries(queries=queries, where=where, explicit_where=where)
+        return queries
     if not arguments["llm"]:
         raise click.UsageError(
             "--write-queries needs a language model; name one with --llm vendor:model, or set "
@@ -131,15 +93,15 @@ def search_queries(
         documents=documents,
         where=where,
     )
-    from spanwise.knowledge_base.asking import filter_of
+    return replace(written, more_queries=(*queries, *written.more_queries))
 
-    return SearchQueries(
-        queries=(*queries, *written.queries),
-        where=written.where or None,
-        explicit_where=None if where is None else str(filter_of(where)),
-        warnings=written.warnings,
-        usage=written.usage,
-    )
+
+def with_written(result: _Result, queries: Sequence[str] | WrittenQueries) -> _Result:
+    """Return a result with the warnings and the usage of writing its queries."""
+    if not isinstance(queries, WrittenQueries):
+        return result
+    warnings = (*queries.warnings, *result.warnings)
+    return replace(result, warnings=warnings, usage=queries.usage + result.usage)
 
 
 def draw_queries(result: SearchResult | ExcerptResult | Answer, page: Page) -> None:

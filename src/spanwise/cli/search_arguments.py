@@ -15,11 +15,13 @@ from spanwise.cli.arguments import (
     tuning_option,
     where_option,
 )
-from spanwise.cli.query_arguments import QueryArguments, query_options
-from spanwise.options import METHOD_PRESETS
+from spanwise.cli.query_arguments import QueryArguments, additional_queries, query_options
+from spanwise.options import METHOD_PRESETS, SearchOptions, method_options
 
 if TYPE_CHECKING:
+    from spanwise.knowledge_base import KnowledgeBase
     from spanwise.options import RerankOptions
+    from spanwise.types import WrittenQueries
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -78,6 +80,14 @@ def rerank_keywords(arguments: RerankArguments) -> RerankKeywords:
     return RerankKeywords(rerank=arguments["rerank"], rerank_options=options)
 
 
+class QuestionKeywords(RerankKeywords):
+    """Arguments of `KnowledgeBase.search` other than the question and the options."""
+
+    more_queries: Sequence[str] | WrittenQueries
+    documents: Sequence[str] | None
+    where: str | None
+
+
 class QuestionArguments(QueryArguments, RerankArguments):
     """Values of the question options, by parameter name."""
 
@@ -88,7 +98,7 @@ class QuestionArguments(QueryArguments, RerankArguments):
     document: tuple[str, ...]
     where: str | None
     tokenizer: str | None
-    no_abstain: bool
+    abstain: bool
     tuning: str
     as_json: bool
 
@@ -98,20 +108,6 @@ class SearchArguments(QuestionArguments):
 
     budget: int
     method: str
-
-
-class SearchKeywords(RerankKeywords):
-    """Arguments of `KnowledgeBase.search`."""
-
-    question: str
-    queries: Sequence[str]
-    budget_tokens: int
-    method: str
-    preset: str | None
-    documents: Sequence[str] | None
-    where: str | None
-    tokenizer: str | None
-    abstain: bool
 
 
 def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
@@ -148,9 +144,9 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
             "knowledge base.",
         ),
         click.option(
-            "--no-abstain",
+            "--abstain",
             is_flag=True,
-            help="Return text even if the evidence is too weak for an answer.",
+            help="Return nothing if the evidence is too weak for an answer.",
         ),
         tuning_option,
         query_options,
@@ -209,28 +205,45 @@ def question_text(words: Sequence[str]) -> str:
     return words[0]
 
 
-def _preset(arguments: SearchArguments) -> str | None:
-    """Return the preset to use; one from the settings applies only to the exact method."""
+def read_search_options(arguments: SearchArguments) -> SearchOptions:
+    """Return the options of a search from the command line."""
+    method = arguments["method"]
+    # A preset from the settings applies only to the exact method.
     source = click.get_current_context().get_parameter_source("preset")
-    is_explicit = source is ParameterSource.COMMANDLINE
-    return arguments["preset"] if is_explicit or arguments["method"] == "exact" else None
+    has_preset = method == "exact" or source is ParameterSource.COMMANDLINE
+    segments, published = method_options(method, preset=arguments["preset"] if has_preset else None)
+    return SearchOptions(
+        budget_tokens=arguments["budget"],
+        segments=segments,
+        published=published,
+        tokenizer=arguments["tokenizer"],
+        abstain=arguments["abstain"],
+    )
 
 
-def search_keywords(arguments: SearchArguments) -> SearchKeywords:
-    """Return the arguments of `KnowledgeBase.search`.
+def question_keywords(
+    knowledge_base: KnowledgeBase, question: str, arguments: QuestionArguments
+) -> QuestionKeywords:
+    """Return the arguments of a search other than its options.
+
+    A language model is called with `--write-queries`.
 
     Raises:
-        UsageError: If the question is not one argument, or an option lacks another one.
+        UsageError: If an option lacks another one.
+        SpanwiseError: The errors of `KnowledgeBase.write_queries`.
     """
-    return SearchKeywords(
-        question=question_text(arguments["question"]),
-        queries=arguments["query"],
-        budget_tokens=arguments["budget"],
-        method=arguments["method"],
-        preset=_preset(arguments),
-        documents=arguments["document"] or None,
+    reranking = rerank_keywords(arguments)
+    documents = arguments["document"] or None
+    return QuestionKeywords(
+        more_queries=additional_queries(
+            knowledge_base,
+            question,
+            queries=arguments["query"],
+            documents=documents,
+            where=arguments["where"],
+            arguments=arguments,
+        ),
+        documents=documents,
         where=arguments["where"],
-        tokenizer=arguments["tokenizer"],
-        abstain=not arguments["no_abstain"],
-        **rerank_keywords(arguments),
+        **reranking,
     )

@@ -28,6 +28,7 @@ from spanwise.config.keys import KEYS, Key, Value
 from spanwise.config.trust import TrustStore, parse_origins
 from spanwise.errors import OptionError
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
+from spanwise.types.plain import shown
 
 COMPLETION_VARIABLE = "_SPANWISE_COMPLETE"
 """Environment variable by which a shell requests completions."""
@@ -345,13 +346,31 @@ def _line_of(name: str, text: str) -> int:
     return best
 
 
+def local_folder(path: str | Path) -> Path:
+    """Return the path of a knowledge base, which is a local folder or ":memory:".
+
+    Raises:
+        OptionError: If it is not a path, is empty, contains a zero byte, or is an address such as
+            "postgresql://host/name".
+    """
+    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
+        raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
+    scheme, mark, _ = str(path).partition("://")
+    if mark:
+        raise OptionError(
+            f"the path of the knowledge base is {shown(path)}; stores of the kind {scheme!r} are "
+            'not known: name a local folder, or ":memory:"'
+        )
+    return Path(path)
+
+
 def knowledge_base_path(argument: str | None = None) -> Path:
     """Return the knowledge base folder: the argument, or the setting `kb` if it is empty or None.
 
     Raises:
-        OptionError: As `read_settings`.
+        OptionError: See `read_settings` and `local_folder`.
     """
-    return Path(argument or str(setting("kb")))
+    return local_folder(argument or str(setting("kb")))
 
 
 def parse_options(**overrides: float | str) -> ParseOptions:

@@ -33,11 +33,9 @@ def make_model(
             has no batch interface, or a cost limit applies and its price is unknown.
         ModelKeyError: If there is no key for it.
     """
-    from spanwise.knowledge_base.enriching import called_model
-    from spanwise.models.registry import make_language_model
+    from spanwise.models.registry import make_checked_model
 
-    model = make_language_model(llm, options=models) if isinstance(llm, str) else llm
-    return called_model(model, models=models, kept=cache, ledger=ledger)
+    return make_checked_model(llm, options=models, cache=cache, ledger=ledger)
 
 
 class CallCounter:

@@ -19,17 +19,21 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
 from spanwise.ingest.replaced_pages import PageReading, parse_without_model, read_pages
+from spanwise.ingest.stoppable import StoppableModel
+from spanwise.models.caller import ModelCaller
+from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
 from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import make_sections
 from spanwise.models.prompts.summaries import make_section_summaries, make_summary, make_title
+from spanwise.models.registry import make_checked_model
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from spanwise.ingest.prepare import Outline
-    from spanwise.models.caller import ModelCaller
     from spanwise.models.ledger import Ledger
-    from spanwise.options import ContextOptions, SectionOptions
+    from spanwise.models.ports import LanguageModel, OutputCache
+    from spanwise.options import ContextOptions, ModelOptions, SectionOptions
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Chunk, Document, Section
 
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 _MAX_UNREACHED = 3  # consecutive documents for which the model was unreachable
 _SUMMARISED_CHARS = 400  # a shorter section is its own summary
 _NOT_FOUND = 404  # the model does not exist
+_DOCUMENTS_AT_ONCE = 8  # their texts are in memory; concurrent calls are limited by the model
+_DOCUMENTS_AT_ONCE_IN_BATCHES = 32  # each waits for hours, with one thread per call
 
 
 @dataclass(slots=True, kw_only=True)
@@ -296,3 +302,45 @@ class Enrichment:
             self.retry_parts.add(part)
         if any(error.retryable or error.status == _NOT_FOUND for error in unreached):
             self.is_reached = False
+
+
+def make_enricher(
+    llm: str | LanguageModel,
+    options: ContextOptions,
+    *,
+    models: ModelOptions,
+    cache: OutputCache,
+    ledger: Ledger,
+    dry_run: bool,
+) -> Enricher:
+    """Return the enricher of one ingest, checked before anything is read.
+
+    Args:
+        llm: Vendor and model, or an object.
+        options: Parts that the model makes.
+        models: Options of the calls.
+        cache: Cache of the answers.
+        ledger: Ledger that counts the calls and holds the cost limit.
+        dry_run: Whether calls are only estimated.
+
+    Raises:
+        OptionError: If the model is unknown, has no batch interface although `models.batch` is set,
+            or has no known price although a cost limit applies.
+        ModelKeyError: If its API key is missing.
+    """
+    stopped = threading.Event()
+    checked = make_checked_model(llm, options=models, cache=cache, ledger=ledger)
+    model = StoppableModel(model=checked, stopped=stopped)
+    if dry_run:
+        caller = dry_run_caller(model, cache=cache, listener=ledger.listener)
+    else:
+        caller = ModelCaller(
+            model=model, cache=cache, answer_retries=models.answer_retries, ledger=ledger
+        )
+    most = _DOCUMENTS_AT_ONCE_IN_BATCHES if models.batch else _DOCUMENTS_AT_ONCE
+    return Enricher(
+        caller=caller,
+        options=options,
+        stopped=stopped,
+        documents_at_once=min(checked.concurrency, most),
+    )

@@ -1,37 +1,45 @@
-"""Internal parts of an open knowledge base, for evaluation, benchmarks and tests. No public API."""
+"""Access to the components of an open knowledge base, for evaluation, benchmarks and tests.
+
+Not part of the public interface.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
+from spanwise.knowledge_base.arguments import make_scope
+from spanwise.knowledge_base.components import AnswerRequest
 from spanwise.models.ledger import Ledger
+from spanwise.options import AnswerOptions, QueryOptions
+from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from spanwise.answers.answerer import Answerer
     from spanwise.core.ranking.relevance import RelevanceModel
-    from spanwise.knowledge_base.answering import AskArguments
     from spanwise.knowledge_base.facade import KnowledgeBase
     from spanwise.knowledge_base.settings import Settings
+    from spanwise.models.ports import LanguageModel
     from spanwise.search.pipeline import Searcher
     from spanwise.stores.port import Store
-    from spanwise.types import Document, GivenParts, IngestReport
+    from spanwise.types import Document, IngestReport
 
 
 def store_of(base: KnowledgeBase) -> Store:
-    """Return the store. It is also the cache of model outputs."""
-    return base._store
+    """Return the store, which is also the cache of model outputs."""
+    return base._components.store
 
 
 def settings_of(base: KnowledgeBase) -> Settings:
     """Return the recorded settings."""
-    return base._settings
+    return base._components.settings
 
 
 def searcher_of(
     base: KnowledgeBase, model: RelevanceModel, *, ledger: Ledger | None = None
 ) -> Searcher:
-    """Return the search pipeline with another relevance model, without a tuning.
+    """Return the search pipeline with another relevance model and without a tuning.
 
     Args:
         base: The knowledge base.
@@ -39,24 +47,39 @@ def searcher_of(
         ledger: Ledger that counts the vectors of questions and holds the cost limit; None for a
             new one without a limit.
     """
-    return replace(base._untuned, model=model, ledger=ledger or Ledger())
+    searcher = base._components.untuned_searcher
+    return replace(searcher, model=model, ledger=ledger or Ledger())
 
 
 def answerer_of(
-    base: KnowledgeBase, *, budget: Ledger | None = None, **arguments: Unpack[AskArguments]
+    base: KnowledgeBase,
+    *,
+    llm: LanguageModel,
+    documents: Sequence[str] | None = None,
+    options: AnswerOptions,
+    write_queries: bool = True,
+    budget: Ledger | None = None,
 ) -> Answerer:
-    """Return the pipeline that answers a question as `KnowledgeBase.ask` does. Nothing is called.
+    """Return the pipeline that answers a question as `KnowledgeBase.ask` does; nothing is called.
 
     Args:
         base: The knowledge base.
+        llm: Language model.
+        documents: Ids of the documents to search; None for all.
+        options: Options of the answer.
+        write_queries: Whether the model first writes search queries.
         budget: Shared budget of several operations; None for none.
-        **arguments: Arguments of `KnowledgeBase.ask`.
 
     Raises:
-        OptionError: If no model is named, or an option does not fit another.
-        ModelKeyError: If there is no key for the model.
+        ModelKeyError: If the API key of the model is missing.
     """
-    return base._answerer(budget=budget, **arguments)
+    request = AnswerRequest(
+        llm=llm,
+        scope=make_scope(documents, None),
+        options=options,
+        query_options=QueryOptions() if write_queries else None,
+    )
+    return base._components.answerer(request, budget=budget)
 
 
 def use_budget(base: KnowledgeBase, budget: Ledger) -> None:
@@ -64,10 +87,12 @@ def use_budget(base: KnowledgeBase, budget: Ledger) -> None:
 
     Must be called before any other use of the knowledge base.
     """
-    base._budget = budget
+    base._components.budget = budget
 
 
-def add_parsed(base: KnowledgeBase, document: Document, *, given: GivenParts) -> IngestReport:
+def add_parsed(
+    base: KnowledgeBase, document: Document, *, given: GivenParts | None = None
+) -> IngestReport:
     """Add a parsed document, such as one of another knowledge base.
 
     Args:
@@ -77,9 +102,10 @@ def add_parsed(base: KnowledgeBase, document: Document, *, given: GivenParts) ->
 
     Raises:
         DocumentError: If its chunks cannot be embedded; its cause is the error of the embedder.
-        OptionError: If the parts do not fit to the document.
+        OptionError: If the parts do not fit the document.
         CostLimitError: If embedding may cost more than is left.
     """
     from spanwise.ingest import IngestJob
 
-    return base._ingestor.add_document(document, job=IngestJob(given={document.id: given}))
+    given_by_id = {} if given is None else {document.id: given}
+    return base._components.ingestor.add_document(document, job=IngestJob(given=given_by_id))

@@ -1,4 +1,4 @@
-"""What is settled when a knowledge base is made and holds for all its documents."""
+"""Settings that are recorded when a knowledge base is created and hold for all its documents."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise.models.ports import Embedder
+    from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
 
 
@@ -34,16 +35,25 @@ _CHARS_A_TOKEN = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings as they are recorded."""
+    """Recorded settings of a knowledge base."""
 
     embedder: str
-    """Name, or "none" for keywords alone."""
+    """Name of the embedder, or "none" for keyword search only."""
     embedder_version: str
+    """Version of the embedder; empty without an embedder."""
     tokenizer: str
+    """Name of the tokenizer."""
     sections: SectionOptions
+    """Options for splitting documents into sections."""
     chunks: ChunkOptions
+    """Options for splitting sections into chunks."""
     recorded: Mapping[str, str]
-    """All of them as text."""
+    """All settings in text form, by name."""
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the stored vectors; 0 without an embedder."""
+        return int(self.recorded["dimension"])
 
 
 def wanted_settings(
@@ -55,21 +65,21 @@ def wanted_settings(
     packs: Sequence[str | Path] | None = None,
     is_new: bool = True,
 ) -> dict[str, str]:
-    """Return the settings that a caller names, checked before anything is made.
+    """Return the requested settings in text form, checked before anything is created.
 
     Args:
-        embedder: An object; "auto" for what is recorded, or the default of a new one; None for
-            keywords alone.
-        tokenizer: Name; None for what is recorded.
-        sections: None for what is recorded.
-        chunks: None for what is recorded.
-        packs: Names and paths; None for what is recorded, or those that come with the package.
-        is_new: Whether nothing is recorded yet. An embedder may have to be called for the length
-            of its vectors; what is recorded needs no call.
+        embedder: Embedder object; "auto" for the recorded or default one; None for keyword search
+            only.
+        tokenizer: Name of a tokenizer; None for the recorded one.
+        sections: Options; None for the recorded ones.
+        chunks: Options; None for the recorded ones.
+        packs: Names and paths; None for the recorded packs or the shipped ones.
+        is_new: Whether nothing is recorded yet. Only then an embedder may be called for its
+            dimension.
 
     Raises:
-        OptionError: If there is no such tokenizer or pack, or the embedder is none.
-        ModelError: If an embedder has to be called, and fails.
+        OptionError: If there is no such tokenizer or pack, or the embedder lacks a member.
+        ModelError: If an embedder is called for its dimension and fails.
     """
     wanted: dict[str, str] = {}
     if not isinstance(embedder, str):
@@ -89,15 +99,15 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
     """Return the settings of a knowledge base; record them first if it is new.
 
     Args:
-        store: The store.
-        wanted: Settings that the caller gives; the others are as recorded, or the defaults.
-        embedder: An object; "auto" for the recorded one, or the default of a new knowledge base;
-            None for keywords alone.
+        store: Store of the knowledge base.
+        wanted: Settings requested by the caller; the others are the recorded ones or the defaults.
+        embedder: Embedder object; "auto" for the recorded one, or the default for a new knowledge
+            base; None for keyword search only.
 
     Raises:
         EmbedderMismatchError: If another embedder is recorded.
         OptionError: If another tokenizer or other options are recorded.
-        FormatError: If what is recorded is damaged.
+        FormatError: If a recorded setting is damaged.
     """
     recorded = store.ensure_settings({})
     if "embedder" not in recorded:
@@ -109,10 +119,10 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
 
 
 def _read_settings(recorded: Mapping[str, str]) -> Settings:
-    """Return the settings of a knowledge base, whoever wrote them.
+    """Return the settings of a knowledge base from their text form.
 
     Raises:
-        FormatError: If one is missing, or has no usable value.
+        FormatError: If a setting is missing or invalid.
     """
     _read(recorded, "dimension", _dimension)
     _read(recorded, "reference_terms", _positive)
@@ -186,7 +196,7 @@ def _embedder_settings(embedder: Embedder | None, *, is_new: bool = True) -> dic
 
 
 def _chunk_settings(chunks: ChunkOptions) -> dict[str, str]:
-    """Return the options of chunks, with the length that BM25 takes as usual for them."""
+    """Return the chunk options, with the reference length of a chunk for BM25, in terms."""
     chars = chunks.target * (_CHARS_A_TOKEN if chunks.unit == "tokens" else 1.0)
     return {
         "chunks": _as_text(chunks),
@@ -199,7 +209,7 @@ def _as_text(options: SectionOptions | ChunkOptions) -> str:
 
 
 def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Raise if the knowledge base was made with something else than what is wanted."""
+    """Raise if a requested setting differs from the recorded one."""
     for name, value in wanted.items():
         if recorded.get(name) == value:
             continue
@@ -218,11 +228,37 @@ def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
 
 
 def _check_packs(recorded: str, wanted: str) -> None:
-    """Raise if other packs are in use than are wanted; where they came from does not matter."""
-    used, named = recorded_packs(recorded), recorded_packs(wanted)
-    if [one.pack for one in used] != [one.pack for one in named]:
+    """Raise if the requested packs differ from the recorded ones; their origin is ignored."""
+    in_use = [named.pack for named in recorded_packs(recorded)]
+    requested = [named.pack for named in recorded_packs(wanted)]
+    if in_use != requested:
         raise OptionError(
-            f"this knowledge base uses the packs {[one.pack.name for one in used]!r}, and "
-            f"{[one.pack.name for one in named]!r} are asked for, or one of them in another "
+            f"this knowledge base uses the packs {[pack.name for pack in in_use]!r}, and "
+            f"{[pack.name for pack in requested]!r} are asked for, or one of them in another "
             "version; open it without `packs`, and change them with `packs.use` and `packs.remove`"
+        )
+
+
+def check_tuning(tuning: Tuning, settings: Settings, *, file: str) -> None:
+    """Check that a tuning was made for the embedder and the chunks of a knowledge base.
+
+    Args:
+        tuning: The tuning.
+        settings: Settings of the knowledge base.
+        file: File of the tuning, for messages.
+
+    Raises:
+        EmbedderMismatchError: If it was made for another embedder.
+        OptionError: If it was made for other chunks.
+    """
+    if tuning.embedder != settings.embedder:
+        raise EmbedderMismatchError(
+            f"{file} was tuned with the embedder {tuning.embedder!r}, and this knowledge base has "
+            f"vectors of {settings.embedder!r}; tune again with this knowledge base"
+        )
+    if tuning.chunks is not None and tuning.chunks != settings.chunks:
+        raise OptionError(
+            f"{file} was tuned for chunks of {tuning.chunks.target} {tuning.chunks.unit}, and "
+            f"this knowledge base has chunks of {settings.chunks.target} {settings.chunks.unit}; "
+            "add the documents to a new one: `spanwise add` makes it with --tuning FILE"
         )

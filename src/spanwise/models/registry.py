@@ -21,7 +21,8 @@ from spanwise.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.models.ports import Embedder, Reranker
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.ports import Embedder, OutputCache, Reranker
 
 _log = logging.getLogger("spanwise")
 
@@ -159,6 +160,32 @@ def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
     make = _find(options.fallback, group="spanwise.language_models", kind="language model")
     fallback = cast("LanguageModel", make(options.fallback, options))
     return FallbackModel(first=model, second=fallback)
+
+
+def make_checked_model(
+    llm: str | LanguageModel, *, options: ModelOptions, cache: OutputCache, ledger: Ledger
+) -> LanguageModel:
+    """Return a language model for a long run, checked before any call.
+
+    Args:
+        llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+        options: Options of the calls.
+        cache: Cache that records the batches that were sent.
+        ledger: Ledger that holds the cost limit.
+
+    Raises:
+        OptionError: If no installed package offers the model, `options.batch` is set and the model
+            has no batch interface, or a cost limit applies and its price is unknown.
+        ModelKeyError: If its API key is missing.
+    """
+    model = make_language_model(llm, options=options) if isinstance(llm, str) else llm
+    if options.batch:
+        from spanwise.models.providers.batches import make_batch_model
+
+        model = make_batch_model(model, cache=cache)
+    request = ModelRequest(task="price", instructions="", prompt="")
+    ledger.check_price(model.name, lambda: model.estimate(request))
+    return model
 
 
 def make_reranker(name: str, *, options: ModelOptions) -> Reranker:

@@ -96,6 +96,11 @@ class ContextOptions:
     """Length of text from the beginning of the document used for its summary, in tokens, from 100
     to 1,000,000."""
 
+    @property
+    def requests_parts(self) -> bool:
+        """Whether a language model has to make any part."""
+        return self.read_pages or self.sections or self.headers or self.chunk_contexts
+
     def __post_init__(self) -> None:
         _check_whole("window_tokens", self.window_tokens, 200, 100_000)
         _check_whole("title_tokens", self.title_tokens, 100, 100_000)

@@ -225,7 +225,7 @@ class SearchOptions:
     tokenizer: str | None = None
     """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
     tokenizer."""
-    abstain: bool = True
+    abstain: bool = False
     """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
 
     def __post_init__(self) -> None:
@@ -254,7 +254,7 @@ class ExcerptOptions:
     tokenizer: str | None = None
     """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
     tokenizer."""
-    abstain: bool = True
+    abstain: bool = False
     """Whether the result is empty if there is hardly any evidence."""
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import resources
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from spanwise.core.ranking.abstention import (
     abstention_signals,
     is_assessable,
 )
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from spanwise.search.token_counter import TokenCounter
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
-    from spanwise.types import Segment
+    from spanwise.types import Excerpt, Segment
     from spanwise.types.listener import Listener
 
 _HIGHEST = 1 - 1e-9  # a penalty is below 1
@@ -155,6 +156,12 @@ class _QueryOutcome:
     """Warnings about failed or uncalibrated models."""
     usage: Usage
     """Model usage of the search."""
+    scope: Scope
+    """Documents that were searched."""
+    has_documents: bool
+    """Whether any document is in scope."""
+    assessment: EvidenceAssessment
+    """Assessment of the evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,31 +170,15 @@ class SearchRequest:
 
     question: str
     """Text of the question."""
-    queries: Sequence[str] = ()
+    more_queries: Sequence[str] = ()
     """Additional search queries for the question."""
     scope: Scope = field(default_factory=Scope)
     """Documents to search."""
+    model_filter: Filter | None = None
+    """Filter that a language model wrote, which narrows the scope. It is dropped if it leaves no
+    evidence; None for none."""
     reranking: Reranking | None = None
     """Reranker with its options; None for no reranking."""
-
-
-class _RequestFields(TypedDict, total=False):
-    queries: Sequence[str]
-    where: Filter | None
-    documents: Sequence[str] | None
-    reranking: Reranking | None
-
-
-def _to_request(question: SearchRequest | str, fields: _RequestFields) -> SearchRequest:
-    """Return the request for the old form of a call, with the fields as keywords."""
-    if isinstance(question, SearchRequest):
-        return question
-    return SearchRequest(
-        question=question,
-        queries=fields.get("queries", ()),
-        scope=Scope(where=fields.get("where"), documents=fields.get("documents")),
-        reranking=fields.get("reranking"),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,10 +213,9 @@ class Searcher:
     @repeated_read
     def search(
         self,
-        request: SearchRequest | str,
+        request: SearchRequest,
         *,
         options: SearchOptions,
-        **fields: Unpack[_RequestFields],
     ) -> SearchResult:
         """Return the segments that answer a question.
 
@@ -236,15 +226,14 @@ class Searcher:
             DocumentNotFoundError: If the scope names a document that does not exist.
         """
         with self.store.snapshot() as snapshot:
-            return self._search_segments(_to_request(request, fields), snapshot, options)[0]
+            return self._search_segments(request, snapshot, options)[0]
 
     @repeated_read
     def explain(
         self,
-        request: SearchRequest | str,
+        request: SearchRequest,
         *,
         options: SearchOptions,
-        **fields: Unpack[_RequestFields],
     ) -> Explanation:
         """Return the result of `search` with an explanation of every chunk.
 
@@ -252,18 +241,15 @@ class Searcher:
             SpanwiseError: The errors of `search`.
         """
         with self.store.snapshot() as snapshot:
-            result, extractor = self._search_segments(
-                _to_request(request, fields), snapshot, options
-            )
+            result, extractor = self._search_segments(request, snapshot, options)
             return explain_search(result, extractor=extractor, options=options)
 
     @repeated_read
     def excerpts(
         self,
-        request: SearchRequest | str,
+        request: SearchRequest,
         *,
         options: ExcerptOptions,
-        **fields: Unpack[_RequestFields],
     ) -> ExcerptResult:
         """Return excerpts of a fixed size around the evidence for a question.
 
@@ -271,19 +257,18 @@ class Searcher:
             OptionError: If no relevant chunk with its header fits into an excerpt.
             SpanwiseError: The errors of `search`.
         """
-        request = _to_request(request, fields)
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         excerpts = ExcerptSet()
         with self.store.snapshot() as snapshot:
-            outcome = self._collect_evidence(
+            outcome = self._find_evidence(
                 request,
                 snapshot,
                 steps=steps,
                 token_counter=make_token_counter(options.tokenizer, self.tokenizer),
+                abstain=options.abstain,
             )
-            evidence = outcome.evidence
-            assessment = self._assess(outcome)
+            evidence, assessment = outcome.evidence, outcome.assessment
             if evidence is not None:
                 segments = apply_relative_penalty(options.segments, evidence, self.model)
                 builder = ExcerptBuilder(
@@ -295,26 +280,30 @@ class Searcher:
                 )
                 is_abstaining = assessment.is_missing and options.abstain
                 excerpts = builder.guess() if is_abstaining else builder.build()
+        chance = _answer_chance(assessment)
+        guess = excerpts.best_guess
+        if guess is not None:
+            guess = _excerpt_with_chance(guess, chance)
         steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
         return ExcerptResult(
             question=outcome.questions[0].shown_text,
             queries=tuple(question.shown_text for question in outcome.questions),
-            excerpts=excerpts.excerpts,
+            excerpts=tuple(_excerpt_with_chance(excerpt, chance) for excerpt in excerpts.excerpts),
             context=excerpts.context,
             tokens=excerpts.tokens,
             excerpt_tokens=options.excerpt_tokens,
             candidates=0 if evidence is None else evidence.candidates,
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
-            best_guess=excerpts.best_guess,
+            best_guess=guess,
             warnings=(
-                *self._warnings(outcome, request.scope),
+                *self._warnings(outcome),
                 *outcome.warnings,
                 *excerpts.warnings,
             ),
             seconds=steps.seconds,
             usage=outcome.usage,
-            where=_where_text(request.scope.where),
+            where="" if outcome.scope.where is None else str(outcome.scope.where),
         )
 
     def _search_segments(
@@ -327,11 +316,14 @@ class Searcher:
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
-        outcome = self._collect_evidence(
-            request, snapshot, steps=steps, token_counter=token_counter
+        outcome = self._find_evidence(
+            request,
+            snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            abstain=options.abstain and options.published is None,
         )
-        evidence = outcome.evidence
-        assessment = self._assess(outcome)
+        evidence, assessment = outcome.evidence, outcome.assessment
         if evidence is not None:
             options = _question_options(evidence, options, self.model)
             trimmer = Trimmer.of(evidence, options.segments, self.model)
@@ -352,22 +344,23 @@ class Searcher:
                 segments, guess = extractor.extract()
             context = extractor.renderer.context(segments)
         tokens = sum(segment.tokens for segment in segments)
+        chance = _answer_chance(assessment)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
             question=outcome.questions[0].shown_text,
             queries=tuple(question.shown_text for question in outcome.questions),
-            segments=tuple(segments),
+            segments=tuple(_with_chance(segment, chance) for segment in segments),
             context=context,
             tokens=tokens,
             budget_tokens=options.budget_tokens,
             candidates=0 if evidence is None else evidence.candidates,
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
-            best_guess=guess,
-            warnings=(*self._warnings(outcome, request.scope), *outcome.warnings, *left_out),
+            best_guess=None if guess is None else _with_chance(guess, chance),
+            warnings=(*self._warnings(outcome), *outcome.warnings, *left_out),
             seconds=steps.seconds,
             usage=outcome.usage,
-            where=_where_text(request.scope.where),
+            where="" if outcome.scope.where is None else str(outcome.scope.where),
         )
         return result, extractor
 
@@ -380,12 +373,32 @@ class Searcher:
             assessment_model=self.assessment_model or self.model,
         )
 
-    def _assess(self, outcome: _QueryOutcome) -> EvidenceAssessment:
-        return assess_evidence(
-            outcome.evidence,
-            model=self.assessment_model or self.model,
-            embedder=outcome.embedder,
+    def _find_evidence(
+        self,
+        request: SearchRequest,
+        snapshot: Snapshot,
+        *,
+        steps: _StepTimer,
+        token_counter: TokenCounter,
+        abstain: bool,
+    ) -> _QueryOutcome:
+        """Return the evidence under both filters, or without the model's if that leaves none."""
+        collect = partial(
+            self._collect_evidence, snapshot=snapshot, steps=steps, token_counter=token_counter
         )
+        if request.model_filter is None:
+            return collect(request)
+        where = request.scope.where
+        both = request.model_filter if where is None else where & request.model_filter
+        narrow = collect(replace(request, scope=replace(request.scope, where=both)))
+        if narrow.evidence is not None and not (abstain and narrow.assessment.is_missing):
+            return narrow
+        wide = collect(request)
+        warning = (
+            f"the filter `{both}` left no result; searched again without the part written by the "
+            "model"
+        )
+        return replace(wide, warnings=(warning, *wide.warnings), usage=narrow.usage + wide.usage)
 
     def _segments(self, options: SegmentOptions) -> SegmentOptions:
         """Return the options to use: the preset "balanced" is replaced by the tuned options.
@@ -398,13 +411,13 @@ class Searcher:
     def _collect_evidence(
         self,
         request: SearchRequest,
-        snapshot: Snapshot,
         *,
+        snapshot: Snapshot,
         steps: _StepTimer,
         token_counter: TokenCounter,
     ) -> _QueryOutcome:
         """Return the evidence of all queries: searched, scored, reranked and merged."""
-        questions = read_questions([request.question, *request.queries], snapshot)
+        questions = read_questions([request.question, *request.more_queries], snapshot)
         reranking = request.reranking
         warnings: list[str] = []
         embedder = make_embed_caller(
@@ -441,11 +454,16 @@ class Searcher:
             embedder=used_embedder,
             warnings=(*warnings, *reranked.warnings),
             usage=reranked.usage + embedding_usage(embedder),
+            scope=request.scope,
+            has_documents=evidence is not None or _has_documents(request.scope, snapshot),
+            assessment=assess_evidence(
+                evidence, model=self.assessment_model or self.model, embedder=used_embedder
+            ),
         )
 
-    def _warnings(self, outcome: _QueryOutcome, scope: Scope) -> tuple[str, ...]:
+    def _warnings(self, outcome: _QueryOutcome) -> tuple[str, ...]:
         """Return warnings about the limits of a search."""
-        evidence, where = outcome.evidence, scope.where
+        evidence, where = outcome.evidence, outcome.scope.where
         warnings: list[str] = []
         if evidence is not None:
             warnings += [
@@ -454,13 +472,11 @@ class Searcher:
                 for whole, part in zip(outcome.questions, evidence.questions, strict=True)
                 if whole.original_words or len(part.terms) < len(whole.terms)
             ]
-        elif where is not None:
-            matches = {record.id for record in self.store.list_records(where)}
-            if not (matches if scope.documents is None else matches.intersection(scope.documents)):
-                warnings.append(
-                    f"no document passes the filter `{where}`; `list` shows the fields of each, "
-                    "and texts are equal letter for letter"
-                )
+        elif where is not None and not outcome.has_documents:
+            warnings.append(
+                f"no document passes the filter `{where}`; `list` shows the fields of each, "
+                "and texts are equal letter for letter"
+            )
         if self.embedder is None:
             warnings.append("searched by keywords alone: this knowledge base has no embedder")
         elif self.model.embedder not in ("", self.embedder.name):
@@ -471,8 +487,32 @@ class Searcher:
         return tuple(warnings)
 
 
-def _where_text(where: Filter | None) -> str:
-    return "" if where is None else str(where)
+def _answer_chance(assessment: EvidenceAssessment) -> float:
+    """Return the probability that there is an answer; 1 if the question cannot be assessed."""
+    return 1.0 if assessment is UNASSESSED else assessment.evidence
+
+
+def _with_chance(segment: Segment, chance: float) -> Segment:
+    """Return a segment whose relevance includes the probability that there is an answer."""
+    return replace(
+        segment,
+        relevance=segment.relevance * chance,
+        relevances=tuple(relevance * chance for relevance in segment.relevances),
+    )
+
+
+def _excerpt_with_chance(excerpt: Excerpt, chance: float) -> Excerpt:
+    """Return an excerpt whose relevance includes the probability that there is an answer."""
+    return replace(
+        excerpt,
+        relevance=excerpt.relevance * chance,
+        spans=tuple(replace(span, relevance=span.relevance * chance) for span in excerpt.spans),
+    )
+
+
+def _has_documents(scope: Scope, snapshot: Snapshot) -> bool:
+    query = ScanQuery(terms=(), words=(), vector=None)
+    return snapshot.scan(query, where=scope.where, documents=scope.documents).documents > 0
 
 
 def _question_options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from spanwise.errors import FormatError
@@ -80,3 +81,13 @@ def may_write(path: Path) -> bool:
 def share_index_file(path: Path) -> None:
     """Give a new index file the access rights of the database."""
     share_as(path, path.parent.parent / DATABASE_NAME)
+
+
+def folder_bytes(path: Path) -> int:
+    """Return the total size of all files below a folder, in bytes; 0 if it does not exist."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):  # removed by a concurrent flush
+                total += Path(folder, name).stat().st_size
+    return total

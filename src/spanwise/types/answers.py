@@ -65,10 +65,13 @@ class WrittenQueries(PlainForm):
     standalone: str
     """Question rewritten so that it can be understood without the conversation before it; equal to
     `question` if there is no conversation."""
-    queries: tuple[str, ...]
+    more_queries: tuple[str, ...]
     """Additional queries, at most six, none equal to the question; empty if none were written."""
     where: str = ""
-    """Metadata filter to search under, in text form; empty for none."""
+    """Metadata filter of the caller and the model together, in text form; empty for none."""
+    model_filter: str = ""
+    """Part of the filter that the model wrote, in text form; empty for none. A search drops it if
+    it leaves no evidence."""
     warnings: tuple[str, ...] = ()
     """Human-readable messages about queries or filters that could not be used."""
     usage: Usage = field(default_factory=Usage)

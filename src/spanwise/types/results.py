@@ -51,7 +51,8 @@ class Segment(PlainForm):
     tokens: int
     """Number of tokens of header and text."""
     relevance: float
-    """Relevance of the best chunk, in [0, 1]."""
+    """Probability that the best chunk contains evidence, in [0, 1], including the probability that
+    the documents answer the question (`SearchResult.evidence`)."""
     value: float
     """Sum of the chunk values, in shares of the question's evidence."""
     rank: int
@@ -59,7 +60,7 @@ class Segment(PlainForm):
     citation: Citation
     """Citation of the segment."""
     relevances: tuple[float, ...] = ()
-    """Relevance of each chunk of the segment in order, in [0, 1]."""
+    """Relevance of each chunk of the segment in order, in [0, 1], on the same scale."""
     queries: tuple[int, ...] = (0,)
     """Positions in `SearchResult.queries` of the queries that the segment has evidence for, in
     ascending order."""

@@ -82,7 +82,7 @@ def test_a_new_document_is_searched_with_what_others_answered(tuned: Path) -> No
     found = []
     for tuning in (None, tuned):
         with opened(tuning) as base:
-            result = base.search(ASKED, budget_tokens=130, headers=False, abstain=False)
+            result = base.search(ASKED, budget_tokens=130, headers=False)
         found.append(" ".join(one.text for one in result.segments))
     assert "construed" not in found[0]
     assert "construed" in found[1]

@@ -192,7 +192,7 @@ def test_search_finds_more_with_the_file(folder: Path, report: TuneReport) -> No
 
     def found(tuning: Path | None) -> set[str]:
         with KnowledgeBase(folder / "spanwise.kb", tuning=tuning) as base:
-            result = base.search(asked.text, budget_tokens=150, headers=False, abstain=False)
+            result = base.search(asked.text, budget_tokens=150, headers=False)
         return {one.document_id for one in result.segments}
 
     assert place.document_id not in found(None)

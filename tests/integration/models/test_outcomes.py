@@ -241,8 +241,8 @@ def assert_told(case: Case, warnings: Sequence[str]) -> None:
 def test_a_search_finds_what_there_is(case: Case) -> None:
     with provided(case) as (base, llm, _, _):
         add(base)
-        plain = base.search(QUESTION, abstain=False)
-        result = base.search(QUESTION, rerank=f"llm:{llm}", abstain=False)
+        plain = base.search(QUESTION)
+        result = base.search(QUESTION, rerank=f"llm:{llm}")
         assert result.segments
         if case.told:
             assert [(one.start, one.end) for one in result.segments] == [
@@ -263,8 +263,8 @@ def test_queries_are_the_question_at_least(case: Case) -> None:
         add(base)
         written = base.write_queries(QUESTION, llm=llm)
         assert (written.standalone, written.where) == (QUESTION, "")
-        assert bool(written.queries) == (not case.told)
-        assert len(written.queries) <= 4
+        assert bool(written.more_queries) == (not case.told)
+        assert len(written.more_queries) <= 4
         if case.told:
             assert_told(replace(case, told="the question alone is searched"), written.warnings)
 
@@ -282,12 +282,12 @@ def test_a_question_has_an_answer_or_an_error(case: Case, streams: bool) -> None
 
         if case.error is None:
             ask()
-            assert len(base.threads()) == 1
+            assert len(base.threads.list()) == 1
         else:
             with pytest.raises(case.error, match=case.told.split(".*")[0]) as caught:
                 ask()
             assert caught.value.provider == "compatible"
-            assert base.threads() == [], "a question that failed leaves no trace"
+            assert base.threads.list() == [], "a question that failed leaves no trace"
         assert_whole(base)
 
 

@@ -222,7 +222,7 @@ def test_a_repeated_run_makes_no_call(made: Made) -> None:
 def test_it_reranks(made: Made) -> None:
     with made.open() as base:
         calls = made.proxy.calls
-        result = base.search(QUESTION, rerank=f"llm:{made.llm}", abstain=False)
+        result = base.search(QUESTION, rerank=f"llm:{made.llm}")
         assert result.segments
         for segment in result.segments:
             text = base.get(segment.document_id).text
@@ -232,7 +232,7 @@ def test_it_reranks(made: Made) -> None:
         is_reranked = not any("not reranked" in one for one in result.warnings)
         if is_reranked:
             assert result.usage.calls == asked
-            again = base.search(QUESTION, rerank=f"llm:{made.llm}", abstain=False)
+            again = base.search(QUESTION, rerank=f"llm:{made.llm}")
             assert again.segments == result.segments
             assert made.proxy.calls - calls == asked, "what was rated is kept"
 
@@ -275,7 +275,7 @@ def test_a_conversation_on_the_command_line(made: Made) -> None:
     assert "Traceback" not in done.stderr
     with made.open() as base:
         assert_whole(base)
-        asked = [turn for info in base.threads() for turn in base.thread(info.id).turns]
+        asked = [turn for info in base.threads.list() for turn in base.threads.get(info.id).turns]
         for turn in asked:
             assert turn.question in ("What does a berth cost?", "And in a storm?")
             assert_cites_what_is_there(turn.answer, base)

@@ -11,8 +11,8 @@ from spanwise import KnowledgeBase
 from spanwise.answers.answer_sources import AnswerSources, Source, sources_of
 from spanwise.answers.earlier_evidence import EarlierEvidence, find_earlier_evidence
 from spanwise.filters import parse_filter
+from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import Scope
-from spanwise.stores.port import Store
 from spanwise.types import Answer, AnswerCitation, Turn, Usage
 
 PARAGRAPHS = [
@@ -28,10 +28,6 @@ def knowledge_base() -> Iterator[KnowledgeBase]:
         made.add_text(TEXT, document_id="report")
         made.add_text(OTHER, document_id="lease")
         yield made
-
-
-def store_of(knowledge_base: KnowledgeBase) -> Store:
-    return knowledge_base._store
 
 
 def quoting(knowledge_base: KnowledgeBase, *quotes: tuple[str, str]) -> Turn:
@@ -85,7 +81,7 @@ def test_chunks_found_by_the_search_are_not_repeated(knowledge_base: KnowledgeBa
         store_of(knowledge_base), [turn], scope=ALL, budget_tokens=10_000
     )
     (alone,) = earlier.append_to(NOTHING).sources
-    found = sources_of(knowledge_base.search("What of mill 6?", budget_tokens=4_000, abstain=False))
+    found = sources_of(knowledge_base.search("What of mill 6?", budget_tokens=4_000))
     assert found.sources
     both = earlier.append_to(found)
     assert both.sources[: len(found.sources)] == found.sources, "the search comes first"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 import pytest
 from tests.filing_records import as_answer, turn
@@ -19,6 +20,7 @@ from spanwise.errors import (
 from spanwise.models.ports import ModelRequest
 from spanwise.options import ModelOptions, QueryOptions
 from spanwise.testing.models import ScriptedModel
+from spanwise.types import WrittenQueries
 
 QUESTION = "What did 3M spend on capital in 2018?"
 CONDITIONS = [
@@ -52,12 +54,12 @@ def failing(error: ModelError) -> Callable[[ModelRequest], str]:
 def test_written_queries_can_be_searched(base: KnowledgeBase) -> None:
     written = base.write_queries(QUESTION, llm=ScriptedModel(lambda _: GOOD))
     assert (written.question, written.standalone) == (QUESTION, QUESTION)
-    assert written.queries == ("purchases of property",)
+    assert written.more_queries == ("purchases of property",)
     assert written.where == 'company = "3M" and year = 2018'
     assert written.warnings == ()
     assert written.usage.calls == 1
-    result = base.search(written.standalone, queries=written.queries, where=written.where)
-    assert result.queries == (QUESTION, *written.queries)
+    result = base.search(written.standalone, more_queries=written.more_queries, where=written.where)
+    assert result.queries == (QUESTION, *written.more_queries)
     assert result.where == written.where
     assert {segment.document_id for segment in result.segments} == {"3M-2018"}
 
@@ -84,7 +86,7 @@ def test_a_repeated_question_costs_nothing(base: KnowledgeBase) -> None:
     assert len(model.requests) == 1
     assert second.usage.calls == 0
     assert second.usage.cached_calls == 1
-    assert (second.queries, second.where) == (first.queries, first.where)
+    assert (second.more_queries, second.where) == (first.more_queries, first.where)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_a_model_that_fails_leaves_the_question_alone(
     answer: Callable[[ModelRequest], str], base: KnowledgeBase
 ) -> None:
     written = base.write_queries(QUESTION, llm=ScriptedModel(answer), where="year >= 2018")
-    assert (written.standalone, written.queries) == (QUESTION, ())
+    assert (written.standalone, written.more_queries) == (QUESTION, ())
     assert written.where == "year >= 2018"
     assert written.warnings[0].startswith("no queries were written, the question alone is searched")
 
@@ -124,7 +126,7 @@ def test_the_model_is_not_called_without_documents() -> None:
     with KnowledgeBase(":memory:", embedder=None) as made:
         written = made.write_queries(QUESTION, llm=model)
     assert model.requests == []
-    assert (written.standalone, written.queries, written.warnings) == (QUESTION, (), ())
+    assert (written.standalone, written.more_queries, written.warnings) == (QUESTION, (), ())
 
 
 @pytest.mark.parametrize("question", ["", "  ", "?!", None])
@@ -172,6 +174,52 @@ def test_queries_for_each_compared_item_find_each() -> None:
             made.add_text("\n\n".join([text * 6] * 4), document_id=name, title="Report")
         written = made.write_queries(question, llm=ScriptedModel(lambda _: answer))
         alone = made.search(question, budget_tokens=600)
-        result = made.search(question, queries=written.queries, budget_tokens=600)
+        result = made.search(question, more_queries=written.more_queries, budget_tokens=600)
     assert {segment.document_id for segment in alone.segments} == {"Amazon"}
     assert {segment.document_id for segment in result.segments} == {"Amazon", "Microsoft"}
+
+
+def written_for(base: KnowledgeBase, where: str) -> WrittenQueries:
+    return WrittenQueries(
+        question="q", standalone=QUESTION, more_queries=("purchases",), model_filter=where
+    )
+
+
+def test_a_filter_of_the_model_that_finds_nothing_is_dropped_everywhere(
+    base: KnowledgeBase,
+) -> None:
+    written = written_for(base, 'company = "3M" and year = 1907')
+    results = (
+        base.search("q", more_queries=written, where="year >= 2000"),
+        base.explain("q", more_queries=written, where="year >= 2000").result,
+        base.excerpts("q", more_queries=written, where="year >= 2000"),
+    )
+    for result in results:
+        assert not result.not_found
+        assert result.where == "year >= 2000"
+        assert result.queries == (QUESTION, "purchases")
+        assert "searched again without the part written by the model" in " ".join(result.warnings)
+
+
+def test_a_filter_of_the_user_is_never_dropped(base: KnowledgeBase) -> None:
+    written = written_for(base, "year = 2018")
+    result = base.search("q", more_queries=written, where="year = 1907")
+    assert result.not_found
+    assert result.where == "year = 1907"
+
+
+def test_a_listener_receives_the_calls_of_query_writing_and_of_answers() -> None:
+    steps: list[str] = []
+
+    class Listening:
+        def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
+            steps.append(name)
+
+    with KnowledgeBase(":memory:", listener=Listening()) as base:
+        base.add_text("Freight fell.", document_id="a")
+        model = ScriptedModel(lambda _: GOOD)
+        base.write_queries("What fell?", llm=model)
+        assert [step for step in steps if step.startswith("model.")] == ["model.queries"]
+        with suppress(ModelError):
+            base.ask("What fell?", llm=model, write_queries=False)
+        assert steps[-1] == "model.answer"

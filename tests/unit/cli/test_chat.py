@@ -14,6 +14,7 @@ from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
 from spanwise.errors import ModelError, ModelKeyError, QueryError, StoreError
+from spanwise.knowledge_base.internals import store_of
 from spanwise.testing.store_threads import make_turn
 
 
@@ -42,7 +43,7 @@ def chat(
         def answer(question: str, thread_id: str) -> None:
             if fails is not None and "fail" in question:
                 raise fails
-            knowledge_base._store.append_turn(thread_id, make_turn(question))
+            store_of(knowledge_base).append_turn(thread_id, make_turn(question))
             page.line(f"answer in {thread_id}")
 
         typed = io.StringIO(lines)
@@ -60,7 +61,7 @@ def test_each_line_is_a_question(
     code, written = chat("Who?\n\n   \n  And why? \n")
     assert code == ExitCode.OK
     assert written == "> Who?\n\nanswer in one\n\n> And why?\n\nanswer in one\n\n"
-    questions = [turn.question for turn in knowledge_base.thread("one").turns]
+    questions = [turn.question for turn in knowledge_base.threads.get("one").turns]
     assert questions == ["Who?", "And why?"]
 
 
@@ -68,7 +69,7 @@ def test_a_conversation_without_an_id_gets_one(
     knowledge_base: KnowledgeBase, chat: Callable[..., tuple[ExitCode, str]]
 ) -> None:
     chat("Who?\nWhy?\n", thread_id=None)
-    (info,) = knowledge_base.threads()
+    (info,) = knowledge_base.threads.list()
     assert info.turns == 2
     assert len(info.id) == len("20260301-091500-4f2a9c")
 
@@ -78,8 +79,8 @@ def test_commands_are_obeyed(
 ) -> None:
     code, written = chat("Who?\n/new\nWhy?\n/thread one\nWhen?\n/threads\n/help\n/quit\nNever?\n")
     assert code == ExitCode.OK
-    assert [turn.question for turn in knowledge_base.thread("one").turns] == ["Who?", "When?"]
-    assert len(knowledge_base.threads()) == 2
+    assert [turn.question for turn in knowledge_base.threads.get("one").turns] == ["Who?", "When?"]
+    assert len(knowledge_base.threads.list()) == 2
     assert "Never?" not in written
     assert "one: continued after 1 turn" in written
     assert "1 turn  Why?" in written
@@ -111,7 +112,7 @@ def test_after_a_failed_question_the_chat_continues(
     code, written = chat("Does it fail?\nWho?\n", fails=error)
     assert code == ExitCode.ERROR
     assert f"failed: {error}" in written
-    assert [turn.question for turn in knowledge_base.thread("one").turns] == ["Who?"]
+    assert [turn.question for turn in knowledge_base.threads.get("one").turns] == ["Who?"]
 
 
 @pytest.mark.parametrize(

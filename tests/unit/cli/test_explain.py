@@ -181,7 +181,7 @@ def test_the_page_is_opened_from_a_temporary_file(
 
 
 def test_what_is_not_found_ends_with_code_4(kb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "quantum computers", "--kb", kb]) == 4
+    assert main(["explain", "quantum computers", "--abstain", "--kb", kb]) == 4
     assert "Nothing in the knowledge base answers this question." in capsys.readouterr().out
 
 

@@ -14,6 +14,7 @@ import pytest
 from spanwise import Document, KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
+from spanwise.knowledge_base.internals import add_parsed
 from spanwise.types import Heading, Page
 
 TEXT = (
@@ -28,7 +29,8 @@ def path(tmp_path: Path) -> Path:
     """Return a knowledge base of a document with pages that could be read in part."""
     with KnowledgeBase(tmp_path / "a.kb", embedder=None) as knowledge_base:
         knowledge_base.add_text("All of it.", document_id="note")
-        knowledge_base._ingestor.add_document(
+        add_parsed(
+            knowledge_base,
             Document(
                 id="report.pdf",
                 text=TEXT,
@@ -43,7 +45,7 @@ def path(tmp_path: Path) -> Path:
                 ),
                 status="partial",
                 warnings=("page 3 cannot be read",),
-            )
+            ),
         )
     return tmp_path / "a.kb"
 
@@ -58,7 +60,7 @@ def run(path: Path, *arguments: str, capsys: pytest.CaptureFixture[str]) -> tupl
 
 def result_of(path: Path, question: str) -> dict[str, Any]:
     with KnowledgeBase(path) as knowledge_base:
-        plain = knowledge_base.search(question, abstain=False).to_dict()
+        plain = knowledge_base.search(question).to_dict()
     result: dict[str, Any] = json.loads(json.dumps(plain))
     return result
 

@@ -11,6 +11,7 @@ from tests.reports import LEASES, PROSE, REPORT
 from spanwise import KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
+from spanwise.knowledge_base.internals import store_of
 from spanwise.packs.pack_file import read_pack
 
 
@@ -66,8 +67,8 @@ def test_another_version_of_a_pack_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with KnowledgeBase(folder / "a.kb") as base:
-        recorded = base._store.ensure_settings({})["packs"]
-        base._store.record_packs(recorded.replace("capex", "capexes"), lambda _: {})
+        recorded = store_of(base).ensure_settings({})["packs"]
+        store_of(base).record_packs(recorded.replace("capex", "capexes"), lambda _: {})
     assert "spanwise packs use filings" in output(capsys, "list", "--kb", "a.kb")
 
 

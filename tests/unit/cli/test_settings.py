@@ -48,9 +48,9 @@ def write(folder: Path, text: str) -> None:
 
 def test_a_setting_is_the_default_of_an_option(folder: Path, run: Run) -> None:
     write(folder, "kb = 'notes.kb'\n[search]\nbudget = 150\n[excerpts]\nexcerpt_tokens = 200\n")
-    assert run("search", "gross margin", "--no-abstain")["budget_tokens"] == 150
-    assert run("search", "gross margin", "--no-abstain", "--budget", "200")["budget_tokens"] == 200
-    result = run("excerpts", "gross margin", "--no-abstain")
+    assert run("search", "gross margin")["budget_tokens"] == 150
+    assert run("search", "gross margin", "--budget", "200")["budget_tokens"] == 200
+    result = run("excerpts", "gross margin")
     assert result["excerpt_tokens"] == 200
     assert run("info")["path"] == str(folder / "notes.kb")
 

@@ -10,6 +10,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
+from spanwise.knowledge_base.internals import store_of
 from spanwise.testing.store_threads import make_turn
 
 
@@ -17,7 +18,7 @@ from spanwise.testing.store_threads import make_turn
 def path(tmp_path: Path) -> Path:
     """Return a knowledge base with two conversations."""
     with KnowledgeBase(tmp_path / "a.kb", embedder=None) as knowledge_base:
-        store = knowledge_base._store
+        store = store_of(knowledge_base)
         store.append_turn("mill", make_turn("Who runs the mill?", minute=1))
         store.append_turn("lease", make_turn("When does \x1b[31mit end?", minute=3))
         store.append_turn("mill", make_turn("And why?", minute=5))
@@ -47,7 +48,7 @@ def test_conversations_are_listed_for_a_program(
     code, written, _ = run(path, "list", "--json", capsys=capsys)
     assert code == ExitCode.OK
     with KnowledgeBase(path) as knowledge_base:
-        expected = [info.to_dict() for info in knowledge_base.threads()]
+        expected = [info.to_dict() for info in knowledge_base.threads.list()]
     assert json.loads(written) == {"threads": expected}
 
 
@@ -81,7 +82,7 @@ def test_a_conversation_is_shown_for_a_program(
     code, written, _ = run(path, "show", "mill", "--json", capsys=capsys)
     assert code == ExitCode.OK
     with KnowledgeBase(path) as knowledge_base:
-        assert json.loads(written) == knowledge_base.thread("mill").to_dict()
+        assert json.loads(written) == knowledge_base.threads.get("mill").to_dict()
 
 
 def test_an_unknown_conversation_is_named(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +105,7 @@ def test_conversations_are_removed(path: Path, capsys: pytest.CaptureFixture[str
     assert code == ExitCode.OK
     assert json.loads(written) == {"removed": ["lease"], "not_found": []}
     with KnowledgeBase(path) as knowledge_base:
-        assert knowledge_base.threads() == []
+        assert knowledge_base.threads.list() == []
 
 
 def test_cached_model_outputs_are_counted_and_deleted(
@@ -112,7 +113,7 @@ def test_cached_model_outputs_are_counted_and_deleted(
 ) -> None:
     with KnowledgeBase(path) as knowledge_base:
         for number in range(3):
-            knowledge_base._store.put_output(f"{number}", "x" * 500, task="title", model="a:b")
+            store_of(knowledge_base).put_output(f"{number}", "x" * 500, task="title", model="a:b")
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
     written = capsys.readouterr().out
     assert "cached model outputs  3, 1.5 kB\n" in written

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.ingest.given_parts import given_sections, stored_parts, with_contexts
-from spanwise.knowledge_base.opening import open_store
+from spanwise.knowledge_base.components import open_store
 from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
 
@@ -79,7 +81,7 @@ def test_a_chunk_gets_the_context_of_the_range_it_begins_in() -> None:
 
 
 def test_stored_parts_make_the_same_document_again() -> None:
-    store = open_store(":memory:", create=True)
+    store = open_store(Path(":memory:"), create=True)
     store.ensure_settings(SETTINGS)
     store.put_document(make_entry("a", ["One.\n", "Two.\n"], title="T"))
     record = store.get_record("a")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from spanwise import Citation, KnowledgeBase
+from spanwise.answers.citation_lookup import given_citations
 from spanwise.core.answers.citations import QUOTE_CHARS
 from spanwise.errors import DocumentNotFoundError, OptionError
-from spanwise.knowledge_base.citations import given_citations
 
 TEXT = "Margins fell because freight cost more. " * 20
 

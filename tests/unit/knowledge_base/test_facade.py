@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase, SegmentOptions
 from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
+from spanwise.knowledge_base.internals import store_of
 
 MARGINS = "Gross margin fell in spring because of freight costs."
 
@@ -231,7 +232,7 @@ def test_a_relative_path_holds_when_the_working_folder_changes(
         base.add_text(MARGINS, document_id="d")
         monkeypatch.chdir(tmp_path / "elsewhere")
         base.optimise()
-        with base._store.snapshot():  # so that the other thread opens a connection of its own
+        with store_of(base).snapshot():  # so that the other thread opens a connection of its own
             assert another.submit(base.search, "margin").result().segments
         assert base.info().bytes_on_disk > 0
         assert base.info().path == "test.kb"

@@ -10,6 +10,7 @@ from tests.reports import LEASES, PROSE, REPORT
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError, PackError, StoreError
+from spanwise.knowledge_base.internals import store_of
 from spanwise.packs.landmarks import document_signals
 from spanwise.types import PackInfo
 
@@ -150,8 +151,8 @@ def test_places_are_found_without_using_the_pack(leases: Path) -> None:
 
 def test_another_version_of_a_shipped_pack_is_told(tmp_path: Path) -> None:
     with filled(tmp_path / "a.kb") as base:
-        base._store.record_packs(
-            base._store.ensure_settings({})["packs"].replace("capex", "capexes"), lambda _: {}
+        store_of(base).record_packs(
+            store_of(base).ensure_settings({})["packs"].replace("capex", "capexes"), lambda _: {}
         )
         (info,) = used(base)
         assert (info.outdated, info.documents) == (True, 0)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from spanwise import KnowledgeBase
+from spanwise.answers.stored_threads import new_thread_id
 from spanwise.errors import ModelError, OptionError, ThreadNotFoundError
-from spanwise.knowledge_base.threads import new_thread_id
 from spanwise.models.ports import ModelRequest
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import AnswerOptions
@@ -49,7 +49,7 @@ def test_a_conversation_is_kept_turn_by_turn(knowledge_base: KnowledgeBase) -> N
     model = ScriptedModel(reply)
     first = knowledge_base.ask("When does the lease end?", llm=model, thread="a")
     second = knowledge_base.ask("Why did the margins fall because of it?", llm=model, thread="a")
-    thread = knowledge_base.thread("a")
+    thread = knowledge_base.threads.get("a")
     assert [turn.answer for turn in thread.turns] == [first, second]
     assert first.thread == second.thread == "a"
     assert [(turn.question, turn.standalone) for turn in thread.turns] == [
@@ -60,7 +60,7 @@ def test_a_conversation_is_kept_turn_by_turn(knowledge_base: KnowledgeBase) -> N
         ),
     ]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", thread.turns[0].asked_at)
-    (info,) = knowledge_base.threads()
+    (info,) = knowledge_base.threads.list()
     assert info == thread.info
     assert (info.title, info.turns) == ("When does the lease end?", 2)
     assert knowledge_base.info().threads == 1
@@ -105,7 +105,7 @@ def test_removed_evidence_is_said(knowledge_base: KnowledgeBase) -> None:
     answer = knowledge_base.ask("Why did the margins fall?", llm=model, thread="a")
     assert any("'lease'" in warning for warning in answer.warnings)
     assert LEASE not in model.requests[-1].shared
-    kept = knowledge_base.thread("a").turns[0].answer.citations[0]
+    kept = knowledge_base.threads.get("a").turns[0].answer.citations[0]
     assert kept.citation is not None
     assert knowledge_base.locate(kept.citation).status == "removed"
 
@@ -180,7 +180,7 @@ def test_excerpts_are_read_without_earlier_evidence(knowledge_base: KnowledgeBas
             options=AnswerOptions(excerpts=2),
         )
     assert all(LEASE not in request.shared + request.prompt for request in model.requests)
-    assert knowledge_base.thread("a").info.turns == 1
+    assert knowledge_base.threads.get("a").info.turns == 1
 
 
 def test_a_failed_answer_is_not_kept(knowledge_base: KnowledgeBase) -> None:
@@ -189,7 +189,7 @@ def test_a_failed_answer_is_not_kept(knowledge_base: KnowledgeBase) -> None:
 
     with pytest.raises(ModelError, match="no answer today"):
         knowledge_base.ask("When does the lease end?", llm=ScriptedModel(fail), thread="a")
-    assert knowledge_base.threads() == []
+    assert knowledge_base.threads.list() == []
 
 
 def test_a_stream_is_kept_when_it_was_read(knowledge_base: KnowledgeBase) -> None:
@@ -197,18 +197,18 @@ def test_a_stream_is_kept_when_it_was_read(knowledge_base: KnowledgeBase) -> Non
     stream = knowledge_base.ask_stream("When does the lease end?", llm=model, thread="a")
     next(stream)
     stream.close()
-    assert knowledge_base.threads() == []
+    assert knowledge_base.threads.list() == []
     stream = knowledge_base.ask_stream("When does the lease end?", llm=model, thread="a")
     assert "".join(stream) == stream.answer.text
-    assert knowledge_base.thread("a").turns[0].answer == stream.answer
+    assert knowledge_base.threads.get("a").turns[0].answer == stream.answer
 
 
 def test_conversations_are_deleted(knowledge_base: KnowledgeBase) -> None:
     knowledge_base.ask("When does the lease end?", llm=ScriptedModel(reply), thread="a")
-    assert knowledge_base.delete_thread("a")
-    assert not knowledge_base.delete_thread("a")
-    with pytest.raises(ThreadNotFoundError, match="no conversation has the id 'a'; `threads`"):
-        knowledge_base.thread("a")
+    assert knowledge_base.threads.delete("a")
+    assert not knowledge_base.threads.delete("a")
+    with pytest.raises(ThreadNotFoundError, match="no conversation has the id 'a'"):
+        knowledge_base.threads.get("a")
 
 
 @pytest.mark.parametrize("thread", ["", " ", "a\nb", "x" * 1_001, "half \ud800 pair"])
@@ -242,4 +242,4 @@ def test_what_models_answered_is_forgotten(knowledge_base: KnowledgeBase) -> Non
     assert knowledge_base.info().outputs == 0
     knowledge_base.ask("When does the lease end?", llm=model, thread="c")
     assert len(model.requests) == 2
-    assert len(knowledge_base.threads()) == 3
+    assert len(knowledge_base.threads.list()) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_an_empty_knowledge_base_has_no_evidence() -> None:
 
 
 def test_a_question_of_another_topic_is_not_found_with_a_guess_apart(base: KnowledgeBase) -> None:
-    result = base.search(FOREIGN)
+    result = base.search(FOREIGN, abstain=True)
     assert result.not_found
     assert result.weak_evidence
     assert result.evidence < 0.1
@@ -78,11 +78,11 @@ def test_a_question_about_a_single_sentence_is_found() -> None:
     with KnowledgeBase(":memory:") as base:
         base.add_text("The tide rises twice a day for the moon pulls the sea.", document_id="d")
         assert not base.search("How often does the tide rise?").not_found
-        assert base.search(FOREIGN).not_found
+        assert base.search(FOREIGN, abstain=True).not_found
 
 
 def test_without_abstention_weak_segments_are_marked(base: KnowledgeBase) -> None:
-    refused, told = base.search(FOREIGN), base.search(FOREIGN, abstain=False)
+    refused, told = base.search(FOREIGN, abstain=True), base.search(FOREIGN)
     assert not told.not_found
     assert told.best_guess is None
     assert told.weak_evidence
@@ -92,19 +92,19 @@ def test_without_abstention_weak_segments_are_marked(base: KnowledgeBase) -> Non
 def test_of_several_queries_the_most_evidence_counts(base: KnowledgeBase) -> None:
     known = base.search("What causes tides?")
     for question, queries in ((FOREIGN, ["What causes tides?"]), ("What causes tides?", [FOREIGN])):
-        result = base.search(question, queries=queries)
+        result = base.search(question, more_queries=queries)
         assert result.evidence == known.evidence
         assert not result.not_found
-    assert base.search(FOREIGN, queries=["Who won the world cup?"]).not_found
+    assert base.search(FOREIGN, more_queries=["Who won the world cup?"], abstain=True).not_found
 
 
 def test_excerpts_abstain_as_segments_do(base: KnowledgeBase) -> None:
-    refused = base.excerpts(FOREIGN)
+    refused = base.excerpts(FOREIGN, abstain=True)
     assert refused.not_found
     assert refused.weak_evidence
     assert refused.best_guess is not None
     assert refused.evidence == base.search(FOREIGN).evidence
-    assert not base.excerpts(FOREIGN, abstain=False).not_found
+    assert not base.excerpts(FOREIGN).not_found
     assert not base.excerpts("What causes tides?").not_found
 
 
@@ -115,3 +115,39 @@ def test_the_published_method_never_abstains_by_evidence(base: KnowledgeBase) ->
     )
     assert published.evidence == refused.evidence
     assert published.weak_evidence
+
+
+def test_refusing_is_opt_in(base: KnowledgeBase) -> None:
+    for result in (base.search(FOREIGN), base.explain(FOREIGN).result, base.excerpts(FOREIGN)):
+        assert result.weak_evidence
+        assert not result.not_found
+
+
+@pytest.mark.parametrize("question", [FOREIGN, "What causes tides?", "Who sails at new moon?"])
+def test_relevance_never_exceeds_the_chance_of_an_answer(
+    base: KnowledgeBase, question: str
+) -> None:
+    result = base.search(question)
+    for segment in result.segments:
+        assert max(segment.relevance, *segment.relevances) <= result.evidence
+    excerpts = base.excerpts(question)
+    for excerpt in excerpts.excerpts:
+        assert max(excerpt.relevance, *(span.relevance for span in excerpt.spans)) <= (
+            excerpts.evidence
+        )
+
+
+def test_warnings_come_from_the_snapshot_of_the_search() -> None:
+    """A document that another thread adds during the search does not hide a warning."""
+
+    class Listening:
+        def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
+            if name == "weigh" and bases:
+                bases[0].add_text("Sand.", document_id="later", metadata={"year": 2020})
+
+    bases: list[KnowledgeBase] = []
+    with KnowledgeBase(":memory:", listener=Listening()) as opened:
+        opened.add_text(TIDES, document_id="tides.txt", metadata={"year": 2018})
+        bases.append(opened)
+        result = opened.search("What causes tides?", where="year = 2020")
+    assert any("no document passes the filter" in warning for warning in result.warnings)

@@ -37,7 +37,7 @@ def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
     text = f"{filler('weather', 20)}\n\n{ANSWER}\n\n{filler('harvest', 20)}"
     base.add_text(text, document_id="small", title="Small")
     options = SegmentOptions(irrelevant_chunk_penalty=0.3)
-    (excerpt,) = base.excerpts(QUESTION, segment_options=options, abstain=False).excerpts
+    (excerpt,) = base.excerpts(QUESTION, segment_options=options).excerpts
     assert excerpt.is_whole
     assert [span.is_evidence for span in excerpt.spans] == [False, True, False]
     assert "".join(span.text for span in excerpt.spans) == text
@@ -47,14 +47,14 @@ def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
 def test_the_first_line_of_a_document_has_no_section_path(base: KnowledgeBase) -> None:
     text = f"# Report of the mill\n\n## Letter\n\n{ANSWER}\n\n## Outlook\n\n{filler('harvest', 5)}"
     base.add_text(text, document_id="mill", media_type="text/markdown", title="Report of the mill")
-    (excerpt,) = base.excerpts(QUESTION, abstain=False).excerpts
+    (excerpt,) = base.excerpts(QUESTION).excerpts
     assert excerpt.text == text
 
 
 def test_the_tokens_left_are_spent_on_text_around(base: KnowledgeBase) -> None:
     text = f"{filler('weather', 60)}\n\n{ANSWER}\n\n{filler('harvest', 60)}"
     base.add_text(text, document_id="long", title="Long")
-    result = base.excerpts(QUESTION, excerpts=1, excerpt_tokens=400, abstain=False)
+    result = base.excerpts(QUESTION, excerpts=1, excerpt_tokens=400)
     (excerpt,) = result.excerpts
     assert 380 <= excerpt.tokens <= 400
     assert ANSWER in excerpt.text
@@ -65,9 +65,7 @@ def test_the_tokens_left_are_spent_on_text_around(base: KnowledgeBase) -> None:
 def test_gaps_between_parts_are_marked(base: KnowledgeBase) -> None:
     text = f"{ANSWER}\n\n{filler('weather', 150)}\n\nThe gross margin fell again.\n\n"
     base.add_text(text + filler("harvest", 20), document_id="long")
-    (excerpt,) = base.excerpts(
-        QUESTION, excerpts=1, excerpt_tokens=500, preset="precise", abstain=False
-    ).excerpts
+    (excerpt,) = base.excerpts(QUESTION, excerpts=1, excerpt_tokens=500, preset="precise").excerpts
     gap = excerpt.text.split("[... ")[1].split(" characters left out ...]")[0]
     assert int(gap.replace(",", "")) == excerpt.citation.end - excerpt.citation.start - sum(
         len(span.text) for span in excerpt.spans
@@ -79,7 +77,7 @@ def test_excerpts_of_one_document_are_disjoint_and_consecutive(
 ) -> None:
     parts = [f"{ANSWER} {filler('weather', 25, start=100 * n)}" for n in range(6)]
     base.add_text("\n\n".join(parts), document_id="long")
-    result = base.excerpts(QUESTION, excerpts=3, excerpt_tokens=300, abstain=False)
+    result = base.excerpts(QUESTION, excerpts=3, excerpt_tokens=300)
     assert len(result.excerpts) == 3
     bounds = sorted((ranges(e)[0][0], ranges(e)[-1][1]) for e in result.excerpts)
     assert all(end <= start for (_, end), (start, _) in pairwise(bounds))
@@ -89,7 +87,7 @@ def test_excerpts_of_one_document_are_disjoint_and_consecutive(
 def test_excerpts_of_one_stretch_follow_each_other_without_loss(base: KnowledgeBase) -> None:
     text = " ".join(f"Gross margin fell in region {n} because of freight." for n in range(120))
     base.add_text(text, document_id="dense")
-    result = base.excerpts(QUESTION, excerpts=4, excerpt_tokens=250, headers=False, abstain=False)
+    result = base.excerpts(QUESTION, excerpts=4, excerpt_tokens=250, headers=False)
     assert [excerpt.tokens >= 0.95 * 250 for excerpt in result.excerpts] == [True] * 4
     shown = sorted(span for excerpt in result.excerpts for span in ranges(excerpt))
     assert all(a[1] <= b[0] for a, b in pairwise(shown))
@@ -99,7 +97,7 @@ def test_better_documents_come_before_a_second_excerpt(base: KnowledgeBase) -> N
     for name, cause in (("one", "freight"), ("two", "wages and rents"), ("three", "a flood")):
         text = f"Gross margin did fall in {name} because of {cause}.\n\n{filler(name, 60)}"
         base.add_text(text, document_id=name)
-    result = base.excerpts(QUESTION, excerpts=2, excerpt_tokens=200, abstain=False)
+    result = base.excerpts(QUESTION, excerpts=2, excerpt_tokens=200)
     assert sorted(excerpt.document_id for excerpt in result.excerpts) == ["one", "two"]
     assert min(excerpt.tokens for excerpt in result.excerpts) >= 190
 
@@ -109,10 +107,9 @@ def test_each_query_gets_an_excerpt(base: KnowledgeBase) -> None:
     base.add_text(f"{filler('harvest', 60)}\n\nTides delay the ferry.", document_id="ferry")
     result = base.excerpts(
         QUESTION,
-        queries=["What delays the ferry?"],
+        more_queries=["What delays the ferry?"],
         excerpts=2,
         excerpt_tokens=200,
-        abstain=False,
     )
     served = {excerpt.document_id: excerpt.queries for excerpt in result.excerpts}
     assert served == {"margin": (0,), "ferry": (1,)}
@@ -122,9 +119,9 @@ def test_each_query_gets_an_excerpt(base: KnowledgeBase) -> None:
 def test_an_excerpt_too_small_for_its_header_is_an_error(base: KnowledgeBase) -> None:
     base.add_text(f"{ANSWER}\n\n{filler('weather', 40)}", document_id="long", title="A title")
     with pytest.raises(OptionError, match=r"excerpt_tokens is 20; .* needs (\d+)") as raised:
-        base.excerpts(QUESTION, excerpt_tokens=20, abstain=False)
+        base.excerpts(QUESTION, excerpt_tokens=20)
     needed = int(str(raised.value).rsplit(" ", 1)[1])
-    result = base.excerpts(QUESTION, excerpt_tokens=needed, excerpts=1, abstain=False)
+    result = base.excerpts(QUESTION, excerpt_tokens=needed, excerpts=1)
     assert result.tokens <= needed
     assert len(result.excerpts) == 1
 
@@ -133,7 +130,7 @@ def test_documents_without_room_are_a_warning(base: KnowledgeBase) -> None:
     base.add_text(f"{ANSWER}\n\n{filler('weather', 40)}", document_id="short", title="Short")
     other = "In the south gross margin fell too: wages rose, a flood closed the road."
     base.add_text(f"{other}\n\n{filler('x', 40)}", document_id="long", title="Long " * 60)
-    result = base.excerpts(QUESTION, excerpt_tokens=200, abstain=False)
+    result = base.excerpts(QUESTION, excerpt_tokens=200)
     assert {excerpt.document_id for excerpt in result.excerpts} == {"short"}
     assert "of 1 of the documents" in result.warnings[-1]
 
@@ -143,9 +140,7 @@ def test_a_long_line_without_ends_is_cut_between_words(tokenizer: str) -> None:
     text = "weather " * 30_000 + "gross margin fell " + "weather " * 30_000
     with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:
         base.add_text(text, document_id="line")
-        result = base.excerpts(
-            QUESTION, excerpts=2, excerpt_tokens=500, tokenizer=tokenizer, abstain=False
-        )
+        result = base.excerpts(QUESTION, excerpts=2, excerpt_tokens=500, tokenizer=tokenizer)
     for excerpt in result.excerpts:
         assert 0.95 * 500 <= excerpt.tokens <= 500
         for span in excerpt.spans:
@@ -156,9 +151,7 @@ def test_languages_without_spaces_fill_the_budget() -> None:
     text = "天气很好。" * 300 + "毛利率下降是因为运费上涨。" + "收成也不错。" * 300
     with KnowledgeBase(":memory:", embedder=None) as base:
         base.add_text(text, document_id="zh")
-        (excerpt,) = base.excerpts(
-            "毛利率为什么下降?", excerpts=1, excerpt_tokens=600, abstain=False
-        ).excerpts
+        (excerpt,) = base.excerpts("毛利率为什么下降?", excerpts=1, excerpt_tokens=600).excerpts
     assert 570 <= excerpt.tokens <= 600
     assert "毛利率下降是因为运费上涨。" in excerpt.text
 
@@ -189,8 +182,8 @@ def test_the_order_of_documents_changes_nothing(base: KnowledgeBase) -> None:
             base.add_text(text, document_id=name)
         for name, text in reversed(texts.items()):
             other.add_text(text, document_id=name)
-        one = base.excerpts(QUESTION, excerpt_tokens=300, abstain=False)
-        two = other.excerpts(QUESTION, excerpt_tokens=300, abstain=False)
+        one = base.excerpts(QUESTION, excerpt_tokens=300)
+        two = other.excerpts(QUESTION, excerpt_tokens=300)
     assert {e.document_id: ranges(e) for e in one.excerpts} == {
         e.document_id: ranges(e) for e in two.excerpts
     }

@@ -155,7 +155,7 @@ def test_near_identical_chunks_name_the_one_that_is_shown() -> None:
 
 
 def test_several_queries_have_scores_each(base: KnowledgeBase) -> None:
-    explanation = base.explain(QUESTION, queries=["When do the locks close?"])
+    explanation = base.explain(QUESTION, more_queries=["When do the locks close?"])
     assert set(explanation.typical) == {0, 1}
     assert explanation.result.queries == (QUESTION, "When do the locks close?")
     seen = {scores.query for one in explanation.candidates for scores in one.scores}
@@ -165,7 +165,7 @@ def test_several_queries_have_scores_each(base: KnowledgeBase) -> None:
 
 def test_refused_chunks_have_a_reason() -> None:
     with filled_base(2) as base:
-        explanation = base.explain("How do quantum computers factor integers?")
+        explanation = base.explain("How do quantum computers factor integers?", abstain=True)
     assert explanation.result.not_found
     assert explanation.candidates[0].segment is None
     assert "segment" not in {one.decision for one in explanation.candidates}
@@ -203,8 +203,8 @@ def test_words_of_a_question_in_several_languages_are_named_as_asked() -> None:
         )
         base.add_text("The mills lost margin when freight by road cost more.", document_id="en")
         base.add_text("面粉厂的毛利率下降，因为运费比前一年更高。", document_id="zh")
-        german = base.explain("Warum fielen die Bruttomargen der Mühlen?", abstain=False)
-        chinese = base.explain("为什么毛利率下降？", abstain=False)
+        german = base.explain("Warum fielen die Bruttomargen der Mühlen?")
+        chinese = base.explain("为什么毛利率下降？")
     held = {one.document_id: one.terms for one in german.candidates}
     assert {"fielen", "Bruttomargen", "Mühlen"} <= set(held["de"])
     assert [one.document_id for one in chinese.candidates if one.terms] == ["zh"]

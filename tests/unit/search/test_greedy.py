@@ -87,7 +87,7 @@ def test_each_query_has_its_turn_and_more_room(base: KnowledgeBase) -> None:
     )
     result = base.search(
         "cost of freight in 2021",
-        queries=["cost of wages in 2023"],
+        more_queries=["cost of wages in 2023"],
         method="greedy",
         segment_options=options,
     )

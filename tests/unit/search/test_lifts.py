@@ -15,6 +15,7 @@ from spanwise.core.ranking.features import FEATURES
 from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.ingest.prepare import chunk_signals
+from spanwise.knowledge_base.internals import store_of
 from spanwise.packs.shipped_packs import default_record
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
@@ -34,7 +35,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 
 def weighed(base: KnowledgeBase, question: str) -> ScoredChunks:
-    with base._store.snapshot() as snapshot:
+    with store_of(base).snapshot() as snapshot:
         found = score_chunks(
             read_question(question),
             snapshot=snapshot,
@@ -133,7 +134,7 @@ def test_an_explanation_names_the_pack(base: KnowledgeBase) -> None:
 
 
 def test_several_queries_are_explained_with_the_packs_of_all(base: KnowledgeBase) -> None:
-    explanation = base.explain(ABOUT, queries=[QUESTION, "What is the working capital of Alder?"])
+    explanation = base.explain(ABOUT, more_queries=[QUESTION, "What is Alder's working capital?"])
     names = list(explanation.features)[len(FEATURES) :]
     assert names[:1] == ["filings: cash flow statement"]
     assert "filings: balance sheet" in names

@@ -59,7 +59,7 @@ def test_it_reads_no_more_than_it_may(base: KnowledgeBase) -> None:
 
 def test_each_query_is_reranked_by_itself(base: KnowledgeBase) -> None:
     reranker = likes("17")
-    result = base.search(QUESTION, queries=["plant 3", "plant 4"], rerank=reranker)
+    result = base.search(QUESTION, more_queries=["plant 3", "plant 4"], rerank=reranker)
     assert sorted(query for query, _ in reranker.requests) == [QUESTION, "plant 3", "plant 4"]
     assert result.usage.calls == 3
 

@@ -74,7 +74,7 @@ def test_each_query_gets_some_of_a_small_budget(contracts: KnowledgeBase) -> Non
     options = SegmentOptions(segment_charge=0.0)
     queries = [f"monthly fee of {name}" for name in NAMES]
     result = contracts.search(
-        queries[0], queries=queries[1:], segment_options=options, budget_tokens=900
+        queries[0], more_queries=queries[1:], segment_options=options, budget_tokens=900
     )
     assert result.queries == tuple(queries)
     served = {number for segment in result.segments for number in segment.queries}
@@ -86,15 +86,15 @@ def test_each_query_gets_some_of_a_small_budget(contracts: KnowledgeBase) -> Non
 
 def test_a_query_that_comes_twice_counts_once(contracts: KnowledgeBase) -> None:
     question = "When does the agreement of Beta end?"
-    assert contracts.search(question, queries=[question]).segments == (
+    assert contracts.search(question, more_queries=[question]).segments == (
         contracts.search(question).segments
     )
 
 
 def test_the_order_of_queries_changes_no_segment(contracts: KnowledgeBase) -> None:
     one, other = "monthly fee of Eon", "When does the agreement of Beta end?"
-    first = contracts.search(one, queries=[other])
-    second = contracts.search(other, queries=[one])
+    first = contracts.search(one, more_queries=[other])
+    second = contracts.search(other, more_queries=[one])
     assert [(s.document_id, s.start, s.end) for s in first.segments] == [
         (s.document_id, s.start, s.end) for s in second.segments
     ]
@@ -105,14 +105,14 @@ def test_the_order_of_queries_changes_no_segment(contracts: KnowledgeBase) -> No
 )
 def test_queries_are_checked(contracts: KnowledgeBase, queries: list[str]) -> None:
     with pytest.raises(QueryError):
-        contracts.search("fee", queries=queries)
+        contracts.search("fee", more_queries=queries)
 
 
 def test_a_query_in_place_of_a_list_is_rejected(contracts: KnowledgeBase) -> None:
     from spanwise.errors import OptionError
 
     with pytest.raises(OptionError, match="queries"):
-        contracts.search("fee", queries="monthly fee")
+        contracts.search("fee", more_queries="monthly fee")
 
 
 def test_queries_that_distinguish_duplicates_get_their_own() -> None:
@@ -127,7 +127,7 @@ def test_queries_that_distinguish_duplicates_get_their_own() -> None:
         queries = [f"What must {name} keep confidential?" for name in ("Corvo", "Delta")]
         question = "What information must be kept confidential?"
         alone = base.search(question)
-        result = base.search(question, queries=queries)
+        result = base.search(question, more_queries=queries)
     assert [len(segment.also_in) for segment in alone.segments] == [4]
     for number, document_id in ((1, "corvo"), (2, "delta")):
         served = [s.document_id for s in result.segments if number in s.queries]
@@ -158,7 +158,7 @@ def test_short_texts_without_a_stop_keep_the_budget(tokenizer: str | None) -> No
         for letter in "abcdefghijkl":
             base.add_text(f"confidential data {letter}", document_id=letter)
         result = base.search(
-            "confidential", preset="precise", abstain=False, tokenizer=tokenizer, budget_tokens=400
+            "confidential", preset="precise", tokenizer=tokenizer, budget_tokens=400
         )
     counted = make_tokenizer(tokenizer or "o200k_base").count([result.context])[0]
     assert len(result.segments) > 5

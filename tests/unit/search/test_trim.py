@@ -148,7 +148,7 @@ def test_each_query_keeps_its_best_chunk() -> None:
             rest = f"The park of {animal} is open on day {n}. " * 8
             base.add_text(f"{animal} live in lake {n}. {rest}", document_id=animal)
         result = base.search(
-            QUESTION, queries=["Which animals live in a lake?"], segment_options=options
+            QUESTION, more_queries=["Which animals live in a lake?"], segment_options=options
         )
     assert {query for segment in result.segments for query in segment.queries} == {0, 1}
 
@@ -157,7 +157,7 @@ def test_a_best_guess_is_not_trimmed(base: KnowledgeBase) -> None:
     """Among worthless sentences none is better than the others."""
     options = SegmentOptions(irrelevant_chunk_penalty=0.5, reference_length=1, trim=True)
     cut, whole = (
-        base.search(QUESTION, segment_options=one, abstain=False).best_guess
+        base.search(QUESTION, segment_options=one).best_guess
         for one in (options, replace(options, trim=False))
     )
     assert cut is not None
@@ -171,7 +171,7 @@ def test_excerpts_are_filled_all_the_same(base: KnowledgeBase) -> None:
 
 def test_a_segment_is_cut_for_the_query_that_it_serves(base: KnowledgeBase) -> None:
     """The question shares no word with the sentences of the answer."""
-    result = base.search("oven 7 of the bakery", queries=[QUESTION], preset="precise")
+    result = base.search("oven 7 of the bakery", more_queries=[QUESTION], preset="precise")
     (text,) = (segment.text for segment in result.segments if segment.document_id == "mill")
     assert text.strip() == ANSWER
 

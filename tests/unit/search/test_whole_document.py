@@ -22,28 +22,28 @@ def base() -> Iterator[KnowledgeBase]:
 
 
 def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
-    result = base.search(QUESTION, documents=["one"], abstain=False)
+    result = base.search(QUESTION, documents=["one"])
     assert [segment.text for segment in result.segments] == [TEXT]
     assert result.tokens <= result.budget_tokens
 
 
 def test_it_must_fit_with_its_header(base: KnowledgeBase) -> None:
-    whole = base.search(QUESTION, documents=["one"], abstain=False).tokens
-    result = base.search(QUESTION, documents=["one"], budget_tokens=whole - 1, abstain=False)
+    whole = base.search(QUESTION, documents=["one"]).tokens
+    result = base.search(QUESTION, documents=["one"], budget_tokens=whole - 1)
     assert [segment.text for segment in result.segments] != [TEXT]
-    again = base.search(QUESTION, documents=["one"], budget_tokens=whole, abstain=False)
+    again = base.search(QUESTION, documents=["one"], budget_tokens=whole)
     assert [segment.text for segment in again.segments] == [TEXT]
 
 
 @pytest.mark.parametrize("documents", [None, ["one", "two"]])
 def test_among_others_it_is_not(base: KnowledgeBase, documents: list[str] | None) -> None:
     options = SegmentOptions(irrelevant_chunk_penalty=0.2)
-    result = base.search(QUESTION, documents=documents, segment_options=options, abstain=False)
+    result = base.search(QUESTION, documents=documents, segment_options=options)
     assert result.segments
     assert all(segment.text != TEXT for segment in result.segments)
 
 
 def test_a_limit_on_segments_holds(base: KnowledgeBase) -> None:
     options = SegmentOptions(max_segment_tokens=300)
-    result = base.search(QUESTION, documents=["one"], segment_options=options, abstain=False)
+    result = base.search(QUESTION, documents=["one"], segment_options=options)
     assert all(len(segment.text) / 4 <= 310 for segment in result.segments)

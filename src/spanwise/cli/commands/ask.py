@@ -28,8 +28,10 @@ from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import AnswerOptions, QueryOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.knowledge_base.answering import AskArguments
+    from spanwise.models.ports import LanguageModel
     from spanwise.types import Answer
 
 
@@ -203,8 +205,20 @@ def _chat(arguments: _AskOptions) -> ExitCode:
         return chat.run()
 
 
-def _keywords(arguments: _AskOptions) -> AskArguments:
-    """Return the arguments of `KnowledgeBase.ask`."""
+class _AskKeywords(TypedDict):
+    """Arguments of `KnowledgeBase.ask` other than the question."""
+
+    llm: str | LanguageModel
+    documents: Sequence[str] | None
+    where: str | None
+    options: AnswerOptions
+    write_queries: bool
+    query_options: QueryOptions
+    rerank: str | None
+    thread: str | None
+
+
+def _keywords(arguments: _AskOptions) -> _AskKeywords:
     return {
         "llm": arguments["llm"],
         "documents": arguments["document"] or None,
@@ -223,7 +237,7 @@ def _keywords(arguments: _AskOptions) -> AskArguments:
 
 
 def _draw(
-    knowledge_base: KnowledgeBase, question: str, keywords: AskArguments, page: Page
+    knowledge_base: KnowledgeBase, question: str, keywords: _AskKeywords, page: Page
 ) -> Answer:
     """Write the answer as it arrives, then its citations."""
     text = AnswerText(page)

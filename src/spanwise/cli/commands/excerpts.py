@@ -9,16 +9,16 @@ import click
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
-from spanwise.cli.query_arguments import SearchQueries, draw_queries, search_queries
+from spanwise.cli.query_arguments import draw_queries, with_written
 from spanwise.cli.result_output import check_output_options, output_options, write_result
 from spanwise.cli.search_arguments import (
     QuestionArguments,
+    question_keywords,
     question_options,
     question_text,
-    rerank_keywords,
 )
 from spanwise.config import knowledge_base_path, model_options
-from spanwise.options import METHOD_PRESETS
+from spanwise.options import METHOD_PRESETS, ExcerptOptions, SegmentOptions
 
 if TYPE_CHECKING:
     from spanwise.types import Excerpt, ExcerptResult
@@ -89,40 +89,20 @@ def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
     from spanwise.knowledge_base import KnowledgeBase
 
     question = question_text(arguments["question"])
-    documents = arguments["document"] or None
-    reranking = rerank_keywords(arguments)
+    options = ExcerptOptions(
+        excerpts=arguments["excerpts"],
+        excerpt_tokens=arguments["excerpt_tokens"],
+        segments=SegmentOptions.preset(arguments["preset"]),
+        tokenizer=arguments["tokenizer"],
+        abstain=arguments["abstain"],
+    )
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
-
-        def find(queries: SearchQueries) -> ExcerptResult:
-            return knowledge_base.excerpts(
-                question,
-                excerpts=arguments["excerpts"],
-                excerpt_tokens=arguments["excerpt_tokens"],
-                queries=queries.queries,
-                preset=arguments["preset"],
-                documents=documents,
-                where=queries.where,
-                tokenizer=arguments["tokenizer"],
-                abstain=not arguments["no_abstain"],
-                **reranking,
-            )
-
-        queries = search_queries(
-            knowledge_base,
-            question,
-            queries=arguments["query"],
-            documents=documents,
-            where=arguments["where"],
-            arguments=arguments,
-        )
-        result = find(queries)
-        if queries.needs_wider_filter(result):
-            queries = queries.with_wider_filter(result)
-            result = find(queries)
-    return queries.completed(result)
+        keywords = question_keywords(knowledge_base, question, arguments)
+        result = knowledge_base.excerpts(question, options=options, **keywords)
+    return with_written(result, keywords["more_queries"])
 
 
 def draw_excerpts(result: ExcerptResult, page: Page) -> None:

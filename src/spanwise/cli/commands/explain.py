@@ -16,8 +16,14 @@ from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
-from spanwise.cli.query_arguments import draw_queries, search_queries
-from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
+from spanwise.cli.query_arguments import draw_queries, with_written
+from spanwise.cli.search_arguments import (
+    SearchArguments,
+    question_keywords,
+    question_text,
+    read_search_options,
+    search_options,
+)
 from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
@@ -184,26 +190,15 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
 def _explanation(arguments: _ExplainArguments) -> Explanation:
     from spanwise.knowledge_base import KnowledgeBase
 
-    keywords = search_keywords(arguments)
+    question, options = question_text(arguments["question"]), read_search_options(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
     with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
-        queries = search_queries(
-            knowledge_base,
-            keywords["question"],
-            queries=keywords["queries"],
-            documents=keywords["documents"],
-            where=keywords["where"],
-            arguments=arguments,
-        )
-        keywords["queries"], keywords["where"] = queries.queries, queries.where
-        explanation = knowledge_base.explain(**keywords)
-        if queries.needs_wider_filter(explanation.result):
-            queries = queries.with_wider_filter(explanation.result)
-            keywords["where"] = queries.where
-            explanation = knowledge_base.explain(**keywords)
-    return replace(explanation, result=queries.completed(explanation.result))
+        keywords = question_keywords(knowledge_base, question, arguments)
+        explanation = knowledge_base.explain(question, options=options, **keywords)
+    result = with_written(explanation.result, keywords["more_queries"])
+    return replace(explanation, result=result)
 
 
 def _write_page(explanation: Explanation, name: str | None, *, is_opened: bool) -> None:

@@ -44,8 +44,8 @@ def locate(*, file: BinaryIO, kb: str | None, as_json: bool) -> ExitCode:
     unchanged), "moved" (the same text is at another position), "changed" (the text was edited or
     deleted; the most similar passage is shown) or "removed" (the document was removed).
     """
+    from spanwise.answers.citation_lookup import given_citations
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.knowledge_base.citations import given_citations
 
     citations = given_citations(_read(file))
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:

@@ -14,9 +14,15 @@ import click
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
-from spanwise.cli.query_arguments import draw_queries, search_queries
+from spanwise.cli.query_arguments import draw_queries, with_written
 from spanwise.cli.result_output import check_output_options, output_options, write_result
-from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
+from spanwise.cli.search_arguments import (
+    SearchArguments,
+    question_keywords,
+    question_text,
+    read_search_options,
+    search_options,
+)
 from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
 from spanwise.errors import DocumentError
 
@@ -156,7 +162,7 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
 def _search(arguments: _SearchArguments) -> tuple[SearchResult, PageImages]:
     from spanwise.knowledge_base import KnowledgeBase
 
-    keywords = search_keywords(arguments)
+    question, options = question_text(arguments["question"]), read_search_options(arguments)
     models = model_options(max_cost=arguments["max_cost"])
     path = knowledge_base_path(arguments["kb"])
     with KnowledgeBase(
@@ -167,21 +173,9 @@ def _search(arguments: _SearchArguments) -> tuple[SearchResult, PageImages]:
         parse=parse_options(),
         fetch=fetch_options(),
     ) as knowledge_base:
-        queries = search_queries(
-            knowledge_base,
-            keywords["question"],
-            queries=keywords["queries"],
-            documents=keywords["documents"],
-            where=keywords["where"],
-            arguments=arguments,
-        )
-        keywords["queries"], keywords["where"] = queries.queries, queries.where
-        result = knowledge_base.search(**keywords)
-        if queries.needs_wider_filter(result):
-            queries = queries.with_wider_filter(result)
-            keywords["where"] = queries.where
-            result = knowledge_base.search(**keywords)
-        result = queries.completed(result)
+        keywords = question_keywords(knowledge_base, question, arguments)
+        result = knowledge_base.search(question, options=options, **keywords)
+        result = with_written(result, keywords["more_queries"])
         images = write_page_images(knowledge_base, result.segments, folder=arguments["page_images"])
     return replace(result, warnings=(*result.warnings, *images.warnings)), images
 

@@ -44,7 +44,7 @@ def threads() -> None:
 def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
     """List the conversations, most recent first."""
     with _open(kb) as knowledge_base:
-        infos = knowledge_base.threads()
+        infos = knowledge_base.threads.list()
     if as_json:
         write_json({"threads": infos}, sys.stdout)
         return ExitCode.OK
@@ -70,7 +70,7 @@ def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
 def show(*, thread_id: str, kb: str | None, as_json: bool) -> ExitCode:
     """Show each turn of a conversation: question, answer, citations and usage."""
     with _open(kb) as knowledge_base:
-        thread = knowledge_base.thread(thread_id)
+        thread = knowledge_base.threads.get(thread_id)
     if as_json:
         write_json(thread, sys.stdout)
     else:
@@ -93,7 +93,7 @@ def remove(*, thread_ids: tuple[str, ...], kb: str | None, as_json: bool) -> Exi
     not_found: list[str] = []
     with _open(kb) as knowledge_base:
         for thread_id in dict.fromkeys(thread_ids):
-            existed = knowledge_base.delete_thread(thread_id)
+            existed = knowledge_base.threads.delete(thread_id)
             (removed if existed else not_found).append(thread_id)
     if as_json:
         write_json({"removed": removed, "not_found": not_found}, sys.stdout)

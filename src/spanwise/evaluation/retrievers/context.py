@@ -14,7 +14,7 @@ from spanwise.evaluation.metrics import counter
 from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.evaluation.run_models import run_ledger
 from spanwise.knowledge_base.internals import searcher_of, settings_of
-from spanwise.knowledge_base.tuning import check_tuning
+from spanwise.knowledge_base.settings import check_tuning
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import make_reranker
@@ -172,5 +172,5 @@ def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning 
         return None
     place = "the tuning" if isinstance(tuning, Tuning) else str(tuning)
     read = tuning if isinstance(tuning, Tuning) else read_tuning(tuning)
-    check_tuning(read, settings_of(base), place=place)
+    check_tuning(read, settings_of(base), file=place)
     return read

@@ -18,6 +18,7 @@ from spanwise.evaluation.retrieval import Retrieval, Retrieved
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.search.pipeline import SearchRequest
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_queries
@@ -61,10 +62,7 @@ class Segments:
         """Return the segments of a question."""
         try:
             result = self.searcher.search(
-                question,
-                options=self._options(budget_tokens),
-                documents=documents,
-                reranking=self.reranking,
+                _request(question, documents, self.reranking), options=self._options(budget_tokens)
             )
         except QueryError:
             raise
@@ -90,10 +88,7 @@ class Segments:
             ModelError: If the embedder or the reranker fails.
         """
         return self.searcher.explain(
-            question,
-            options=self._options(budget_tokens),
-            documents=documents,
-            reranking=self.reranking,
+            _request(question, documents, self.reranking), options=self._options(budget_tokens)
         )
 
     def _options(self, budget_tokens: int) -> SearchOptions:
@@ -115,6 +110,12 @@ class Segments:
             headers=False,
             tokenizer=self.tokenizer,
         )
+
+
+def _request(
+    question: str, documents: Sequence[str] | None, reranking: Reranking | None
+) -> SearchRequest:
+    return SearchRequest(question=question, scope=Scope(documents=documents), reranking=reranking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +144,7 @@ class ExcerptsRetriever:
         )
         try:
             result = self.searcher.excerpts(
-                question, options=options, documents=documents, reranking=self.reranking
+                _request(question, documents, self.reranking), options=options
             )
         except QueryError:
             raise

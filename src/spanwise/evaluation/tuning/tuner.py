@@ -44,7 +44,9 @@ from spanwise.models.ledger import Ledger
 from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import SearchRequest
 from spanwise.search.rerank import Reranking
+from spanwise.search.scoring import Scope
 from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
 from spanwise.types import GivenContext, GivenParts
 
@@ -361,14 +363,13 @@ class Measure:
     def _segments(
         self, question: LabelledQuestion, budget: int, searcher: Searcher
     ) -> tuple[Segment, ...]:
-        return searcher.search(
-            question.text,
-            options=SearchOptions(
-                budget_tokens=budget, headers=False, tokenizer=self.tokenizer, abstain=False
-            ),
-            documents=question.scope,
+        request = SearchRequest(
+            question=question.text,
+            scope=Scope(documents=question.scope),
             reranking=self.reranking and replace(self.reranking, falls_back=False),
-        ).segments
+        )
+        options = SearchOptions(budget_tokens=budget, headers=False, tokenizer=self.tokenizer)
+        return searcher.search(request, options=options).segments
 
 
 _OPENING = b"# Settings of `spanwise tune`"

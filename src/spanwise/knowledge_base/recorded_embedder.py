@@ -1,8 +1,8 @@
-"""Open what a knowledge base is made of: its store, and the embedder that made its vectors.
+"""Embedder of a knowledge base, and the approval of its address.
 
-A knowledge base may come from somebody else, and its embedder is sent documents and questions. An
-embedder with an address ("compatible:bge@http://gpu:8000/v1") is therefore used only if the caller
-names it, which approves the address for the user, or if the user has approved the address before.
+A knowledge base may come from a stranger, and its embedder receives documents and questions. An
+embedder with an address ("compatible:bge@http://gpu:8000/v1") is used only if the caller names it,
+which approves the address for this user, or if the user has approved the address before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.settings import Settings
     from spanwise.models.ports import Embedder
     from spanwise.options import ModelOptions
-    from spanwise.stores.port import Store
-    from spanwise.types import Durability
 
 
 _MEMORY = ":memory:"
@@ -31,30 +29,14 @@ _LOCAL_VENDORS = ("sentence-transformers", "fastembed")
 _log = logging.getLogger("spanwise")
 
 
-def open_store(path: str | Path, *, create: bool, durability: Durability = "full") -> Store:
-    """Return the store of a path; imported here, so that importing Spanwise stays light.
-
-    Raises:
-        FormatError: If the path is not a knowledge base, or one of a newer version.
-        StoreError: If it cannot be made or opened.
-    """
-    if str(path) == _MEMORY:
-        from spanwise.stores.memory import MemoryStore
-
-        return MemoryStore()
-    from spanwise.stores.readonly import open_folder
-
-    return open_folder(Path(path).absolute(), create=create, durability=durability)
-
-
 def named_embedder(
     embedder: str | Embedder | None, *, models: ModelOptions
 ) -> str | Embedder | None:
-    """Return the embedder that is named as an object, made once; others as they are.
+    """Return the embedder object for a name; "auto", None and objects are returned unchanged.
 
     Raises:
         OptionError: If there is no such embedder.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     if isinstance(embedder, str) and embedder != "auto":
         return make_embedder(embedder, options=models)
@@ -62,9 +44,9 @@ def named_embedder(
 
 
 def approve_embedder(name: str, *, path: Path) -> None:
-    """Record that the caller named an embedder, so that the knowledge base opens without its name.
+    """Record the user's approval of the address in the name of an embedder.
 
-    A record that cannot be written is a warning: this run goes on, a later one has to name it.
+    If the approval cannot be written, a warning is logged, and the embedder must be named again.
     """
     if str(path) == _MEMORY:
         return
@@ -77,10 +59,10 @@ def approve_embedder(name: str, *, path: Path) -> None:
 
 
 def _origin(embedder: str) -> str:
-    """Return the origin of the address in the name of an embedder; empty where it has none.
+    """Return the origin of the address in the name of an embedder; empty if it has none.
 
     Raises:
-        ValueError: If nothing could be sent to that address.
+        ValueError: If the address is invalid.
     """
     address = split_address(embedder)[1]
     if not address:
@@ -94,8 +76,8 @@ def _check_address(settings: Settings, *, path: Path) -> None:
     """Refuse a recorded embedder at an address that the user has not approved.
 
     Raises:
-        UntrustedAddressError: If so; nothing was sent.
-        EmbedderMismatchError: If the address is not usable.
+        UntrustedAddressError: If the address is not approved; nothing was sent.
+        EmbedderMismatchError: If the address is invalid.
     """
     try:
         origin = _origin(settings.embedder)
@@ -105,7 +87,7 @@ def _check_address(settings: Settings, *, path: Path) -> None:
             "open it with `embedder=` and an object"
         ) from error
     if origin and not trust_store().has_origin(origin):
-        shown = quote(origin)  # a stranger wrote it, and a shell may read it
+        shown = quote(origin)  # untrusted text that the user may paste into a shell
         raise UntrustedAddressError(
             f"{path} would send documents and questions to {origin}, which you have not approved; "
             f"if you know that server, run `spanwise config trust {shown}`, open it with "
@@ -115,12 +97,10 @@ def _check_address(settings: Settings, *, path: Path) -> None:
 
 
 def _check_local_model(settings: Settings, *, path: Path) -> None:
-    """Refuse a recorded embedder that is a folder of this machine.
-
-    A stranger may have recorded it, and libraries of local models can run code from a folder.
+    """Refuse a recorded embedder that is a local folder, because loading a model can run code.
 
     Raises:
-        UntrustedAddressError: If so; nothing was loaded.
+        UntrustedAddressError: If the embedder is a local folder; nothing was loaded.
     """
     vendor, _, model = settings.embedder.partition(":")
     if vendor not in _LOCAL_VENDORS:
@@ -137,18 +117,18 @@ def _check_local_model(settings: Settings, *, path: Path) -> None:
 def open_embedder(
     settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
 ) -> Embedder | None:
-    """Return the embedder that a knowledge base was made with, None for keywords alone.
+    """Return the embedder that a knowledge base was made with; None for keyword search only.
 
     Args:
-        settings: As recorded.
-        given: What the caller gave as an object.
-        path: For messages.
-        models: How it is called.
+        settings: Recorded settings.
+        given: Embedder object of the caller; None to load the recorded one.
+        path: Folder of the knowledge base, for messages.
+        models: Options of its calls.
 
     Raises:
-        EmbedderMismatchError: If it is not installed, or in another version.
-        UntrustedAddressError: If it has an address that the user has not approved, or is a folder.
-        ModelKeyError: If there is no key for it.
+        EmbedderMismatchError: If the embedder is not installed, or its version differs.
+        UntrustedAddressError: If it has an address that is not approved, or is a local folder.
+        ModelKeyError: If its API key is missing.
     """
     if settings.embedder == NO_EMBEDDER:
         return None

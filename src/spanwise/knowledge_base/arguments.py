@@ -1,0 +1,260 @@
+"""Checks of the arguments of `KnowledgeBase`, before anything is read, called or written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+
+from spanwise.errors import OptionError
+from spanwise.filters import parse_filter
+from spanwise.filters.tree import MAX_DIGITS, kind_of
+from spanwise.options import (
+    ExcerptOptions,
+    PublishedOptions,
+    SearchOptions,
+    SegmentOptions,
+    method_options,
+)
+from spanwise.search.scoring import Scope
+from spanwise.types import Durability, GivenParts, Scalar
+from spanwise.types.plain import shown
+
+if TYPE_CHECKING:
+    from spanwise.filters import Filter
+
+_Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
+_MAX_ID_CHARS = 1_000
+_NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
+
+
+def search_options(
+    options: SearchOptions | None,
+    *,
+    budget_tokens: int,
+    method: str,
+    preset: str | None,
+    segment_options: SegmentOptions | PublishedOptions | None,
+    headers: bool,
+    tokenizer: str | None,
+    abstain: bool,
+) -> SearchOptions:
+    """Return the options of a search, given whole or as keywords.
+
+    Raises:
+        OptionError: If an option is out of range, does not fit another one, or is given both ways.
+    """
+    segments, published = method_options(method, preset=preset, given=segment_options)
+    keywords = SearchOptions(
+        budget_tokens=budget_tokens,
+        segments=segments,
+        published=published,
+        headers=headers,
+        tokenizer=tokenizer,
+        abstain=abstain,
+    )
+    return _whole_or_keywords(options, keywords)
+
+
+def excerpt_options(
+    options: ExcerptOptions | None,
+    *,
+    excerpts: int,
+    excerpt_tokens: int,
+    preset: str | None,
+    segment_options: SegmentOptions | None,
+    headers: bool,
+    tokenizer: str | None,
+    abstain: bool,
+) -> ExcerptOptions:
+    """Return the options of a search for excerpts, given whole or as keywords.
+
+    Raises:
+        OptionError: If an option is out of range or is given both ways.
+    """
+    keywords = ExcerptOptions(
+        excerpts=excerpts,
+        excerpt_tokens=excerpt_tokens,
+        segments=method_options("exact", preset=preset, given=segment_options)[0],
+        headers=headers,
+        tokenizer=tokenizer,
+        abstain=abstain,
+    )
+    return _whole_or_keywords(options, keywords)
+
+
+def _whole_or_keywords(options: _Options | None, keywords: _Options) -> _Options:
+    if options is None:
+        return keywords
+    kind = type(keywords)
+    if not isinstance(options, kind):
+        raise OptionError(f"options is {shown(options)}; give {kind.__name__}")
+    if keywords != kind():
+        raise OptionError(
+            "options are given whole and as keywords; set everything in "
+            f"{kind.__name__}, or leave `options` out"
+        )
+    return options
+
+
+def make_scope(documents: Sequence[str] | None, where: Filter | str | None) -> Scope:
+    """Return the documents to search.
+
+    Raises:
+        OptionError: If `documents` is not a list of texts.
+        FilterError: If the filter cannot be parsed.
+    """
+    return Scope(
+        where=read_filter(where),
+        documents=None if documents is None else checked_list("documents", documents),
+    )
+
+
+def read_filter(where: Filter | str | None) -> Filter | None:
+    """Return a filter given as a tree or as text; None for an empty text.
+
+    Raises:
+        FilterError: If the text cannot be parsed.
+    """
+    if isinstance(where, str):
+        return parse_filter(where) if where else None
+    return where
+
+
+def checked_id(value: str, *, name: str = "document_id") -> str:
+    """Return the id of a document or conversation.
+
+    Raises:
+        OptionError: If it is empty, too long, or contains control characters or lone surrogates.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{name} is {shown(value)}; give a text that is not empty")
+    if len(value) > _MAX_ID_CHARS or _NOT_IN_ID.search(value):
+        raise OptionError(
+            f"{name} is {shown(value)}; it must have at most {_MAX_ID_CHARS} "
+            "characters, and no control characters or lone surrogates"
+        )
+    return value
+
+
+def checked_durability(durability: Durability) -> Durability:
+    """Return a durability.
+
+    Raises:
+        OptionError: If the value is unknown.
+    """
+    if durability not in get_args(Durability):
+        raise OptionError(f"durability is {durability!r}; it must be one of {get_args(Durability)}")
+    return durability
+
+
+def checked_media_type(
+    media_type: Literal["text/plain", "text/markdown"],
+) -> Literal["text/plain", "text/markdown"]:
+    """Return the media type of a text.
+
+    Raises:
+        OptionError: If it is neither plain text nor Markdown.
+    """
+    if media_type not in ("text/plain", "text/markdown"):
+        raise OptionError(
+            f'media_type is {shown(media_type)}; give "text/plain" or "text/markdown"'
+        )
+    return media_type
+
+
+def checked_title(title: str) -> str:
+    """Return a document title, which may be empty.
+
+    Raises:
+        OptionError: If it is not a text.
+    """
+    if not isinstance(title, str):
+        raise OptionError(f"title is {shown(title)}; give a text, an empty one for none")
+    return title
+
+
+def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of texts.
+
+    Raises:
+        OptionError: If it is a single text or contains anything other than texts.
+    """
+    if isinstance(values, str):
+        raise OptionError(f"{name} is the text {shown(values)}; give a list of texts")
+    texts = tuple(values) if isinstance(values, Iterable) else (values,)
+    if not all(isinstance(text, str) for text in texts):
+        raise OptionError(f"{name} is {shown(values)}; give a list of texts")
+    return texts
+
+
+def checked_text(text: str, document_id: str) -> str:
+    """Return the text of a document.
+
+    Raises:
+        OptionError: If it is not a text or contains a lone surrogate.
+    """
+    if not isinstance(text, str):
+        raise OptionError(
+            f"the text of {shown(document_id)} is a {type(text).__name__}; give a str"
+        )
+    _check_characters(text, name=f"the text of {shown(document_id)}")
+    return text
+
+
+def _check_characters(text: str, *, name: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise OptionError(
+            f"{name} has a lone surrogate at character {error.start}; "
+            "decode it with errors='replace' first"
+        ) from error
+
+
+def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar] | None:
+    """Return metadata that can be stored and filtered; None stays None.
+
+    Raises:
+        OptionError: If a name is not a text, a value is not a text, finite number or boolean, or
+            either contains a lone surrogate.
+    """
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise OptionError(f"metadata is {shown(metadata)}; give a mapping of names to values")
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"a metadata field is named {shown(name)}; give a text")
+        _check_characters(name, name=f"the name of metadata field {shown(name)}")
+        if kind_of(value) is None:
+            raise OptionError(
+                f"metadata field {shown(name)} is {shown(value)}; give a text, a boolean or a "
+                f"finite number of at most {MAX_DIGITS} digits"
+            )
+        if isinstance(value, str):
+            _check_characters(value, name=f"metadata field {shown(name)}")
+    return dict(metadata)
+
+
+def checked_given(given: Mapping[str, GivenParts] | None) -> dict[str, GivenParts]:
+    """Return given parts by document id. Whether they fit their documents is checked later.
+
+    Raises:
+        OptionError: If it is not a mapping of ids to `GivenParts`, or a text contains a lone
+            surrogate.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise OptionError(f"given is {shown(given)}; give a mapping of document ids to GivenParts")
+    parts_by_id = dict(given or {})
+    for document_id, parts in parts_by_id.items():
+        if not isinstance(parts, GivenParts):
+            raise OptionError(
+                f"what is given for {shown(document_id)} is {shown(parts)}; give GivenParts"
+            )
+        texts = [parts.title, parts.summary, *(context.text for context in parts.contexts)]
+        for section in parts.sections:
+            texts += [section.title, section.summary, *section.path]
+        for text in texts:
+            checked_text(text, document_id)
+    return parts_by_id

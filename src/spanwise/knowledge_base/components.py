@@ -1,0 +1,475 @@
+"""Components of an open knowledge base: store, settings, models and pipelines."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanwise.errors import OptionError
+from spanwise.filters import filter_fields, known_fields
+from spanwise.knowledge_base.arguments import checked_id, checked_list, read_filter
+from spanwise.knowledge_base.recorded_embedder import open_embedder
+from spanwise.knowledge_base.settings import NO_EMBEDDER, Settings
+from spanwise.models.ledger import Ledger
+from spanwise.models.registry import make_reranker
+from spanwise.models.rerankers.rerank_caller import RerankCaller
+from spanwise.options import (
+    AnswerOptions,
+    ExcerptOptions,
+    FetchOptions,
+    ModelOptions,
+    ParseOptions,
+    QueryOptions,
+    RerankOptions,
+    SearchOptions,
+)
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.pipeline import Searcher, SearchRequest
+from spanwise.search.rerank import Reranking
+from spanwise.search.scoring import Scope
+from spanwise.stores.folder import folder_bytes
+from spanwise.types import BackupReport, KnowledgeBaseInfo, WrittenQueries
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from spanwise.answers.answerer import Answerer
+    from spanwise.answers.conversation import Conversation
+    from spanwise.ingest import Ingestor, Preparer
+    from spanwise.ingest.enrich import Enricher
+    from spanwise.models.caller import ModelCaller
+    from spanwise.models.ports import Embedder, LanguageModel, Reranker
+    from spanwise.options import ContextOptions
+    from spanwise.search.explanation import Explanation
+    from spanwise.search.tuned_options import Tuning
+    from spanwise.stores.port import Store
+    from spanwise.types import Answer, Durability, ExcerptResult, SearchResult
+    from spanwise.types.listener import Listener
+
+_MEMORY = ":memory:"
+
+
+def open_store(path: Path, *, create: bool, durability: Durability = "full") -> Store:
+    """Return the store of a folder, or a temporary one for ":memory:".
+
+    Raises:
+        FormatError: If the folder is not a knowledge base, or has a newer format.
+        StoreError: If it cannot be created or opened.
+    """
+    # Imported here to keep the import of spanwise fast.
+    if str(path) == _MEMORY:
+        from spanwise.stores.memory import MemoryStore
+
+        return MemoryStore()
+    from spanwise.stores.readonly import open_folder
+
+    return open_folder(path.absolute(), create=create, durability=durability)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionRequest:
+    """Question of `search`, `explain` or `excerpts`, with the documents to search."""
+
+    question: str
+    """Text of the question."""
+    more_queries: Sequence[str] | WrittenQueries = ()
+    """Additional queries, or what a language model wrote for the question."""
+    scope: Scope
+    """Documents to search."""
+    rerank: str | Reranker | None = None
+    """Reranker by name or as an object; None for none."""
+    rerank_options: RerankOptions | None = None
+    """Options of the reranker; None for the default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerRequest:
+    """Arguments of `KnowledgeBase.ask` other than the question."""
+
+    llm: str | LanguageModel | None
+    """Language model by name or as an object."""
+    scope: Scope
+    """Documents to search."""
+    options: AnswerOptions
+    """Options of the answer."""
+    query_options: QueryOptions | None
+    """Options for writing queries; None to search for the question alone."""
+    rerank: str | Reranker | None = None
+    """Reranker by name or as an object; None for none."""
+    rerank_options: RerankOptions | None = None
+    """Options of the reranker; None for the default."""
+    answer_type: type[BaseModel] | None = None
+    """Structured form of the answer; None for text."""
+    thread: str | None = None
+    """Id of the conversation; None for none."""
+
+
+@dataclass(kw_only=True)
+class Components:
+    """Parts of one open knowledge base."""
+
+    path: Path
+    """Path as the caller gave it."""
+    folder: Path
+    """Absolute path; it stays correct if the working folder changes."""
+    store: Store
+    """Store of documents and conversations, and cache of model outputs."""
+    settings: Settings
+    """Recorded settings."""
+    given_embedder: Embedder | None
+    """Embedder object of the caller; None to load the recorded one."""
+    models: ModelOptions
+    """Options of model calls."""
+    parse: ParseOptions
+    """Limits for parsing a file."""
+    fetch: FetchOptions
+    """Limits for fetching a URL."""
+    tuning: Tuning | None
+    """Tuned settings; None for the shipped ones."""
+    listener: Listener | None
+    """Callbacks for the steps of searches and for model calls."""
+    budget: Ledger | None = None
+    """Shared budget of all operations; None for none."""
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """Embedder of the knowledge base; None for keyword search only."""
+        return open_embedder(
+            self.settings, given=self.given_embedder, path=self.path, models=self.models
+        )
+
+    @cached_property
+    def untuned_searcher(self) -> Searcher:
+        """Search pipeline with the shipped settings."""
+        return Searcher(
+            store=self.store,
+            embedder=self.embedder,
+            dimension=self.settings.dimension,
+            tokenizer=self.settings.tokenizer,
+            model=shipped_model(),
+            listener=self.listener,
+        )
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        """Search pipeline, tuned if there is a tuning."""
+        untuned = self.untuned_searcher
+        return untuned if self.tuning is None else untuned.tuned(self.tuning)
+
+    @cached_property
+    def _rerankers(self) -> dict[str, Reranker]:
+        return {}
+
+    @cached_property
+    def ingestor(self) -> Ingestor:
+        """Ingest pipeline; it loads models when the first document needs them."""
+        from spanwise.ingest import Ingestor
+
+        lock = threading.Lock()
+        made: list[Preparer] = []
+
+        def preparer() -> Preparer:
+            with lock:
+                if not made:
+                    made.append(self._make_preparer())
+            return made[0]
+
+        return Ingestor(
+            store=self.store,
+            preparer=preparer,
+            embeds=self.settings.embedder != NO_EMBEDDER,
+            parse=self.parse,
+            fetch=self.fetch,
+            workers=min(4, os.cpu_count() or 1),
+            max_cost=self.models.max_cost,
+            budget=self.budget,
+            listener=self.listener,
+        )
+
+    def _make_preparer(self) -> Preparer:
+        from spanwise.ingest import Preparer
+        from spanwise.models.embed_caller import make_embed_caller
+        from spanwise.models.providers.tokenizer import make_tokenizer
+
+        return Preparer(
+            tokenizer=make_tokenizer(self.settings.tokenizer),
+            embedder=make_embed_caller(
+                self.embedder,
+                "document",
+                cache=self.store,
+                recorded_dimension=self.settings.dimension,
+                ledger=self.ledger(),
+            ),
+            sections=self.settings.sections,
+            chunks=self.settings.chunks,
+        )
+
+    def ledger(self, budget: Ledger | None = None) -> Ledger:
+        """Return the ledger of a new operation, inside a shared budget if there is one."""
+        return Ledger(max_cost=self.models.max_cost, parent=budget or self.budget)
+
+    def enricher(
+        self, llm: str | LanguageModel | None, context: ContextOptions | None, *, dry_run: bool
+    ) -> Enricher | None:
+        """Return the enricher of one ingest; None without a language model.
+
+        Raises:
+            OptionError: If `llm` and `context` do not fit together, or the model is unknown, has no
+                batch interface although `ModelOptions.batch` is set, or has no known price although
+                a cost limit is set.
+            ModelKeyError: If the API key of the model is missing.
+        """
+        requests_parts = context is not None and context.requests_parts
+        if llm is None and requests_parts:
+            raise OptionError(
+                'context asks for what a language model makes; name one: llm="vendor:model"'
+            )
+        if llm is None:
+            return None
+        if context is None or not requests_parts:
+            raise OptionError(
+                "llm is given, and context asks it for nothing; give ContextOptions with "
+                "read_pages, sections, headers or chunk_contexts, or no llm"
+            )
+        from spanwise.ingest.enrich import make_enricher
+
+        ledger = Ledger(
+            max_cost=None if dry_run else self.models.max_cost,
+            listener=self.listener,
+            parent=None if dry_run else self.budget,
+        )
+        return make_enricher(
+            llm, context, models=self.models, cache=self.store, ledger=ledger, dry_run=dry_run
+        )
+
+    def model_caller(self, llm: str | LanguageModel, *, ledger: Ledger) -> ModelCaller:
+        """Return the caller of a language model for one operation.
+
+        Raises:
+            OptionError: If no installed package offers the model.
+            ModelKeyError: If its API key is missing.
+        """
+        from spanwise.models.caller import ModelCaller
+        from spanwise.models.registry import make_language_model
+
+        model = make_language_model(llm, options=self.models) if isinstance(llm, str) else llm
+        return ModelCaller(
+            model=model,
+            cache=self.store,
+            answer_retries=self.models.answer_retries,
+            ledger=Ledger(parent=ledger, listener=self.listener),
+        )
+
+    def search(
+        self, request: QuestionRequest, options: SearchOptions, *, ledger: Ledger | None = None
+    ) -> SearchResult:
+        """Return the segments for a question.
+
+        Args:
+            request: Question and documents to search.
+            options: Options of the search.
+            ledger: Ledger of the operation; None for a new one.
+        """
+        searcher, search_request = self._prepare_search(request, ledger)
+        return searcher.search(search_request, options=options)
+
+    def explain(self, request: QuestionRequest, options: SearchOptions) -> Explanation:
+        """Return the segments for a question, with an explanation of every chunk."""
+        searcher, search_request = self._prepare_search(request, None)
+        return searcher.explain(search_request, options=options)
+
+    def excerpts(
+        self, request: QuestionRequest, options: ExcerptOptions, *, ledger: Ledger | None = None
+    ) -> ExcerptResult:
+        """Return the excerpts for a question.
+
+        Args:
+            request: Question and documents to search.
+            options: Options of the search.
+            ledger: Ledger of the operation; None for a new one.
+        """
+        searcher, search_request = self._prepare_search(request, ledger)
+        return searcher.excerpts(search_request, options=options)
+
+    def _prepare_search(
+        self, request: QuestionRequest, ledger: Ledger | None
+    ) -> tuple[Searcher, SearchRequest]:
+        ledger = ledger or self.ledger()
+        question, queries, model_filter = request.question, request.more_queries, ""
+        if isinstance(queries, WrittenQueries):
+            question, model_filter = queries.standalone, queries.model_filter
+            queries = queries.more_queries
+        return replace(self.searcher, ledger=ledger), SearchRequest(
+            question=question,
+            more_queries=checked_list("more_queries", queries),
+            scope=request.scope,
+            model_filter=read_filter(model_filter),
+            reranking=self.reranking(request.rerank, request.rerank_options, ledger=ledger),
+        )
+
+    def reranking(
+        self, rerank: str | Reranker | None, options: RerankOptions | None, *, ledger: Ledger
+    ) -> Reranking | None:
+        """Return the reranking of one search; a reranker is made once for each name.
+
+        Raises:
+            OptionError: If a cost limit applies and the price of the reranker is unknown.
+        """
+        if rerank is None:
+            return None
+        if isinstance(rerank, str):
+            if rerank not in self._rerankers:
+                self._rerankers[rerank] = make_reranker(rerank, options=self.models)
+            rerank = self._rerankers[rerank]
+        caller = RerankCaller(reranker=rerank, cache=self.store, ledger=ledger)
+        caller.check_price()
+        return Reranking(caller=caller, options=options or RerankOptions())
+
+    def answerer(self, request: AnswerRequest, *, budget: Ledger | None = None) -> Answerer:
+        """Return the pipeline that answers a question; nothing is called yet.
+
+        Args:
+            request: Arguments of `ask`.
+            budget: Shared budget of several operations; None for the one of the knowledge base.
+
+        Raises:
+            OptionError: If no language model is given, or an argument does not fit another.
+            ModelKeyError: If the API key of a model is missing.
+        """
+        from spanwise.answers.answerer import Answerer
+        from spanwise.models.prompts.answers import check_answer_type
+
+        if not request.llm:
+            raise OptionError(
+                'no language model is named; give one such as "openai:gpt-5-mini" as `llm` '
+                "(`--llm`, SPANWISE_LLM_MODEL), or use `search`, which needs none"
+            )
+        options = request.options
+        if request.answer_type is not None and options.excerpts:
+            raise OptionError(
+                f"answer_type is given with {options.excerpts} excerpts; a form is filled in from "
+                "the segments of one search: leave one of both out"
+            )
+        ledger = self.ledger(budget)
+        # An unusable reranker is refused before anything is paid.
+        self.reranking(request.rerank, None, ledger=ledger)
+
+        def search(queries: WrittenQueries, *, budget_tokens: int) -> SearchResult | ExcerptResult:
+            question = QuestionRequest(
+                question=queries.standalone,
+                more_queries=queries,
+                scope=request.scope,
+                rerank=request.rerank,
+                rerank_options=request.rerank_options,
+            )
+            if options.excerpts:
+                excerpts = ExcerptOptions(
+                    excerpts=options.excerpts, excerpt_tokens=options.excerpt_tokens
+                )
+                return self.excerpts(question, excerpts, ledger=ledger)
+            return self.search(question, SearchOptions(budget_tokens=budget_tokens), ledger=ledger)
+
+        answer_type = request.answer_type
+        return Answerer(
+            caller=self.model_caller(request.llm, ledger=ledger),
+            store=self.store,
+            search=search,
+            scope=request.scope,
+            options=options,
+            query_options=request.query_options,
+            answer_type=None if answer_type is None else check_answer_type(answer_type),
+            conversation=self._conversation(request),
+        )
+
+    def answer_run(
+        self, question: str, request: AnswerRequest, *, streams: bool
+    ) -> Generator[str, None, Answer]:
+        """Return a generator that yields the text of an answer and returns the answer.
+
+        A complete answer is stored in the conversation of the request.
+
+        Args:
+            question: Question of the user.
+            request: Other arguments of `ask`.
+            streams: Whether text is yielded while the model is still writing.
+        """
+        from spanwise.answers.conversation import store_turn
+        from spanwise.answers.stored_threads import utc_now
+
+        run = self.answerer(request).run(question, streams=streams)
+        if request.thread is None:
+            return run
+        return store_turn(
+            run,
+            store=self.store,
+            thread_id=request.thread,
+            question=question,
+            asked_at=utc_now(),
+        )
+
+    def _conversation(self, request: AnswerRequest) -> Conversation:
+        """Return the conversation that a question continues; an empty one without a thread."""
+        from spanwise.answers.conversation import Conversation, open_conversation
+        from spanwise.models.providers.tokenizer import make_tokenizer
+
+        if request.thread is None:
+            return Conversation()
+        return open_conversation(
+            self.store,
+            checked_id(request.thread, name="thread"),
+            options=request.options,
+            scope=request.scope,
+            tokenizer=make_tokenizer(self.settings.tokenizer),
+        )
+
+    def info(self) -> KnowledgeBaseInfo:
+        """Return the size, settings and metadata fields of the knowledge base."""
+        records = self.store.list_records()
+        recorded = self.store.ensure_settings({})
+        packs = recorded_packs(recorded.get("packs", ""))
+        outputs, output_bytes = self.store.count_outputs()
+        fields = known_fields(
+            filter_fields(
+                record.metadata,
+                title=record.title,
+                language=record.language,
+                status=record.status,
+            )
+            for record in records
+        )
+        tuned = {} if self.tuning is None else {"tuning": self.tuning.words}
+        return KnowledgeBaseInfo(
+            path=str(self.path),
+            documents=len(records),
+            chunks=sum(record.chunks for record in records),
+            chars=sum(record.chars for record in records),
+            tokens=sum(record.tokens for record in records),
+            bytes_on_disk=folder_bytes(self.folder),
+            settings={**recorded, "packs": ", ".join(named.pack.name for named in packs), **tuned},
+            fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
+            partial=sum(record.status == "partial" for record in records),
+            needs_ocr=sum(record.status == "needs_ocr" for record in records),
+            outputs=outputs,
+            output_bytes=output_bytes,
+            threads=len(self.store.list_threads()),
+        )
+
+    def backup(
+        self, path: str | Path, on_progress: Callable[[int, int], None] | None
+    ) -> BackupReport:
+        """Copy the knowledge base to a new folder."""
+        started = time.perf_counter()
+        target = Path(path).absolute()
+        self.store.backup(target, on_progress=on_progress)
+        return BackupReport(
+            path=str(path),
+            bytes_on_disk=folder_bytes(target),
+            seconds=time.perf_counter() - started,
+        )

@@ -1,0 +1,124 @@
+"""Checks of what a caller gives."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spanwise import KnowledgeBase
+from spanwise.config import local_folder
+from spanwise.errors import OptionError
+from spanwise.knowledge_base.arguments import (
+    checked_list,
+    checked_media_type,
+    checked_metadata,
+)
+from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.types import Scalar
+
+
+def test_metadata_of_each_kind_is_kept() -> None:
+    given: dict[str, Scalar] = {
+        "name": "Ünïcode \U0001f600",
+        "year": 2018,
+        "share": 0.5,
+        "audited": True,
+    }
+    assert checked_metadata(given) == given
+    assert checked_metadata(None) is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({"ab\ud800": 1}, r"name of metadata field 'ab\\ud800' has a lone surrogate at .* 2;"),
+        ({"a": "b\udfff"}, r"metadata field 'a' has a lone surrogate at character 1; decode"),
+        ({"": 1}, "is named ''"),
+        ({"a": float("nan")}, "finite"),
+    ],
+)
+def test_metadata_that_cannot_be_stored_is_refused(metadata: dict[str, Scalar], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        checked_metadata(metadata)
+
+
+@pytest.mark.parametrize("metadata", ["year=2018", 5, ["year"]])
+def test_metadata_that_is_no_mapping_is_refused(metadata: object) -> None:
+    with pytest.raises(OptionError, match="give a mapping"):
+        checked_metadata(metadata)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", ["*.md", 5, [5], None])
+def test_what_is_no_list_of_texts_is_refused(values: object) -> None:
+    with pytest.raises(OptionError, match=r"include is .*; give a list of texts"):
+        checked_list("include", values)  # type: ignore[arg-type]
+
+
+def test_texts_may_come_one_by_one() -> None:
+    assert checked_list("include", iter(["a", "b"])) == ("a", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "path", ["\0", "a\0b", "", " ", 5, None, b"a.kb", "postgresql://x/y", "s3://b"]
+)
+def test_a_path_that_no_folder_can_have_is_refused(path: object) -> None:
+    with pytest.raises(OptionError, match="the path of the knowledge base is"):
+        local_folder(path)  # type: ignore[arg-type]
+
+
+def test_a_path_may_be_a_text() -> None:
+    assert local_folder("a.kb") == local_folder(Path("a.kb")) == Path("a.kb")
+
+
+@pytest.mark.parametrize("media_type", ["text/html", "", None, []])
+def test_another_media_type_is_refused(media_type: object) -> None:
+    with pytest.raises(OptionError, match="media_type is"):
+        checked_media_type(media_type)  # type: ignore[arg-type]
+
+
+def test_an_address_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match="'postgresql' are not known"):
+        KnowledgeBase("postgresql://host/name")
+    assert list(tmp_path.iterdir()) == []
+
+
+def keywords(function: Callable[..., object]) -> dict[str, object]:
+    """Return the defaults of the keyword-only parameters of a function."""
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+def test_methods_that_differ_in_their_result_take_the_same_arguments() -> None:
+    search, excerpts = keywords(KnowledgeBase.search), keywords(KnowledgeBase.excerpts)
+    assert keywords(KnowledgeBase.explain) == search
+    assert keywords(KnowledgeBase.ask_stream) == keywords(KnowledgeBase.ask)
+    shared = search.keys() & excerpts.keys()
+    assert {name: search[name] for name in shared} == {name: excerpts[name] for name in shared}
+    assert search.keys() - shared == {"budget_tokens", "method"}
+    assert excerpts.keys() - shared == {"excerpts", "excerpt_tokens"}
+
+
+def test_whole_options_equal_keywords() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for number in range(4):
+            base.add_text(f"Margins fell {number} times. " * 30, document_id=f"{number}")
+        whole = base.search("Why margins?", options=SearchOptions(budget_tokens=200, headers=False))
+        flat = base.search("Why margins?", budget_tokens=200, headers=False)
+        assert whole.segments == flat.segments
+        assert whole.segments != base.search("Why margins?").segments
+        pieces = base.excerpts("Why margins?", options=ExcerptOptions(excerpts=2))
+        assert pieces.excerpts == base.excerpts("Why margins?", excerpts=2).excerpts
+
+
+def test_options_given_whole_and_as_keywords_are_refused() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text("Margins fell.", document_id="a")
+        with pytest.raises(OptionError, match="whole and as keywords"):
+            base.search("Why?", options=SearchOptions(), budget_tokens=200)
+        with pytest.raises(OptionError, match="give ExcerptOptions"):
+            base.excerpts("Why?", options=SearchOptions())  # type: ignore[arg-type]
