@@ -14,7 +14,11 @@ import pytest
 from hypothesis import settings
 from tests.servers.llama import LlamaServer, llama
 
-settings.register_profile("spanwise", deadline=None)  # a loaded machine fails no law
+settings.register_profile(
+    "spanwise",
+    deadline=None,  # a loaded machine fails no law
+    max_examples=50,
+)
 settings.load_profile("spanwise")
 
 os.environ["SPANWISE_CONFIG"] = "none"  # what is set on this machine steers no test

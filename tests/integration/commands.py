@@ -1,7 +1,13 @@
-"""Commands as people and programs run them: processes of their own in a folder."""
+"""Command lines, run in this process or in a process of their own.
+
+A command in this process takes the same path from the arguments to the exit code, without the
+third of a second that Python needs to start and to import everything. A process of its own is for
+what only a process has: signals, limits, descriptors, the encoding of its streams.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,14 +16,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["command", "environment", "read_json", "spanwise"]
+import pytest
+
+from spanwise.cli.main import main
+
+__all__ = ["command", "environment", "read_json", "spanwise", "spanwise_process"]
+
+_REMOVED = ("SPANWISE_KB", "SPANWISE_TRACEBACK", "NO_COLOR", "COLUMNS", "FORCE_COLOR")
+_ADDED = {"TERM": "xterm", "PYTHONUTF8": "1"}
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a command: that of the tests without what would steer it."""
-    steering = ("SPANWISE_KB", "SPANWISE_TRACEBACK", "NO_COLOR", "COLUMNS", "FORCE_COLOR")
-    kept = {name: value for name, value in os.environ.items() if name not in steering}
-    return {**kept, "TERM": "xterm", "PYTHONUTF8": "1", **(extra or {})}
+    """Return the environment of a command: that of the tests without settings of commands."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _REMOVED}
+    return {**inherited, **_ADDED, **(extra or {})}
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -26,12 +38,38 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def spanwise(
+    *arguments: str | Path, folder: Path, extra: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, as if it were in a folder; return its result."""
+    words = [str(argument) for argument in arguments]
+    output, errors = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in _REMOVED:
+            patch.delenv(name, raising=False)
+        for name, value in {**_ADDED, **(extra or {})}.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        patch.setattr(sys, "stdout", output)
+        patch.setattr(sys, "stderr", errors)
+        code = main(words)
+    return subprocess.CompletedProcess(words, code, _written(output), _written(errors))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+def spanwise_process(
     *arguments: str | Path,
     folder: Path,
     extra: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder, `before` in its process first; return what became of it."""
+    """Run a command in a process of its own, which calls `before` first; return its result."""
     return subprocess.run(
         command(*arguments),
         cwd=folder,

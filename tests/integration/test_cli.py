@@ -14,7 +14,13 @@ from pathlib import Path
 
 import pytest
 from tests.documents import build_zip
-from tests.integration.commands import command, environment, read_json, spanwise
+from tests.integration.commands import (
+    command,
+    environment,
+    read_json,
+    spanwise,
+    spanwise_process,
+)
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
@@ -87,7 +93,9 @@ def test_search_draws_segments_inside_80_columns(home: Path) -> None:
 
 def test_search_is_the_same_in_every_process(home: Path) -> None:
     first = spanwise("search", QUESTION, "--json", folder=home)
-    second = spanwise("search", QUESTION, "--json", folder=home, extra={"PYTHONHASHSEED": "7"})
+    second = spanwise_process(
+        "search", QUESTION, "--json", folder=home, extra={"PYTHONHASHSEED": "7"}
+    )
     assert first.stdout == second.stdout
 
 
@@ -138,7 +146,7 @@ def test_search_in_some_documents_only(home: Path) -> None:
 def test_search_by_the_published_method_is_the_same_in_every_process(home: Path) -> None:
     arguments = ["--query", "energy cost", "--method", "greedy", "--preset", "dsrag-balanced"]
     first = spanwise("search", QUESTION, *arguments, "--json", folder=home)
-    second = spanwise(
+    second = spanwise_process(
         "search", QUESTION, *arguments, "--json", folder=home, extra={"PYTHONHASHSEED": "7"}
     )
     assert first.stdout == second.stdout
@@ -272,7 +280,7 @@ def test_options_between_arguments_and_ids_with_a_dash(tmp_path: Path) -> None:
 
 
 def test_an_output_that_cannot_hold_a_text_gets_it_escaped(home: Path) -> None:
-    done = spanwise(
+    done = spanwise_process(
         "search", QUESTION, folder=home,
         extra={"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
@@ -314,10 +322,10 @@ def test_an_output_on_a_full_disk_is_one_line(home: Path, arguments: tuple[str, 
 @pytest.mark.parametrize("descriptor", [1, 2])
 def test_an_output_that_is_closed_is_written_nowhere(home: Path, descriptor: int) -> None:
     """As under a scheduler; an error does not go to the other stream."""
-    done = spanwise("list", folder=home, before=lambda: os.close(descriptor))
+    done = spanwise_process("list", folder=home, before=lambda: os.close(descriptor))
     assert done.returncode == 0
     assert done.stderr == ""
-    done = spanwise("show", "no-such-id", folder=home, before=lambda: os.close(descriptor))
+    done = spanwise_process("show", "no-such-id", folder=home, before=lambda: os.close(descriptor))
     assert (done.returncode, done.stdout) == (4, "")
 
 

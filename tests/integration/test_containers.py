@@ -21,7 +21,13 @@ import fsspec
 import pytest
 from tests.archives import build_mail, build_mailbox, build_tar, encrypt_members
 from tests.documents import build_docx, build_zip, paragraph
-from tests.integration.commands import command, environment, read_json, spanwise
+from tests.integration.commands import (
+    command,
+    environment,
+    read_json,
+    spanwise,
+    spanwise_process,
+)
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
@@ -383,7 +389,7 @@ def test_after_an_interruption_only_what_is_missing_is_taken(
     assert 0 < len(kept) < len(names)
     if ending == signal.SIGINT:
         assert list(place.glob("spanwise-ingest-*")) == []
-    done = spanwise("add", "a.zip", "--json", folder=tmp_path, extra={"TMPDIR": str(place)})
+    done = spanwise_process("add", "a.zip", "--json", folder=tmp_path, extra={"TMPDIR": str(place)})
     report = json.loads(done.stdout)
     assert (report["unchanged"], len(report["added"])) == (kept, len(names) - len(kept))
     assert list(place.glob("spanwise-ingest-*")) == []

@@ -17,7 +17,13 @@ from pathlib import Path
 
 import pytest
 from tests.documents import build_docx, build_pdf, looping_pdf, paragraph
-from tests.integration.commands import command, environment, read_json, spanwise
+from tests.integration.commands import (
+    command,
+    environment,
+    read_json,
+    spanwise,
+    spanwise_process,
+)
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="signals, limits and names of Linux"
@@ -169,7 +175,7 @@ def test_what_cannot_be_opened_does_not_keep_the_others_out(tmp_path: Path) -> N
     (tmp_path / "in" / "c.txt").write_text("A text about ruby.")
     sources = ["in", "in/secret", "in/secret/a.txt", "in/c.txt"]
     with locked(tmp_path / "in" / "secret"), locked(tmp_path / "in" / "c.txt"):
-        done = spanwise("add", *sources, "--json", folder=tmp_path, before=bind_root)
+        done = spanwise_process("add", *sources, "--json", folder=tmp_path, before=bind_root)
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
     assert report["added"] == ["b.txt"]
@@ -190,13 +196,13 @@ def test_a_knowledge_base_that_cannot_be_read_or_written_says_so(home: Path) -> 
     (home / "note.txt").write_text("A note about tolls.")
     with locked(home / "spanwise.kb", 0o555):
         for words in (["add", "note.txt"], ["remove", "handbook.md"]):
-            done = spanwise(*words, folder=home, before=bind_root)
+            done = spanwise_process(*words, folder=home, before=bind_root)
             assert (done.returncode, done.stderr.count("\n")) == (1, 1)
             assert "cannot be written" in done.stderr
-        done = spanwise("search", "termination", folder=home, before=bind_root)
+        done = spanwise_process("search", "termination", folder=home, before=bind_root)
         assert done.returncode == 0, done.stderr
     with locked(home / "spanwise.kb"):
-        done = spanwise("list", folder=home, before=bind_root)
+        done = spanwise_process("list", folder=home, before=bind_root)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
         assert "spanwise.kb" in done.stderr
     assert len(read_json("list", folder=home)) == 4
@@ -240,7 +246,7 @@ def limit_files() -> None:
 
 def test_a_limit_of_file_size_keeps_what_is_whole(tmp_path: Path) -> None:
     bulk(tmp_path / "in", 30)
-    done = spanwise("add", "in", folder=tmp_path, before=limit_files)
+    done = spanwise_process("add", "in", folder=tmp_path, before=limit_files)
     assert done.returncode == 1
     assert "truth.db" in done.stderr.splitlines()[-1]
     kept = [record["id"] for record in read_json("list", folder=tmp_path)]

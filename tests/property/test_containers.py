@@ -66,7 +66,7 @@ def texts_of(base: KnowledgeBase) -> dict[str, str]:
 
 @pytest.mark.slow
 @given(states=st.lists(TREES, min_size=2, max_size=3))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_sync_makes_the_documents_equal_what_is_there(states: list[Tree]) -> None:
     """From any state to any other, foreseen exactly; again, everything is unchanged."""
     with tempfile.TemporaryDirectory() as place, KnowledgeBase(":memory:", embedder=None) as base:

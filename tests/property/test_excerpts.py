@@ -24,7 +24,7 @@ _DOCUMENTS = st.lists(_TEXTS.filter(lambda text: bool(text.strip())), min_size=1
 _QUESTIONS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     texts=_DOCUMENTS,
     question=_QUESTIONS,

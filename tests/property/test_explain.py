@@ -28,7 +28,7 @@ OPTIONS = st.builds(
 
 
 @given(texts=TEXTS, options=OPTIONS, budget=st.sampled_from([200, 500, 4_000]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_an_explanation_agrees_with_itself(
     texts: list[list[str]], options: SegmentOptions, budget: int
 ) -> None:

@@ -55,7 +55,7 @@ METADATA = st.dictionaries(NAMES, VALUES, max_size=5)
 
 
 @given(where=FILTERS)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_the_canonical_text_reads_back_to_an_equal_tree(where: Filter) -> None:
     """`str` and `parse_filter` are inverse."""
     again = parse_filter(str(where))
@@ -64,7 +64,7 @@ def test_the_canonical_text_reads_back_to_an_equal_tree(where: Filter) -> None:
 
 
 @given(text=st.text() | st.text(alphabet="ab=<>!()'\"`\\ \n12.e-notrui,"))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes another error than FilterError, and what is read has a canonical text."""
     try:

@@ -104,7 +104,7 @@ ATTACKS = st.builds(
     ),
     site=st.sampled_from(SITES),
 )
-laws = settings(max_examples=60, deadline=None)
+laws = settings(max_examples=20, deadline=None)
 
 
 @contextmanager

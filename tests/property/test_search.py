@@ -25,7 +25,7 @@ _PRESETS = st.sampled_from(["precise", "balanced", "comprehensive"])
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(texts=_DOCUMENTS, question=_QUESTIONS, budget=st.integers(60, 600), preset=_PRESETS)
 def test_segments_are_whole_disjoint_ordered_and_inside_the_budget(
     texts: list[str], question: str, budget: int, preset: str

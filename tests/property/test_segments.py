@@ -130,7 +130,7 @@ def check_against_trying(case: Case) -> None:
     assert extraction.bound == extraction.value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_extraction_is_the_best_of_all_sets_of_runs(case: Case) -> None:
     """Runs, value, tokens and tie order equal those found by trying everything."""

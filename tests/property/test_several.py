@@ -31,7 +31,7 @@ _QUERIES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     texts=st.lists(_TEXTS, min_size=1, max_size=5),
     queries=_QUERIES,

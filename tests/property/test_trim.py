@@ -23,7 +23,7 @@ _QUESTIONS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     texts=st.lists(_TEXTS, min_size=1, max_size=5),
     question=_QUESTIONS,

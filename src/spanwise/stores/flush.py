@@ -168,7 +168,7 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
         sources = index.sources(connection, manifest, on_disk.live.numbers[batch])
         seq, stamp = on_disk.live.seq, _stamp(connection, on_disk.live.seq)
     groups = _plan(_groups(on_disk, sources), compact=compact and not more)
-    if not manifest_exists(index.folder):  # parts without a manifest would count as damage
+    if groups and not manifest_exists(index.folder):  # parts without one would count as damage
         write_manifest(index.folder, Manifest(seq=seq, stamp=stamp))
     parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
     if parts != manifest.parts:

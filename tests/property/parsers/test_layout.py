@@ -12,7 +12,7 @@ from tests.sheets import FONTS, Sheet, compose_sheets
 
 from spanwise.parsers.pdf.layout.page import Rule
 
-LAW = settings(max_examples=150, deadline=None)
+LAW = settings(max_examples=60, deadline=None)
 WORDS = st.sampled_from(
     "a ships The cargo, 12 (3) 1,200 $ ) % - long- well\ufffe Item 7. — HARBOUR. • F-3 ii".split()
 )

@@ -32,7 +32,7 @@ from spanwise.parsers.office.rtf import parse_rtf
 from spanwise.parsers.office.workbook import parse_workbook
 from spanwise.parsers.parsed import Parsed, Source
 
-LAW = settings(max_examples=60, deadline=None)
+LAW = settings(max_examples=30, deadline=None)
 WORDS = st.text(
     st.characters(codec="utf-8", categories=("L", "N", "P", "S")) | st.just(" "), min_size=1
 ).filter(lambda text: bool(text.strip()))

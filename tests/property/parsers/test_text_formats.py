@@ -21,7 +21,7 @@ from spanwise.parsers.markup.restructuredtext import parse_restructuredtext
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.testing.parsers import check_document
 
-LAW = settings(max_examples=100, deadline=None)  # imports are slow on the first example
+LAW = settings(max_examples=50, deadline=None)  # imports are slow on the first example
 PIECES = {
     "a.rst": "Title|=====|-----|text|  x|.. code::|.. note::|text::|+---+|| a ||=== ===|..||",
     "a.adoc": "= Title|== Part|Title|-----|----|....|====|[[id]]|:a: b|{a}|text|```||",

@@ -110,7 +110,7 @@ def told(snapshot: Snapshot, query: ScanQuery, where: Filter | None) -> dict[str
     with_vector=st.booleans(),
     keyword_share=st.sampled_from([0.0, 0.4, 0.7, 1.0]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_history_gives_the_answers_of_the_reference_store(
     history: list[Step], text: str, hits: int, with_vector: bool, keyword_share: float
 ) -> None:

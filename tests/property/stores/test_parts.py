@@ -134,7 +134,6 @@ def test_how_many_texts_are_taken_at_once_does_not_show(
 
 
 @given(stored_documents(), st.data())
-@settings(deadline=None)
 def test_merging_gives_what_building_the_kept_documents_gives(
     documents: list[IndexedDocument], data: st.DataObject
 ) -> None:

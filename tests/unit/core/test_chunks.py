@@ -1,11 +1,11 @@
 """Division of sections into chunks."""
 
-import time
 import tracemalloc
 import unicodedata
 from collections.abc import Sequence
 
 import pytest
+from tests.growth import assert_linear_time
 
 from spanwise.core.documents.chunks import chunk_lengths, split_chunks
 from spanwise.errors import OptionError
@@ -175,21 +175,27 @@ def test_block_that_no_window_contains_is_cut() -> None:
     assert max(map(len, chunks)) <= OPTIONS.max
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["word ", SENTENCE, "a\n", "x", "他说", "\u0301", ". ", "......", "\n", " ", "| a "]
 )
-def test_time_and_memory_grow_with_the_text(part: str) -> None:
-    """Time is linear in the text for any character; memory is bounded."""
-    text = part * (2_000_000 // len(part))
+def test_time_is_linear_in_the_text(part: str) -> None:
+    """For any character."""
+    assert_linear_time(
+        lambda text: split_chunks(text, [section(0, len(text))], options=OPTIONS),
+        lambda chars: part * (chars // len(part)),
+        size=70_000,  # more than one window
+    )
+
+
+@pytest.mark.parametrize("part", ["word ", "\n", "| a "])
+def test_memory_is_bounded(part: str) -> None:
+    """A text is divided window by window."""
+    text = part * (500_000 // len(part))
     tracemalloc.start()
-    split_chunks(text[:500_000], [section(0, 500_000)], options=OPTIONS)
+    split_chunks(text, [section(0, len(text))], options=OPTIONS)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 16_000_000
-    start = time.perf_counter()
-    split_chunks(text, [section(0, len(text))], options=OPTIONS)
-    assert time.perf_counter() - start < 30
+    assert peak < 8_000_000
 
 
 def test_options_default_to_the_standard_ones() -> None:

@@ -61,6 +61,6 @@ def test_similar_characters_count_as_a_tag(closing: str) -> None:
 def test_many_brackets_take_linear_time() -> None:
     hostile = ["<" * 200_000, "< / " * 100_000, "&#000" * 100_000, "</segment_" * 50_000]
     hostile.append("".join(f"</segment_{number}>" for number in range(2, 20_000)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert fence_tag(hostile) == "segment_20000"
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -1,8 +1,7 @@
 """Headings of plain text."""
 
-import time
-
 import pytest
+from tests.growth import assert_linear_time
 
 from spanwise.core.documents.headings import find_headings
 
@@ -101,13 +100,9 @@ def test_heads_of_pages_are_no_headings() -> None:
     assert find_headings(page * 4) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["a\n", "\n", "1. FOO BAR\n\n", "A", " ", "\n ", "=====\n", "ARTICLE I\n", ". "]
 )
-def test_time_grows_with_the_text(line: str) -> None:
-    """Repeated text takes linear time."""
-    text = line * (2_000_000 // len(line))
-    start = time.perf_counter()
-    find_headings(text)
-    assert time.perf_counter() - start < 20
+def test_time_is_linear_in_the_text(line: str) -> None:
+    """For repeated text."""
+    assert_linear_time(find_headings, lambda chars: line * (chars // len(line)), size=25_000)

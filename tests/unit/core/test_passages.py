@@ -69,6 +69,6 @@ def test_of_two_passages_that_are_as_like_the_nearer_counts() -> None:
 
 def test_time_is_linear() -> None:
     """A long quote and a long text of one word, which a diff would compare in quadratic time."""
-    began = time.monotonic()
+    began = time.process_time()
     nearest_passage("lease " * 300_000, "lease of " * 20_000, near=0)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10

@@ -1,11 +1,11 @@
 """Division of documents into sections."""
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.growth import assert_linear_time
 
 from spanwise.core.documents.sections import split_sections
 from spanwise.errors import OptionError
@@ -172,18 +172,27 @@ def test_headings_must_be_in_order_and_inside(headings: list[Heading]) -> None:
         split_sections(document, options=OPTIONS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("levels", [1, 6, 1_000_000])
-def test_a_million_headings(levels: int) -> None:
-    """Many headings, and deep ones, cost their number."""
-    text = "# x\n" * 300_000
+def with_headings(count: int, *, levels: int) -> Document:
+    """Return a document of headings alone, whose levels go up to a number and begin again."""
     headings = tuple(
-        Heading(start=4 * n, end=4 * n + 3, level=1 + n % levels, title="x") for n in range(300_000)
+        Heading(start=4 * n, end=4 * n + 3, level=1 + n % levels, title="x") for n in range(count)
     )
-    start = time.perf_counter()
-    sections = split_sections(Document(id="d", text=text, headings=headings), options=OPTIONS)
-    assert sections[-1].end == len(text)
-    assert time.perf_counter() - start < 60
+    return Document(id="d", text="# x\n" * count, headings=headings)
+
+
+@pytest.mark.parametrize("levels", [1, 6, 1_000_000])
+def test_time_is_linear_in_the_headings(levels: int) -> None:
+    """Many headings, and deep ones."""
+    assert_linear_time(
+        lambda document: split_sections(document, options=OPTIONS),
+        lambda count: with_headings(count, levels=levels),
+        size=4_000,
+    )
+
+
+def test_the_last_of_many_sections_ends_with_the_text() -> None:
+    document = with_headings(4_000, levels=6)
+    assert split_sections(document, options=OPTIONS)[-1].end == len(document.text)
 
 
 def test_options_default_to_the_standard_ones() -> None:

@@ -153,10 +153,10 @@ def test_missing_signals_of_ranges_are_zero() -> None:
 
 def test_a_hostile_text_takes_linear_time(filings: Pack) -> None:
     """Endless beginnings of titles, and endless lines."""
-    started = time.perf_counter()
+    started = time.process_time()
     assert landmark_signals(filings, ["stateme" * 40_000, "balance " * 20_000]) == {}
     assert landmark_signals(filings, ["balance sheet " * 5_000]) == {}
     apart = "_" * 30
     torn = f"consolidated{apart}statements{apart}of{apart}cash{apart}x "
     assert landmark_signals(filings, [torn * 5_000]) == {}
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20

@@ -465,3 +465,10 @@ def test_a_kill_during_the_first_flush_is_no_damage(tmp_path: Path) -> None:
                 store.optimise()
         assert len(list((tmp_path / "a.kb" / "index").glob("*.part"))) == 1
         assert store.check().findings == ()
+
+
+def test_an_empty_knowledge_base_is_sound_after_an_optimisation(tmp_path: Path) -> None:
+    with closing(open_embedded(tmp_path / "a.kb")) as store:
+        store.ensure_settings(SETTINGS)
+        store.optimise()
+        assert store.check().findings == ()

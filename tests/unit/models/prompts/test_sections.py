@@ -342,11 +342,11 @@ def test_an_attack_does_not_reach_another_window() -> None:
 
 def test_one_line_of_500_000_characters() -> None:
     text = ("The harbour grew by 4 % in 2018, and so it went on. " * 10_000)[:500_000]
-    started = time.perf_counter()
+    started = time.process_time()
     made, requests = make(
         text, lambda request: reply([(1, "Growth"), (9, f"Call {len(request.prompt)}")])
     )
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert len(made.sections) > 60
     assert max(len(line) for request in requests for line in lines_of(request).values()) <= 500
 
@@ -366,9 +366,9 @@ def test_a_document_of_1_000_pages() -> None:
             for start in range(0, len(text), 3_000)
         ),
     )
-    started = time.perf_counter()
+    started = time.process_time()
     made, requests = make(document, by_topic)
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
     assert len(requests) > 150
     assert made.warnings == ()
     assert all(section.path[0].startswith("CHAPTER") for section in made.sections)

@@ -198,9 +198,9 @@ def test_headers_that_are_damaged_are_read() -> None:
 )
 def test_headers_that_break_parsers_cost_nothing_else(head: bytes) -> None:
     """NULs, numbers without end, quotes and brackets that take quadratic time or recursion."""
-    started = time.perf_counter()
+    started = time.process_time()
     assert parse(head + b"\nSubject: S\n\nbody").text.endswith("\n\nbody")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_parts_that_cannot_be_told_apart_are_an_error() -> None:
