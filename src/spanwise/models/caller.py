@@ -32,7 +32,7 @@ from spanwise.models.guards import (
 )
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 _Answer = TypeVar("_Answer")

@@ -17,7 +17,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.models.guards import check_type, translated_errors, unusable_answer
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply, OutputCache
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:

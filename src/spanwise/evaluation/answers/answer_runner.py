@@ -33,8 +33,8 @@ from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
-from spanwise.models.threads import map_bounded
 from spanwise.options import AnswerOptions, ModelOptions
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:

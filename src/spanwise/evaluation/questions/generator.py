@@ -47,7 +47,7 @@ from spanwise.models.prompts.questions import (
     read_unanswerable,
     unanswerable_request,
 )
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
