@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ModelError, OptionError
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.models.providers.language_model import (
     VendorModel,
     estimated_usage,
@@ -30,6 +30,7 @@ from spanwise.models.providers.language_model import (
 from spanwise.models.providers.retry import RetryState
 from spanwise.threads import run_coroutine
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
