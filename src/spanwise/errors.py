@@ -231,3 +231,18 @@ class StoreBusyError(StoreError):
 
 class StoreChangedError(StoreBusyError):
     """The knowledge base changed while a process without write access read it; read it again."""
+
+
+_SHOWN_CHARS = 80
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
+
+    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a caller's object may raise anything
+        return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"

@@ -10,8 +10,8 @@ from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
-from spanwise.models.threads import map_bounded
 from spanwise.testing.models import ScriptedModel
+from spanwise.threads import map_bounded
 
 WIDTHS = st.integers(1, 12)
 NUMBERS = st.lists(st.integers(0, 9), max_size=30)

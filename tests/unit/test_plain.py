@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanwise.errors import shown
 from spanwise.testing.store_threads import make_turn
 from spanwise.types import Answer, AnswerCitation, Chunk, Citation, Thread, ThreadInfo, Turn, Usage
-from spanwise.types.plain import from_plain, shown, to_plain
+from spanwise.types.plain import from_plain, to_plain
 
 texts = st.text(st.characters(), max_size=8)
 counts = st.integers(0, 1 << 40)

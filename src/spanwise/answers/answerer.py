@@ -11,6 +11,7 @@ from spanwise.answers.answer_sources import AnswerSources, Source, sources_of
 from spanwise.answers.composer import Citer, Composer, compose
 from spanwise.answers.conversation import Conversation
 from spanwise.answers.search_queries import write_queries
+from spanwise.answers.stream import AnswerStream
 from spanwise.core.answers.drafts import Draft
 from spanwise.core.extraction.render import render_segments
 from spanwise.core.text.model_lines import without_controls
@@ -80,6 +81,14 @@ class Answerer:
     """Structured form of the answer; None for text."""
     conversation: Conversation = field(default_factory=Conversation)
     """Earlier turns and their evidence."""
+
+    def answer(self, question: str) -> Answer:
+        """Return the complete answer.
+
+        Raises:
+            SpanwiseError: As `run`.
+        """
+        return AnswerStream(self.run(question, streams=False)).answer
 
     def run(self, question: str, *, streams: bool) -> Generator[str, None, Answer]:
         """Yield the text of the answer in pieces, and return the answer.

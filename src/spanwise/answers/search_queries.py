@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spanwise.core.ranking.question import check_question
 from spanwise.core.text.terms import words
 from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
 from spanwise.models.prompts.queries import TASK, QueryTask, request_queries
-from spanwise.search.question_limits import check_question
 from spanwise.types import Usage, WrittenQueries
 
 if TYPE_CHECKING:

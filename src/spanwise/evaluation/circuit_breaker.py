@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 
 if TYPE_CHECKING:
     from spanwise.models.caller import ModelCaller

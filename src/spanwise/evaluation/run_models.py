@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from spanwise.models.ledger import Ledger
 
 if TYPE_CHECKING:
-    from spanwise.models.ports import LanguageModel, OutputCache
+    from spanwise.models.ports import LanguageModel
     from spanwise.options import ModelOptions
+    from spanwise.types.output_cache import OutputCache
 
 
 def run_ledger(models: ModelOptions, budget: Ledger | None) -> Ledger:

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeVar, get_args
 
-from spanwise.errors import FilterError
+from spanwise.errors import FilterError, shown
 from spanwise.types import Scalar
-from spanwise.types.plain import shown
 
 MAX_FILTER_DEPTH = 32
 """Maximum number of nodes from the root of a tree to a leaf."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from spanwise.errors import FetchError
-from spanwise.ingest.stoppable import run_until_stopped
+from spanwise.threads import run_until_stopped
 
 if TYPE_CHECKING:
     from spanwise.ingest.fetch import Fetched, Fetcher

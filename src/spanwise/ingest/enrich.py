@@ -27,6 +27,7 @@ from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import make_sections
 from spanwise.models.prompts.summaries import make_section_summaries, make_summary, make_title
 from spanwise.models.registry import make_checked_model
+from spanwise.packs.known_kinds import document_headings, document_title
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
@@ -232,10 +233,10 @@ class Enrichment:
             return plain
         made = make_sections(
             self.document,
-            caller=self.prompt_context.caller,
-            options=self.prompt_context.options,
+            title=document_title(self.document),
+            headings=document_headings(self.document),
+            context=self.prompt_context,
             limits=limits,
-            count_tokens=self.prompt_context.count_tokens,
             fallback=plain,
         )
         self.warnings += made.warnings

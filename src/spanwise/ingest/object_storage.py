@@ -26,7 +26,7 @@ from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError
 from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.sources import Source
-from spanwise.ingest.stoppable import run_until_stopped
+from spanwise.threads import run_until_stopped
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

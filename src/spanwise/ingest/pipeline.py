@@ -6,10 +6,8 @@ store.
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,6 +39,7 @@ from spanwise.models.ledger import Ledger
 from spanwise.packs.known_kinds import cover_fields, cover_title, document_title
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
+from spanwise.threads import map_ahead
 from spanwise.types import Document, IngestReport, Scalar
 
 if TYPE_CHECKING:
@@ -54,65 +53,7 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord
     from spanwise.types.listener import Listener
 
-_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_POLL_SECONDS = 0.1  # an unlimited wait cannot be interrupted on every platform
-
-
-def map_ahead(
-    function: Callable[[_Item], _Result],
-    items: Iterable[_Item],
-    *,
-    threads: int,
-    stopped: threading.Event | None = None,
-) -> Generator[tuple[_Item, Callable[[], _Result]]]:
-    """Yield each item with a function that returns or raises its result, in order.
-
-    Threads are not joined: an interrupt waits for nothing. Work still running then is discarded;
-    the function itself has to stop it.
-
-    Args:
-        function: Function to apply to each item.
-        items: Items; as many are taken ahead as there are threads.
-        threads: Number of threads; 0 computes each result when it is requested.
-        stopped: Event that ends taking items; None to take all.
-    """
-    if not threads:
-        for item in items:
-            yield item, partial(function, item)
-        return
-    waiting: deque[tuple[_Item, Future[_Result]]] = deque()
-    for item in items:
-        waiting.append((item, _begin(function, item)))
-        if len(waiting) == threads:
-            yield _settled(*waiting.popleft())
-        if stopped is not None and stopped.is_set():
-            break
-    while waiting:
-        yield _settled(*waiting.popleft())
-
-
-def _begin(function: Callable[[_Item], _Result], item: _Item) -> Future[_Result]:
-    outcome: Future[_Result] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(function(item))
-        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="spanwise-make", daemon=True).start()
-    return outcome
-
-
-def _settled(item: _Item, outcome: Future[_Result]) -> tuple[_Item, Callable[[], _Result]]:
-    def result() -> _Result:
-        while not outcome.done():
-            wait((outcome,), timeout=_POLL_SECONDS)
-        return outcome.result()
-
-    return item, result
-
 
 _AHEAD_PER_WORKER = 2  # documents per parser process, ahead of the store
 _OUTDATED = (

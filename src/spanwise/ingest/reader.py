@@ -24,9 +24,9 @@ from spanwise.ingest.compare import Verdict, has_attachments
 from spanwise.ingest.counter import out_of_memory
 from spanwise.ingest.source_budget import SourceBudget
 from spanwise.ingest.sources import MEMBER_MARK, Source
-from spanwise.ingest.stoppable import run_until_stopped
 from spanwise.parsers.containers import ContainerError
 from spanwise.parsers.formats import PARSERS, UNPACKERS
+from spanwise.threads import run_until_stopped
 from spanwise.types import Document
 
 if TYPE_CHECKING:

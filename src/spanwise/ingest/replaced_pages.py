@@ -23,7 +23,7 @@ from spanwise.errors import (
     ParseError,
 )
 from spanwise.models.prompts.pages import read_page
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 
 if TYPE_CHECKING:
     from spanwise.models.caller import ModelCaller

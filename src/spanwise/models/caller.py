@@ -31,9 +31,10 @@ from spanwise.models.guards import (
     unusable_answer,
 )
 from spanwise.models.ledger import Ledger
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
-from spanwise.models.threads import map_bounded
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 _Answer = TypeVar("_Answer")
 _FAULT_CHARS = 500

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.guards import model_version
 from spanwise.models.ledger import Ledger
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.types.listener import Listener
+from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
     from spanwise.types import Usage

@@ -16,9 +16,10 @@ import numpy as np
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.models.guards import check_type, translated_errors, unusable_answer
 from spanwise.models.ledger import Ledger
-from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply, OutputCache
-from spanwise.models.threads import map_bounded
+from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

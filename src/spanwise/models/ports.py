@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from spanwise.types.output_cache import OutputCache as OutputCache  # noqa: PLC0414 - exported
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -209,20 +211,4 @@ class GroupReranker(Reranker, Protocol):
 
         Raises:
             ModelError: As for `rerank`.
-        """
-
-
-class OutputCache(Protocol):
-    """Cache of model outputs by a hash of the whole request. Thread-safe."""
-
-    def get_output(self, key: str) -> str | None:
-        """Return the cached output of a key, or None."""
-
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output, durable when this returns; the first output of a key is final.
-
-        A cache that cannot be written at all drops the output and logs a warning.
-
-        Raises:
-            StoreError: If the output cannot be written.
         """

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spanwise.errors import OptionError
-from spanwise.types.plain import shown
+from spanwise.errors import OptionError, shown
 
 
 def check(condition: object, name: str, value: object, expected: str) -> None:

@@ -109,7 +109,6 @@ def _by_phrase(pairs: Iterable[tuple[str, str]], pack: Pack) -> dict[Phrase, tup
 
 
 _MAX_LANDMARK, _MAX_GLOSSARY = 10.0, 6.0  # in standard deviations
-_LIFTED = 370  # chunks with the best lifted scores that become candidates
 
 
 def landmark_lifts(
@@ -160,26 +159,3 @@ def glossary_lift(
         return np.zeros(len(score))
     standard = np.clip((score - score[known].mean()) / deviation, 0.0, _MAX_GLOSSARY)
     return np.where(known, weights.glossary * standard, 0.0)
-
-
-def lifted_scores(
-    scores: NDArray[np.float64], lifts: Mapping[str, NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """Return the scores plus all lifts, (n,)."""
-    total = scores.copy()
-    for lift in lifts.values():  # a fixed order of addition
-        total += lift
-    return total
-
-
-def lifted_candidates(
-    candidates: NDArray[np.int64], scores: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """Return the candidates and the rows with the best lifted scores, ascending.
-
-    Args:
-        candidates: Rows that are candidates without lifts.
-        scores: Lifted scores of all rows, (n,).
-    """
-    best = np.argsort(-scores, kind="stable")[:_LIFTED]
-    return np.union1d(candidates, best)

@@ -33,7 +33,6 @@ from spanwise.packs.pack_file import phrase_terms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.ranking.scan import PassageRange
     from spanwise.packs.pack_file import Landmark, Pack
 
 
@@ -146,29 +145,6 @@ def _beginnings(phrases: tuple[str, ...], language: str) -> list[list[str]]:
         ]
         for phrase in phrases
     ]
-
-
-def range_signals(
-    ranges: Sequence[PassageRange],
-    landmarks: Sequence[str],
-    signals: Mapping[int, Mapping[str, NDArray[np.float16]]],
-) -> NDArray[np.float32]:
-    """Return the signals of the chunks of several ranges, concatenated, (landmarks, n).
-
-    Args:
-        ranges: Ranges of chunks inside documents.
-        landmarks: Names of signals.
-        signals: Signals of each document by handle; missing ones count as 0.
-    """
-    ends = np.cumsum([span.end - span.start for span in ranges], dtype=np.int64).tolist()
-    joined = np.zeros((len(landmarks), ends[-1] if ends else 0), dtype=np.float32)
-    for span, end in zip(ranges, ends, strict=True):
-        of_document = signals.get(span.handle, {})
-        begin = end - (span.end - span.start)
-        for row, landmark in enumerate(landmarks):
-            if landmark in of_document:
-                joined[row, begin:end] = of_document[landmark][span.start : span.end]
-    return joined
 
 
 class _TermIds(dict[str, tuple[int, ...]]):

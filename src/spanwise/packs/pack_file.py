@@ -23,8 +23,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from spanwise.core.text.terms import text_terms
-from spanwise.errors import PackError
-from spanwise.types.plain import shown
+from spanwise.errors import PackError, shown
 
 Phrase = tuple[str, ...]
 """Terms of a phrase, in order."""

@@ -14,9 +14,10 @@ from spanwise.core.extraction.segments import by_document
 from spanwise.core.ranking.collection import Collection, count_document
 from spanwise.core.ranking.features import FEATURES
 from spanwise.core.ranking.relevance import RelevanceModel
+from spanwise.core.ranking.scan import range_signals
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
-from spanwise.packs.landmarks import document_signals, range_signals
+from spanwise.packs.landmarks import document_signals
 from spanwise.packs.shipped_packs import default_record, shipped_packs
 from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms

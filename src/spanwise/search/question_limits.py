@@ -9,7 +9,6 @@ Rules:
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -18,10 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.question import check_question, check_question_length, read_question
 from spanwise.core.text.terms import stem_language, word_pieces, word_terms
 from spanwise.errors import QueryError
-from spanwise.types.plain import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Searchable
 
 
-MAX_QUESTION_CHARS = 1_000_000
-"""Most characters of a question and its further queries together."""
 _MAX_QUERIES = 16
 _LONG_CHARS = 8_192
 """Characters up to which a question is read as it is."""
@@ -41,31 +37,6 @@ _KEPT_WORDS = 512
 """Words that are kept of a longer question."""
 _BATCH = 4_096
 """Words that are looked up at a time, which bounds the memory."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def check_question(text: object) -> str:
-    """Return a question that can be read.
-
-    Raises:
-        QueryError: If it is not a text, longer than `MAX_QUESTION_CHARS`, or has half a character.
-    """
-    if not isinstance(text, str):
-        raise QueryError(f"the question is {shown(text)}; give one text")
-    _check_length(len(text))
-    if not text.isascii() and _SURROGATE.search(text):
-        raise QueryError(
-            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
-        )
-    return text
-
-
-def _check_length(chars: int) -> None:
-    if chars > MAX_QUESTION_CHARS:
-        raise QueryError(
-            f"the question and its queries have {chars:,} characters; give at most "
-            f"{MAX_QUESTION_CHARS:,}, and add a longer text as a document"
-        )
 
 
 def read_questions(texts: Sequence[str], searchable: Searchable) -> tuple[Question, ...]:
@@ -83,7 +54,7 @@ def read_questions(texts: Sequence[str], searchable: Searchable) -> tuple[Questi
             f"{len(texts)} queries are given, the question among them; give at most {_MAX_QUERIES}"
         )
     distinct = tuple(dict.fromkeys(check_question(text) for text in texts))
-    _check_length(sum(map(len, distinct)))
+    check_question_length(sum(map(len, distinct)))
     languages = searchable.languages()
     return tuple(_read(text, languages, searchable) for text in distinct)
 

@@ -20,9 +20,9 @@ import numpy as np
 from spanwise.core.documents.headers import headed_text
 from spanwise.core.documents.table_heads import searched_text
 from spanwise.errors import ModelError, ModelKeyError
-from spanwise.models.threads import map_bounded
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:

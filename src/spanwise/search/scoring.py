@@ -16,15 +16,19 @@ from spanwise.core.ranking.query_terms import (
     group_term_counts,
 )
 from spanwise.core.ranking.question import MAX_TERMS, informative_terms
-from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
+from spanwise.core.ranking.relevance import (
+    hedge_weight,
+    lifted_candidates,
+    lifted_scores,
+    softmax_shares,
+    spread_over_documents,
+)
 from spanwise.core.ranking.routing import route, select_ranges
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.packs.intents import (
     Aim,
     glossary_lift,
     landmark_lifts,
-    lifted_candidates,
-    lifted_scores,
     read_aims,
 )
 from spanwise.packs.pack_file import recorded_packs

@@ -16,11 +16,10 @@ import numpy as np
 
 from spanwise.core.documents.versions import text_version
 from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
-from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, range_signals
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError, StoreError
 from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
-from spanwise.packs.landmarks import range_signals
 from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
 from spanwise.types import (
     CheckReport,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import StoreChangedError
-from spanwise.models.ports import OutputCache
+from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,30 +1,29 @@
-"""Tables of `truth.db`, created and changed by numbered migrations.
+"""Tables of `truth.db`, and the migrations of older formats.
 
-The number of the last migration is the format version, stored in SQLite's `user_version`.
-`application_id` identifies the file as a knowledge base. `docs/format.md` describes the tables.
+The format version is stored in SQLite's `user_version`. `application_id` identifies the file as a
+knowledge base. `docs/format.md` describes the tables.
+
+For a new format: change `_TABLES`, raise `FORMAT_VERSION`, and add a function to `_MIGRATIONS` that
+changes the tables of the version before to the same columns in the same order.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from spanwise.core.text.languages import document_language
 from spanwise.errors import FormatError
-from spanwise.stores.row_checksums import POSITION_BITS, checksum, seal_document, signal_checksum
+from spanwise.stores.row_checksums import checksum, seal_document, signal_checksum
 
 APPLICATION_ID = 0x5370616E
 """SQLite application id: the four letters "Span"."""
 
-_LANGUAGE_CHUNKS = 32  # enough for language detection
-
-_VERSION_1 = """
+_TABLES = """
 create table setting (
     name text primary key,
-    value text not null
+    value text not null,
+    checksum integer not null default 0
 ) without rowid;
 
 create table document (
@@ -43,7 +42,14 @@ create table document (
     chars integer not null,
     chunks integer not null,
     tokens integer not null,
-    pages integer not null
+    pages integer not null,
+    text_hash text not null default '',
+    given_fields text not null default '[]',
+    language text not null default '',
+    status text not null default 'ok',
+    recipe text not null default '',
+    contents text not null default '',
+    checksum integer not null default 0
 );
 
 create table section (
@@ -54,6 +60,8 @@ create table section (
     title text not null,
     path text not null,
     header_tokens integer not null,
+    summary text not null default '',
+    checksum integer not null default 0,
     primary key (document, position)
 ) without rowid;
 
@@ -71,7 +79,10 @@ create table chunk (
     section integer not null,
     start integer not null,
     tokens integer not null,
-    text text not null
+    text text not null,
+    table_head text not null default '',
+    context text not null default '',
+    checksum integer not null default 0
 );
 
 create table vector (
@@ -85,120 +96,71 @@ create table change (
     document integer not null,
     gone integer not null
 );
+
+create index document_language on document (language);
+
+create table signal (
+    document integer not null,
+    landmark text not null,
+    data blob not null,
+    checksum integer not null default 0,
+    primary key (document, landmark)
+);
+
+create table heading (
+    document integer not null,
+    position integer not null,
+    start integer not null,
+    end integer not null,
+    level integer not null,
+    title text not null,
+    primary key (document, position)
+) without rowid;
+
+create table block (
+    document integer not null,
+    position integer not null,
+    start integer not null,
+    end integer not null,
+    kind text not null,
+    primary key (document, position)
+) without rowid;
+
+create table output (
+    key text primary key,
+    task text not null,
+    model text not null,
+    output blob not null,
+    created text not null,
+    checksum integer not null default 0
+);
+
+create table thread (
+    number integer primary key,
+    id text not null unique,
+    title text not null,
+    turns integer not null,
+    created_at text not null,
+    changed_at text not null,
+    checksum integer not null default 0
+);
+
+create table turn (
+    thread integer not null,
+    position integer not null,
+    turn text not null,
+    checksum integer not null default 0,
+    primary key (thread, position)
+);
 """
+"""Tables of the current format. Checksums cover columns in this order: append new ones."""
 
 
-def _run_version_1(connection: sqlite3.Connection) -> None:
-    """Create the tables of the first format."""
-    for statement in _VERSION_1.split(";"):
+def _create_tables(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES.split(";"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"pragma application_id = {APPLICATION_ID:d}")
-
-
-def _run_version_2(connection: sqlite3.Connection) -> None:
-    """Add the text hash that detects damaged texts."""
-    connection.execute("alter table document add column text_hash text not null default ''")
-    for (number,) in connection.execute("select number from document").fetchall():
-        base = number << POSITION_BITS
-        digest = hashlib.sha256()
-        for (text,) in connection.execute(
-            "select text from chunk where key >= ? and key < ? order by key",
-            (base, base + (1 << POSITION_BITS)),
-        ):
-            digest.update(text.encode())
-        connection.execute(
-            "update document set text_hash = ? where number = ?", (digest.hexdigest(), number)
-        )
-
-
-def _run_version_3(connection: sqlite3.Connection) -> None:
-    """Add the names of caller-provided metadata fields; unknown for older documents."""
-    connection.execute("alter table document add column given_fields text not null default '[]'")
-
-
-def _run_version_4(connection: sqlite3.Connection) -> None:
-    """Add the language of each document, detected from some of its chunks."""
-    connection.execute("alter table document add column language text not null default ''")
-    connection.execute("create index document_language on document (language)")
-    documents = connection.execute("select number, chunks, metadata from document").fetchall()
-    for number, chunks, metadata in documents:
-        base = number << POSITION_BITS
-        step = max(1, chunks // _LANGUAGE_CHUNKS)
-        texts = connection.execute(
-            "select text from chunk where key >= ? and key < ? and (key - ?) % ? = 0 order by key",
-            (base, base + (1 << POSITION_BITS), base, step),
-        )
-        text = "\n".join(text for (text,) in texts)
-        language = document_language(text, metadata=json.loads(metadata))
-        if language:
-            connection.execute(
-                "update document set language = ? where number = ?", (language, number)
-            )
-
-
-def _run_version_5(connection: sqlite3.Connection) -> None:
-    """Add the signals of pack landmarks; older documents have no pack."""
-    connection.execute(
-        "create table signal (document integer not null, landmark text not null,"
-        " data blob not null, primary key (document, landmark))"
-    )
-
-
-def _run_version_6(connection: sqlite3.Connection) -> None:
-    """Add the document status, headings and blocks.
-
-    Documents with warnings were read in part. If pages have labels, headers may take as many more
-    tokens as the citation has more bytes.
-    """
-    connection.execute("alter table document add column status text not null default 'ok'")
-    connection.execute(
-        "update document set status = case when warnings like '%OCR would read them%'"
-        " then 'needs_ocr' else 'partial' end where warnings != '[]'"
-    )
-    connection.execute(
-        "create table heading (document integer not null, position integer not null,"
-        " start integer not null, end integer not null, level integer not null,"
-        " title text not null, primary key (document, position)) without rowid"
-    )
-    connection.execute(
-        "create table block (document integer not null, position integer not null,"
-        " start integer not null, end integer not null, kind text not null,"
-        " primary key (document, position)) without rowid"
-    )
-    labelled = connection.execute(
-        "select document, max(length(cast(label as blob))) from page where label is not null"
-        " group by document"
-    ).fetchall()
-    connection.executemany(
-        "update section set header_tokens = header_tokens + ? where document = ?",
-        [(2 * longest + len(" ( to )"), document) for document, longest in labelled],
-    )
-
-
-def _run_version_7(connection: sqlite3.Connection) -> None:
-    """Add table heads of chunks; empty for older documents."""
-    connection.execute("alter table chunk add column table_head text not null default ''")
-
-
-def _run_version_8(connection: sqlite3.Connection) -> None:
-    """Add model results: parts of documents, cached outputs and conversations."""
-    connection.execute("alter table document add column recipe text not null default ''")
-    connection.execute("alter table section add column summary text not null default ''")
-    connection.execute("alter table chunk add column context text not null default ''")
-    connection.execute(
-        "create table output (key text primary key, task text not null, model text not null,"
-        " output blob not null, created text not null)"
-    )
-    connection.execute(
-        "create table thread (number integer primary key, id text not null unique,"
-        " title text not null, turns integer not null, created_at text not null,"
-        " changed_at text not null)"
-    )
-    connection.execute(
-        "create table turn (thread integer not null, position integer not null,"
-        " turn text not null, primary key (thread, position))"
-    )
 
 
 _SEALED = {
@@ -214,8 +176,8 @@ _SEALED = {
 _SEALED_AT_ONCE = 1_000
 
 
-def _run_version_9(connection: sqlite3.Connection) -> None:
-    """Add checksums of rows and of whole documents."""
+def _migrate_8(connection: sqlite3.Connection) -> None:
+    """Migrate format 8 to 9: add checksums of rows and of whole documents."""
     connection.execute("alter table document add column contents text not null default ''")
     for table in ("document", "signal", *_SEALED):
         connection.execute(f"alter table {table} add column checksum integer not null default 0")
@@ -258,27 +220,19 @@ def _seal_rows(connection: sqlite3.Connection, table: str, keys: tuple[str, ...]
         rows = connection.execute(later, rows[-1][: len(keys)]).fetchall()
 
 
-_MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
-    _run_version_1,
-    _run_version_2,
-    _run_version_3,
-    _run_version_4,
-    _run_version_5,
-    _run_version_6,
-    _run_version_7,
-    _run_version_8,
-    _run_version_9,
-)
-
-FORMAT_VERSION = len(_MIGRATIONS)
+FORMAT_VERSION = 9
 """Format version that this program writes."""
+
+_MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {8: _migrate_8}
+"""Functions that migrate a format to the next one, by the number of the format that they read."""
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
     """Return the format version of a database; 0 if it was never filled.
 
     Raises:
-        FormatError: If it is not a knowledge base, or newer than this program.
+        FormatError: If it is not a knowledge base, newer than this program, or of a format without
+            a migration.
     """
     # One statement, because another process may fill an empty database between two.
     version: int
@@ -295,6 +249,11 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
         raise FormatError(
             f"{path} has format version {version}, this program reads versions up to "
             f"{FORMAT_VERSION}; update spanwise, or add the documents to a new knowledge base"
+        )
+    if 0 < version < min(_MIGRATIONS):
+        raise FormatError(
+            f"{path} has format version {version}, this program reads versions from "
+            f"{min(_MIGRATIONS)}; add the documents to a new knowledge base"
         )
     return version
 
@@ -314,7 +273,7 @@ def require_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Migrate a database to the version of this program, in one transaction.
+    """Create the tables of an empty database or migrate an older format, in one transaction.
 
     Raises:
         FormatError: As `check_version`.
@@ -324,9 +283,12 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("begin immediate")
     try:
         version = check_version(connection, path)  # another process may have migrated meanwhile
-        for number in range(version, FORMAT_VERSION):
-            _MIGRATIONS[number](connection)
-            connection.execute(f"pragma user_version = {number + 1:d}")
+        if version == 0:
+            _create_tables(connection)
+        else:
+            for number in range(version, FORMAT_VERSION):
+                _MIGRATIONS[number](connection)
+        connection.execute(f"pragma user_version = {FORMAT_VERSION:d}")
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.packs.landmarks import range_signals
+from spanwise.core.ranking.scan import range_signals
 from spanwise.stores.row_checksums import (
     POSITION_BITS,
     damaged_document,

@@ -8,22 +8,11 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from spanwise.errors import shown as shown  # noqa: PLC0414 - exported
+
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 _Instance = TypeVar("_Instance")
-_SHOWN_CHARS = 80
-
-
-def shown(value: object) -> str:
-    """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
-
-    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
-    """
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001 - a caller's object may raise anything
-        return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"
 
 
 def to_plain(value: object) -> Plain:

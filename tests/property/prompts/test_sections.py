@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.texts import DOCUMENTS
 
+from spanwise.core.text.languages import document_language
 from spanwise.errors import ModelError
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
+from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import make_sections
 from spanwise.options import ContextOptions, SectionOptions
-from spanwise.packs.known_kinds import split_sections
+from spanwise.packs.known_kinds import document_headings, document_title, split_sections
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Document
 
@@ -64,10 +66,15 @@ def test_whatever_a_model_answers_the_sections_partition_the_text(
     fallback = split_sections(document, options=limits)
     made = make_sections(
         document,
-        caller=ModelCaller(model=ScriptedModel(answer, concurrency=1)),
-        options=ContextOptions(window_tokens=200),
+        title=document_title(document),
+        headings=document_headings(document),
+        context=PromptContext(
+            caller=ModelCaller(model=ScriptedModel(answer, concurrency=1)),
+            options=ContextOptions(window_tokens=200),
+            language=document_language(document.text, metadata=document.metadata),
+            count_tokens=count,
+        ),
         limits=limits,
-        count_tokens=count,
         fallback=fallback,
     )
     text = document.text

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.reports import LEASES, PROSE, REPORT, STATEMENTS
 
-from spanwise.core.ranking.scan import PassageRange
-from spanwise.packs.landmarks import document_signals, landmark_signals, range_signals
+from spanwise.core.ranking.scan import PassageRange, range_signals
+from spanwise.packs.landmarks import document_signals, landmark_signals
 from spanwise.packs.pack_file import Pack, read_pack
 from spanwise.packs.shipped_packs import shipped_packs
 

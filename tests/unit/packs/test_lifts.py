@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from spanwise.core.ranking.features import build_rows
-from spanwise.core.ranking.relevance import LiftWeights
+from spanwise.core.ranking.relevance import LiftWeights, lifted_candidates, lifted_scores
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.packs.intents import (
     glossary_lift,
     landmark_lifts,
-    lifted_candidates,
-    lifted_scores,
     read_aims,
 )
 from spanwise.packs.shipped_packs import shipped_packs

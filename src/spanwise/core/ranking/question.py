@@ -17,12 +17,16 @@ import numpy as np
 
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words, stem_language, word_terms, words
+from spanwise.errors import QueryError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+MAX_QUESTION_CHARS = 1_000_000
+"""Most characters of a question and its further queries together."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENGLISH = re.compile(
     r"\b(how (much|many)|what (percent|percentage|amount|number|ratio|rate|proportion|share)"
     r"|percent|percentage|ratio|average|total|amount|margin|growth|change in|usd|\$|million|billion"
@@ -52,6 +56,35 @@ _WORDS = {
 }  # fmt: skip
 """Words that ask for a number, by language, in lower case."""
 _BY_LANGUAGE = {language: frozenset(text.split()) for language, text in _WORDS.items()}
+
+
+def check_question(text: object) -> str:
+    """Return a question that can be read.
+
+    Raises:
+        QueryError: If it is not a text, longer than `MAX_QUESTION_CHARS`, or has half a character.
+    """
+    if not isinstance(text, str):
+        raise QueryError(f"the question is {shown(text)}; give one text")
+    check_question_length(len(text))
+    if not text.isascii() and _SURROGATE.search(text):
+        raise QueryError(
+            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
+        )
+    return text
+
+
+def check_question_length(chars: int) -> None:
+    """Raise an error if a question and its queries have too many characters together.
+
+    Raises:
+        QueryError: If they have more than `MAX_QUESTION_CHARS`.
+    """
+    if chars > MAX_QUESTION_CHARS:
+        raise QueryError(
+            f"the question and its queries have {chars:,} characters; give at most "
+            f"{MAX_QUESTION_CHARS:,}, and add a longer text as a document"
+        )
 
 
 def is_number_question(question: str, *, language: str = "en") -> bool:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CLIP = 5.0
 """Limit of a standardised feature; larger deviations carry no more information."""
 _HEDGE, _HEDGE_UNSURE = 0.2, 0.5
+_LIFTED = 370  # chunks with the best lifted scores that become candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,29 @@ class LiftWeights:
     """Weight of the synonyms of a pack's glossary."""
     answers: float = 0.75
     """Weight of the words of known answers."""
+
+
+def lifted_scores(
+    scores: NDArray[np.float64], lifts: Mapping[str, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return the scores plus all lifts, (n,)."""
+    total = scores.copy()
+    for lift in lifts.values():  # a fixed order of addition
+        total += lift
+    return total
+
+
+def lifted_candidates(
+    candidates: NDArray[np.int64], scores: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the candidates and the rows with the best lifted scores, ascending.
+
+    Args:
+        candidates: Rows that are candidates without lifts.
+        scores: Lifted scores of all rows, (n,).
+    """
+    best = np.argsort(-scores, kind="stable")[:_LIFTED]
+    return np.union1d(candidates, best)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -139,3 +139,26 @@ def section_openings(sections: Sequence[int]) -> NDArray[np.bool_]:
     openings = np.ones(len(sections), dtype=np.bool_)
     openings[1:] = np.diff(np.asarray(sections, dtype=np.int64)) != 0
     return openings
+
+
+def range_signals(
+    ranges: Sequence[PassageRange],
+    landmarks: Sequence[str],
+    signals: Mapping[int, Mapping[str, NDArray[np.float16]]],
+) -> NDArray[np.float32]:
+    """Return the signals of the chunks of several ranges, concatenated, (landmarks, n).
+
+    Args:
+        ranges: Ranges of chunks inside documents.
+        landmarks: Names of signals.
+        signals: Signals of each document by handle; missing ones count as 0.
+    """
+    ends = np.cumsum([span.end - span.start for span in ranges], dtype=np.int64).tolist()
+    joined = np.zeros((len(landmarks), ends[-1] if ends else 0), dtype=np.float32)
+    for span, end in zip(ranges, ends, strict=True):
+        of_document = signals.get(span.handle, {})
+        begin = end - (span.end - span.start)
+        for row, landmark in enumerate(landmarks):
+            if landmark in of_document:
+                joined[row, begin:end] = of_document[landmark][span.start : span.end]
+    return joined

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from spanwise.answers.stream import AnswerStream
 from spanwise.errors import OptionError
 from spanwise.evaluation.answers.answerers import (
     ASK,
@@ -33,8 +32,8 @@ from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.dry_run import DryRunModel, dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
-from spanwise.models.threads import map_bounded
 from spanwise.options import AnswerOptions, ModelOptions
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -339,7 +338,7 @@ def _asking(base: KnowledgeBase, llm: LanguageModel, options: AnswerOptions) -> 
             base, budget=budget, llm=llm, documents=question.scope, options=options
         )
         caller = dry_run_caller(llm, cache=store_of(base))
-        said = AnswerStream(replace(asking, caller=caller).run(question.text, streams=False)).answer
+        said = replace(asking, caller=caller).answer(question.text)
         return GivenAnswer(text=said.text, refused=said.refused, usage=caller.usage)
 
     return Answerer(name=ASK, answer=answer, ledger=Ledger())

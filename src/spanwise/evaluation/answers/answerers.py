@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import CostLimitError, ModelKeyError, SpanwiseError
 from spanwise.evaluation.dataset import DocumentText, LabelledQuestion
@@ -26,10 +25,11 @@ from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import answerer_of
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
-from spanwise.models.ports import LanguageModel, OutputCache
+from spanwise.models.ports import LanguageModel
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.options import AnswerOptions
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 ASK = "ask"
 """Name of the answerer that uses `KnowledgeBase.ask`."""
@@ -83,7 +83,7 @@ def ask_answerer(
         answerer = answerer_of(
             base, budget=budget, llm=llm, documents=question.scope, options=options
         )
-        said = AnswerStream(answerer.run(question.text, streams=False)).answer
+        said = answerer.answer(question.text)
         return GivenAnswer(text=said.text, refused=said.refused, usage=said.usage)
 
     return Answerer(name=ASK, answer=answer, ledger=ledger)

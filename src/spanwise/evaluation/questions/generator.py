@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.answers.stream import AnswerStream
 from spanwise.core.text.terms import content_words
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
 from spanwise.evaluation.circuit_breaker import call_with_breaker
@@ -47,7 +46,7 @@ from spanwise.models.prompts.questions import (
     read_unanswerable,
     unanswerable_request,
 )
-from spanwise.models.threads import map_bounded
+from spanwise.threads import map_bounded
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ class _Run:
             self.base, budget=ledger, llm=self.model, write_queries=False, options=TRIED
         )
         try:
-            answer = AnswerStream(answerer.run(one[0], streams=False)).answer
+            answer = answerer.answer(one[0])
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:

@@ -17,9 +17,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, shown
 from spanwise.evaluation.retrieval import Retrieval, Retrieved, Retriever
-from spanwise.types.plain import shown
 
 _DOCUMENT_KEYS = ("document_id", "doc_id", "file_path", "source", "file_name", "source_id")
 """Metadata keys that may name the document of a text, in order of preference."""

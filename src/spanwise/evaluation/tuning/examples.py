@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.relevance import lifted_scores
 from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.embed_caller import make_embed_caller
-from spanwise.packs.intents import lifted_scores
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, ScoredChunks, search_queries

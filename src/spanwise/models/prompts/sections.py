@@ -10,7 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -34,17 +34,14 @@ from spanwise.core.documents.model_sections import (
 )
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.fences import fenced
-from spanwise.core.text.languages import document_language
 from spanwise.errors import ModelError
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.prompt_context import PromptContext
-from spanwise.packs.known_kinds import document_headings, document_title
 from spanwise.types import Citation
 
 if TYPE_CHECKING:
-    from spanwise.models.caller import ModelCaller
-    from spanwise.options import ContextOptions, SectionOptions
-    from spanwise.types import Document, Section
+    from spanwise.options import SectionOptions
+    from spanwise.types import Document, Heading, Section
 
 
 _ALONE_CHARS = 200  # a shorter section is merged with its neighbour
@@ -106,40 +103,35 @@ class MadeSections:
 def make_sections(
     document: Document,
     *,
-    caller: ModelCaller,
-    options: ContextOptions,
+    title: str,
+    headings: Sequence[Heading],
+    context: PromptContext,
     limits: SectionOptions,
-    count_tokens: Callable[[Sequence[str]], list[int]],
     fallback: Sequence[Section],
 ) -> MadeSections:
     """Return the sections of a document.
 
     Args:
         document: The document.
-        caller: Caller of the model.
-        options: Length of a window, guidance and language.
+        title: Title of the document.
+        headings: Headings of the document, ordered by start.
+        context: Caller, options and language of the prompts.
         limits: Lengths of sections.
-        count_tokens: Returns the number of tokens of each text.
         fallback: Sections that were found without a model, for windows without a usable answer.
 
     Raises:
         CostLimitError: If a call could exceed the cost limit.
         ModelKeyError: If the provider refuses the key.
-        OptionError: If the headings of the document are not in order or not inside the text.
     """
     if not document.text.strip():
         return MadeSections(sections=tuple(fallback), warnings=(), errors=(), is_answered=False)
-    headings = document_headings(document)
-    language = document_language(document.text, metadata=document.metadata)
     sectioning = _Sectioning(
         document=document,
-        title=document_title(document),
+        title=title,
         lines=number_lines(document, headings=headings, min_chars=limits.min_chars),
         outline=make_outline(document.text, headings),
         limits=limits,
-        context=PromptContext(
-            caller=caller, options=options, language=language, count_tokens=count_tokens
-        ),
+        context=context,
         fallback=fallback,
     )
     return sectioning.make()

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ModelError, OptionError
-from spanwise.models import event_loop as loop
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, OutputCache
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.models.providers.language_model import (
     VendorModel,
     estimated_usage,
@@ -29,7 +28,9 @@ from spanwise.models.providers.language_model import (
     to_settings,
 )
 from spanwise.models.providers.retry import RetryState
+from spanwise.threads import run_coroutine
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -106,7 +107,7 @@ class BatchModel:
         Raises:
             ModelError: If the provider fails, or no batch has a result for the request.
         """
-        return loop.run(self._generate(request))
+        return run_coroutine(self._generate(request))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
         """Yield the answer as it arrives, without a batch, because a reader waits for it."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import ModelKeyError, OptionError
-from spanwise.models import event_loop as loop
 from spanwise.models.providers.addresses import find_place
 from spanwise.models.providers.catalog import ModelSpec, Vendor
 from spanwise.models.providers.failures import key_advice
 from spanwise.models.providers.retry import RateLimiter, make_rate_limiter
+from spanwise.threads import close_at_exit
 
 if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
@@ -125,7 +125,7 @@ def connect(spec: ModelSpec) -> Connection:
                 limiter=make_rate_limiter(is_self_hosted=vendor.is_own),
             )
             _connections[identity] = connection
-            loop.close_at_exit(connection.close)
+            close_at_exit(connection.close)
     return connection
 
 
@@ -158,7 +158,7 @@ def _make_cohere_provider(*, address: str, key: str) -> Provider[Any]:
     from pydantic_ai.providers.cohere import CohereProvider
 
     http = httpx.AsyncClient()
-    loop.close_at_exit(http.aclose)
+    close_at_exit(http.aclose)
     client = AsyncClientV2(api_key=key, base_url=address or None, max_retries=0, httpx_client=http)
     return CohereProvider(cohere_client=client)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ModelError, OptionError
-from spanwise.models import event_loop as loop
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.models.providers.catalog import ModelSpec, parse_model_spec
 from spanwise.models.providers.connections import Connection, connect
@@ -16,6 +15,7 @@ from spanwise.models.providers.failures import Failure, translate
 from spanwise.models.providers.prices import input_tokens, price, text_tokens
 from spanwise.models.providers.retry import RetryState, SentCall, call_with_retries
 from spanwise.options import ModelOptions
+from spanwise.threads import iterate_coroutine, run_coroutine
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class VendorModel:
                 provider=self.spec.vendor.name,
                 model=self.spec.model,
             )
-        return loop.run(self._generate(request, tokens=self._limited_tokens(request)))
+        return run_coroutine(self._generate(request, tokens=self._limited_tokens(request)))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
         """Yield the parts of the answer as they arrive, and last the complete reply.
@@ -314,7 +314,7 @@ class VendorModel:
             ModelError: As for `generate`; after the first part there are no retries.
         """
         tokens = self._limited_tokens(request)
-        return loop.iterate(lambda emit: self._stream(request, emit, tokens=tokens))
+        return iterate_coroutine(lambda emit: self._stream(request, emit, tokens=tokens))
 
     async def _generate(self, request: ModelRequest, *, tokens: int) -> ModelReply:
         from pydantic_ai.direct import model_request

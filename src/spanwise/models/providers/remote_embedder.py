@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from spanwise.errors import OptionError
-from spanwise.models import event_loop as loop
 from spanwise.models.ports import EmbedReply
 from spanwise.models.providers.catalog import VENDORS, ModelSpec, Vendor, parse_model_spec
 from spanwise.models.providers.connections import connect
 from spanwise.models.providers.failures import Failure, translate
 from spanwise.models.providers.prices import price, text_tokens
 from spanwise.models.providers.retry import RetryState, call_with_retries
+from spanwise.threads import run_coroutine
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class RemoteEmbedder:
         Raises:
             ModelError: If the provider fails after all retries, or refuses.
         """
-        reply = loop.run(self._embed(texts, kind=kind))
+        reply = run_coroutine(self._embed(texts, kind=kind))
         if self._dimension is None:
             self._dimension = reply.vectors.shape[1]
         return reply

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 import httpx
 
 from spanwise.errors import ModelAnswerError, ModelError, ModelKeyError, OptionError
-from spanwise.models.event_loop import close_at_exit, run
 from spanwise.models.ports import RerankReply
 from spanwise.models.providers.addresses import find_place, is_own_server
 from spanwise.models.providers.catalog import ModelSpec, Vendor, parse_model_spec
@@ -38,6 +37,7 @@ from spanwise.models.providers.retry import (
     call_with_retries,
     make_rate_limiter,
 )
+from spanwise.threads import close_at_exit, run_coroutine
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class HttpReranker:
         """
         size = self._form.texts
         groups = [texts[start : start + size] for start in range(0, len(texts), size)]
-        replies = run(self._rerank_all(query, groups))
+        replies = run_coroutine(self._rerank_all(query, groups))
         return RerankReply(
             scores=tuple(score for reply in replies for score in reply.scores),
             usage=sum((reply.usage for reply in replies), Usage()),

@@ -20,8 +20,9 @@ from spanwise.models.guards import (
     unusable_answer,
 )
 from spanwise.models.ledger import Ledger
-from spanwise.models.ports import GroupReranker, OutputCache, Reranker, RerankReply
+from spanwise.models.ports import GroupReranker, Reranker, RerankReply
 from spanwise.types import Usage
+from spanwise.types.output_cache import OutputCache
 
 _TASK = "rerank"
 

@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 from tests.conftest import GoldenCheck
 
+from spanwise.core.text.languages import document_language
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
+from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.models.providers.tokenizer import VocabularyTokenizer
 from spanwise.options import ContextOptions, SectionOptions
-from spanwise.packs.known_kinds import split_sections
+from spanwise.packs.known_kinds import document_headings, document_title, split_sections
 from spanwise.parsers.markup.markdown import parse_markdown
 from spanwise.parsers.parsed import Source
 from spanwise.testing.models import ScriptedModel
@@ -67,10 +69,15 @@ def make(document: Document, reader: Reader, *, window_tokens: int) -> MadeSecti
     limits = SectionOptions(min_chars=300, max_chars=8_000)
     return make_sections(
         document,
-        caller=ModelCaller(model=ScriptedModel(reader.answer, concurrency=1)),
-        options=ContextOptions(window_tokens=window_tokens),
+        title=document_title(document),
+        headings=document_headings(document),
+        context=PromptContext(
+            caller=ModelCaller(model=ScriptedModel(reader.answer, concurrency=1)),
+            options=ContextOptions(window_tokens=window_tokens),
+            language=document_language(document.text, metadata=document.metadata),
+            count_tokens=tokenizer.count,
+        ),
         limits=limits,
-        count_tokens=tokenizer.count,
         fallback=split_sections(document, options=limits),
     )
 

@@ -10,13 +10,15 @@ from dataclasses import replace
 
 import pytest
 
+from spanwise.core.text.languages import document_language
 from spanwise.errors import CostLimitError, ModelError
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
+from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import MadeSections, make_sections
 from spanwise.options import ContextOptions, SectionOptions
-from spanwise.packs.known_kinds import split_sections
+from spanwise.packs.known_kinds import document_headings, document_title, split_sections
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Document, Heading, Page
 
@@ -72,10 +74,15 @@ def make(
     model = ScriptedModel(answer, concurrency=1, dollars_a_token=0.001)
     made = make_sections(
         document,
-        caller=ModelCaller(model=model, ledger=Ledger(max_cost=max_cost)),
-        options=options or ContextOptions(),
+        title=document_title(document),
+        headings=document_headings(document),
+        context=PromptContext(
+            caller=ModelCaller(model=model, ledger=Ledger(max_cost=max_cost)),
+            options=options or ContextOptions(),
+            language=document_language(document.text, metadata=document.metadata),
+            count_tokens=count,
+        ),
         limits=limits,
-        count_tokens=count,
         fallback=split_sections(document, options=limits),
     )
     assert "".join(document.text[part.start : part.end] for part in made.sections) == document.text
