@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from spanwise.errors import ParseError
-from spanwise.parsers.expansion import is_bomb
+from spanwise.parsers.containers import is_bomb
 from spanwise.parsers.parsed import Source, Step
 
 ZIP_DAMAGE = (

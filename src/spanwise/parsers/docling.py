@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.titles_and_dates import file_title
+from spanwise.parsers.properties import file_title
 from spanwise.parsers.writer import PagedWriter, table_line
 
 _Item = Mapping[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 from spanwise.errors import ParseError
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.titles_and_dates import file_title
+from spanwise.parsers.properties import file_title
 from spanwise.parsers.writer import PagedWriter
 
 _LEFT_OUT = frozenset(("Header", "Footer", "PageBreak", "PageNumber"))

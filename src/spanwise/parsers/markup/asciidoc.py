@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import re
 
-from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.properties import iso_date
+from spanwise.parsers.text import Lines, decode_text
 from spanwise.types import Block, Heading, Scalar
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?")

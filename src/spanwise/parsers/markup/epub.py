@@ -19,8 +19,8 @@ from urllib.parse import unquote, urldefrag
 from spanwise.errors import ParseError
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.markup.html import parse_html
-from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter
 
 _MEDIA_TYPE = "application/epub+zip"

@@ -21,8 +21,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from spanwise.core.text.languages import read_language
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import iso_date
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Scalar
 

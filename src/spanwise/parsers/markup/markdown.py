@@ -21,10 +21,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from spanwise.core.text.languages import read_language
-from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.properties import iso_date
+from spanwise.parsers.text import Lines, decode_text
 from spanwise.types import Block, Heading, Scalar
 
 FrontMatter = Mapping[str, Sequence[str]]

@@ -15,10 +15,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.properties import iso_date
+from spanwise.parsers.text import Lines, decode_text
 from spanwise.types import Block, Heading, Scalar
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*")

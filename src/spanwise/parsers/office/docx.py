@@ -26,11 +26,10 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.office.drawing_parts import DrawingReader
 from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.ooxml_names import is_on, level_of, short_name, value_of
-from spanwise.parsers.office.properties import read_properties
+from spanwise.parsers.office.ooxml import DrawingReader, is_on, level_of, short_name, value_of
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line
 
 _HEADING_NAME = re.compile(r"heading\s*([1-9])")

@@ -20,8 +20,8 @@ from functools import lru_cache
 
 from spanwise.parsers.archive import Archive, XmlHandlers
 from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line
 
 _ROOT = "urn:oasis:names:tc:opendocument:xmlns:"

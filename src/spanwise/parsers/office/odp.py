@@ -14,9 +14,9 @@ from spanwise.parsers.office.odf import (
     refuse_encrypted,
     short_name,
 )
-from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.office.slides import EMU_PER_INCH, PlacedText, SlideWriter
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 
 _MEDIA_TYPE = "application/vnd.oasis.opendocument.presentation"
 _SHAPES = frozenset(

@@ -6,7 +6,6 @@ Repeated cells are limited, because every file ends with a million repeated empt
 from __future__ import annotations
 
 from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.data.rows import Cell
 from spanwise.parsers.office.number_formats import plain_number
 from spanwise.parsers.office.odf import (
     OdfStyles,
@@ -16,8 +15,8 @@ from spanwise.parsers.office.odf import (
     short_name,
     white_space,
 )
-from spanwise.parsers.office.sheet_writer import SheetWriter
 from spanwise.parsers.parsed import Losses
+from spanwise.parsers.row_writer import Cell, SheetWriter
 
 _SKIPPED = frozenset({"office:annotation", "table:shapes", "table:dde-links"})
 _CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})

@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spanwise.parsers.archive import Archive, Link, XmlHandlers
-from spanwise.parsers.office.drawing_parts import DrawingReader
 from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
-from spanwise.parsers.office.properties import read_properties
+from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
 from spanwise.parsers.office.slides import PlacedText, SlideWriter
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line
 
 _SHAPES = frozenset({"p:sp", "p:graphicFrame", "p:cxnSp", "p:pic"})

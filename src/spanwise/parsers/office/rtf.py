@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.parsers.office.properties import describe
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import describe
 from spanwise.parsers.writer import TextWriter, table_line
 
 Destination = Literal[

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 import pypdfium2.raw as pdfium
 
 from spanwise.parsers.parsed import PagesToRead, Source, Step
+from spanwise.parsers.pdf.layout.compose import lay_out
 from spanwise.parsers.pdf.layout.page import PageContent
-from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.ruling_lines import read_rules
-from spanwise.parsers.pdf.words import FontTable, read_words
+from spanwise.parsers.pdf.words import FontTable, read_rules, read_words
 
 _FEW_CHARS = 20
 """A page with images and less text is a scan."""

@@ -10,8 +10,7 @@ from typing import Self
 
 from spanwise.errors import OptionError
 from spanwise.options import ParseOptions
-from spanwise.parsers.containers import UnpackBudget, Unpacked
-from spanwise.parsers.expansion import Limit
+from spanwise.parsers.containers import Limit, UnpackBudget, Unpacked
 from spanwise.parsers.formats import FormatName
 from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine

@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from spanwise.parsers.data.rows import Cell, RowWriter
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import file_title
+from spanwise.parsers.row_writer import Cell, RowWriter
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import file_title
 from spanwise.parsers.writer import TextWriter, table_line
 
 _DELIMITERS = "\t;|,"

@@ -17,11 +17,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from spanwise.parsers.data.rows import LONG_CHARS, Field, field_lines, find_title, write_record
 from spanwise.parsers.markup.markdown import read_markdown
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import file_title, iso_date
+from spanwise.parsers.row_writer import LONG_CHARS, Field, field_lines, find_title, write_record
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import file_title, iso_date
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Scalar
 
