@@ -20,7 +20,7 @@ PARSERS: Mapping[FormatName, str] = {
     "workbook": "spanwise.parsers.office.workbook:parse_workbook",
     "epub": "spanwise.parsers.markup.epub:parse_epub",
     "odt": "spanwise.parsers.office.odf:parse_odt",
-    "odp": "spanwise.parsers.office.odp:parse_odp",
+    "odp": "spanwise.parsers.office.odf:parse_odp",
     "rtf": "spanwise.parsers.office.rtf:parse_rtf",
     "csv": "spanwise.parsers.csv_table:parse_csv",
     "json": "spanwise.parsers.json_records:parse_json",

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from spanwise.core.text.languages import read_language
-from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.archive import Archive
 from spanwise.parsers.parsed import Losses
 from spanwise.types import Scalar
 
@@ -117,7 +117,7 @@ def read_properties(archive: Archive, part: str | None, losses: Losses) -> Prope
 
     if part is not None and part in archive:
         with losses.noted("its list of properties"):
-            archive.read_xml(part, XmlHandlers(start=start, end=end, text=text))
+            archive.read_xml(part, start, end, text)
     return describe(found)
 
 

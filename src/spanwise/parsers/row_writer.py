@@ -322,6 +322,14 @@ class SheetWriter:
         self._write_title()
         self._table.add(cells)
 
+    def add_missing_results(self, count: int) -> None:
+        """Record the number of formulas of the current sheet that have no stored result."""
+        if count:
+            self._losses.add(
+                f"sheet {self._sheet!r}: {count} formulas have no stored result; "
+                "open the file in a spreadsheet program, save it, and add it again"
+            )
+
     def end_sheet(self) -> None:
         """End the current sheet, if there is one."""
         self._table.end_table()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urldefrag
 
 from spanwise.errors import ParseError
-from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.archive import Archive
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
@@ -88,7 +88,7 @@ def _package_part(archive: Archive, source: Source) -> str:
         if _local(tag) == "rootfile" and attributes.get("full-path"):
             found.append(posixpath.normpath(attributes["full-path"]))
 
-    archive.read_xml(_CONTAINER, XmlHandlers(start=start))
+    archive.read_xml(_CONTAINER, start)
     if not found:
         raise source.error("corrupt", f"its part {_CONTAINER} names no package")
     return found[0]
@@ -112,7 +112,7 @@ def _read_package(archive: Archive, part: str) -> _Package:
         elif name == "itemref":
             package.spine.append(attributes.get("idref", ""))
 
-    archive.read_xml(part, XmlHandlers(start=start))
+    archive.read_xml(part, start)
     if package.contents is None and ncx in package.files:
         package.contents, package.is_ncx = package.files[ncx], True
     return package
@@ -143,7 +143,7 @@ def _refuse_encrypted(archive: Archive, source: Source, chapters: Sequence[str])
         elif name == "CipherReference" and algorithm not in _FONT_SCRAMBLERS:
             encrypted.add(_resolve("", attributes.get("URI", "")))
 
-    archive.read_xml(_ENCRYPTION, XmlHandlers(start=start))
+    archive.read_xml(_ENCRYPTION, start)
     if encrypted.intersection(chapters):
         raise source.error(
             "encrypted", "its chapters are encrypted (digital rights management); add a free copy"
@@ -155,9 +155,7 @@ def _read_contents(archive: Archive, package: _Package) -> dict[str, _Entry]:
     if package.contents is None or package.contents not in archive:
         return {}
     reader = _ContentsReader(posixpath.dirname(package.contents), is_ncx=package.is_ncx)
-    archive.read_xml(
-        package.contents, XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
-    )
+    archive.read_xml(package.contents, reader.start, reader.end, reader.text)
     return reader.entries
 
 

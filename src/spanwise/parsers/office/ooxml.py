@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.number_formats import NumberFormat, plain_number
 from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
@@ -141,7 +141,7 @@ class DrawingReader:
 def _read_chart(archive: Archive, part: str) -> TextWriter:
     """Return the titles and the data of a chart, a line per category."""
     reader = _ChartReader()
-    archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
+    archive.read_xml(part, reader.start, reader.end, reader.text)
     writer = TextWriter()
     for title in reader.titles:
         writer.write(title)
@@ -251,7 +251,7 @@ def _read_diagram(archive: Archive, part: str) -> TextWriter:
         if taking:
             pieces.append(piece)
 
-    archive.read_xml(part, XmlHandlers(start=start, end=end, text=text))
+    archive.read_xml(part, start, end, text)
     writer = TextWriter()
     writer.write("\n".join(texts))
     return writer

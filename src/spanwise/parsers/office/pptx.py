@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanwise.parsers.archive import Archive, Link, XmlHandlers
-from spanwise.parsers.office.numerals import Numeral, write_number
+from spanwise.parsers.archive import Archive, Link
+from spanwise.parsers.office.body_writer import Numeral, PlacedText, SlideWriter, write_number
 from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
-from spanwise.parsers.office.slides import PlacedText, SlideWriter
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line
@@ -86,7 +85,7 @@ def read_slide(archive: Archive, part: str, slide: Slide) -> None:
         ParseError: "corrupt" if the part is missing or damaged.
     """
     reader = _Reader(slide)
-    archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
+    archive.read_xml(part, reader.start, reader.end, reader.text)
 
 
 class _Reader:
@@ -275,7 +274,7 @@ def _slide_parts(archive: Archive, presentation: str) -> list[str]:
         if short_name(tag) == "p:sldId":
             found.append(parts.get(relation_of(attributes) or "", ""))
 
-    archive.read_xml(presentation, XmlHandlers(start=start))
+    archive.read_xml(presentation, start)
     return found
 
 

@@ -27,9 +27,9 @@ from operator import attrgetter
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
-from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.number_formats import BUILT_IN_CODES, NumberFormat, plain_number
-from spanwise.parsers.office.odf import refuse_encrypted
+from spanwise.parsers.office.odf import read_ods, refuse_encrypted
 from spanwise.parsers.office.ooxml import number_of, relation_of, short_name
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import Properties, read_properties
@@ -105,7 +105,7 @@ def _read_sheet_list(archive: Archive, workbook: str, book: _Book) -> None:
                     )
                 )
 
-    archive.read_xml(workbook, XmlHandlers(start=start))
+    archive.read_xml(workbook, start)
 
 
 def _read_formats(archive: Archive, part: str | None, book: _Book) -> None:
@@ -131,7 +131,7 @@ def _read_formats(archive: Archive, part: str | None, book: _Book) -> None:
         inside = inside and short_name(tag) != "s:cellXfs"
 
     if part is not None and part in archive:
-        archive.read_xml(part, XmlHandlers(start=start, end=end))
+        archive.read_xml(part, start, end)
 
 
 def _read_strings(archive: Archive, part: str | None, book: _Book) -> None:
@@ -161,7 +161,7 @@ def _read_strings(archive: Archive, part: str | None, book: _Book) -> None:
             pieces.append(piece)
 
     if part is not None and part in archive:
-        archive.read_xml(part, XmlHandlers(start=start, end=end, text=text))
+        archive.read_xml(part, start, end, text)
 
 
 @lru_cache(maxsize=20_000)
@@ -193,16 +193,11 @@ class _SheetReader:
 
     def read(self, archive: Archive, sheet: _Sheet, losses: Losses) -> None:
         """Write the rows of a sheet, and record its losses."""
-        handlers = XmlHandlers(start=self._start, end=self._end, text=self._text)
         try:
-            archive.read_xml(sheet.part, handlers)
+            archive.read_xml(sheet.part, self._start, self._end, self._text)
         finally:
             self._end_row()
-            if self._without_result:
-                losses.add(
-                    f"sheet {sheet.name!r}: {self._without_result} formulas have no stored result; "
-                    "open the file in a spreadsheet program, save it, and add it again"
-                )
+            self._writer.add_missing_results(self._without_result)
             if self._without_text:
                 losses.add(
                     f"sheet {sheet.name!r}: the text of {self._without_text} cells is missing"
@@ -438,8 +433,6 @@ def _read(source: Source, writer: SheetWriter, losses: Losses) -> tuple[str, Pro
         return _XLS, ("", {})
     archive = Archive(source)
     if "content.xml" in archive:
-        from spanwise.parsers.office.ods import read_ods
-
         refuse_encrypted(archive, source)
         read_ods(archive, writer=writer, losses=losses)
         return _ODS, read_properties(archive, "meta.xml", losses)
@@ -452,7 +445,6 @@ def _read(source: Source, writer: SheetWriter, losses: Losses) -> tuple[str, Pro
                 check_extent(archive.read_bytes(link.part), source)
         read_binary(source, writer=writer, losses=losses)
         return _XLSB, properties
-    from spanwise.parsers.office.workbook import read_xlsx
 
     read_xlsx(archive, workbook, writer=writer, losses=losses)
     return _XLSX, properties
