@@ -62,12 +62,10 @@ def parse_csv(source: Source) -> Parsed:
         warnings.append(f"{rows.unclosed} quotation marks are never closed: read as characters")
     if long_rows:
         warnings.append(f"{long_rows} rows have more cells than the table has columns")
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type="text/tab-separated-values" if delimiter == "\t" else "text/csv",
         title=file_title(source.name),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
         status=losses.status,
         warnings=tuple(warnings),
     )

@@ -56,12 +56,10 @@ def read_docling(stored: _Item, *, is_whole: bool = True, warnings: tuple[str, .
     reader = _Reader(stored)
     reader.run()
     writer = reader.writer
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type=str((stored.get("origin") or {}).get("mimetype") or "text/plain"),
         pages=writer.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
         status="ok" if is_whole else "partial",
         warnings=warnings,
     )

@@ -24,8 +24,8 @@ PARSERS: Mapping[FormatName, str] = {
     "rtf": "spanwise.parsers.office.rtf:parse_rtf",
     "csv": "spanwise.parsers.csv_table:parse_csv",
     "json": "spanwise.parsers.json_records:parse_json",
-    "restructuredtext": "spanwise.parsers.markup.restructuredtext:parse_restructuredtext",
-    "asciidoc": "spanwise.parsers.markup.asciidoc:parse_asciidoc",
+    "restructuredtext": "spanwise.parsers.markup.lightweight_markup:parse_restructuredtext",
+    "asciidoc": "spanwise.parsers.markup.lightweight_markup:parse_asciidoc",
     "code": "spanwise.parsers.code:parse_code",
     "email": "spanwise.parsers.mail:parse_email",
 }

@@ -49,9 +49,10 @@ from spanwise.errors import ParseError
 from spanwise.parsers.containers import MemberFolder
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.properties import iso_date
+from spanwise.parsers.properties import iso_date, known_fields
 from spanwise.parsers.text import decode_text
-from spanwise.types import Block, Heading, Scalar
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import Heading, Scalar
 
 _MAX_LEVEL = 8
 _MAX_LINE = 300
@@ -169,17 +170,6 @@ class _Leaf:
     is_body: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """Text of one part of the body."""
-
-    text: str
-    headings: tuple[Heading, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    warnings: tuple[str, ...] = ()
-    is_whole: bool = True
-
-
 def parse_email(source: Source) -> Parsed:
     """Return the visible headers and the body; attachments by name only.
 
@@ -194,18 +184,20 @@ def parse_email(source: Source) -> Parsed:
     lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
     if attachments:
         lines.append(f"Attachments: {'; '.join(attachments)}")
-    head = "\n\n".join(part for part in (subject, "\n".join(lines)) if part)
-    body = _joined(bodies, offset=len(head) + 2 if head else 0)
-    titles = (Heading(start=0, end=len(subject), level=1, title=subject),) if subject else ()
-    return Parsed(
-        text="\n\n".join(part for part in (head, body.text) if part),
+    writer = TextWriter()
+    writer.write_heading(subject, level=1)
+    writer.write_apart("\n".join(lines))
+    for body in bodies:
+        headings = [*body.headings, *_apart(quoted_messages(body.text), body)]
+        headings.sort(key=lambda heading: heading.start)
+        writer.append_text(body.text, headings, body.blocks)
+    return Parsed.of(
+        writer,
         media_type="message/rfc822",
         title=subject,
-        headings=titles + body.headings,
-        blocks=body.blocks,
         metadata=_metadata(message, attachments=len(attachments)),
-        status="ok" if body.is_whole else "partial",
-        warnings=body.warnings,
+        status="ok" if all(body.status == "ok" for body in bodies) else "partial",
+        warnings=tuple(warning for body in bodies for warning in body.warnings),
     )
 
 
@@ -367,15 +359,14 @@ def _metadata(message: Message, *, attachments: int) -> dict[str, Scalar]:
         for found in _IDS.findall(_decoded(str(message.get(name, ""))))
     ]
     own = _IDS.search(_header(message, "Message-ID"))
-    fields: dict[str, Scalar] = {
-        "author": _people(message, "From"),
-        "to": _people(message, "To"),
-        "date": iso_date(_header(message, "Date")) or "",
-        "message_id": own.group(1) if own else "",
-        "thread": ids[0] if ids else "",
-        "attachments": attachments,
-    }
-    return {name: value for name, value in fields.items() if value}
+    return known_fields(
+        author=_people(message, "From"),
+        to=_people(message, "To"),
+        date=iso_date(_header(message, "Date")) or "",
+        message_id=own.group(1) if own else "",
+        thread=ids[0] if ids else "",
+        attachments=attachments,
+    )
 
 
 def _people(message: Message, name: str) -> str:
@@ -388,25 +379,25 @@ def _people(message: Message, name: str) -> str:
     return ", ".join(filter(None, people)) or header  # a damaged header has no pairs
 
 
-def _read_body(part: Message, source: Source) -> _Body:
+def _read_body(part: Message, source: Source) -> Parsed:
     """Return the text of a part; empty if it has none."""
     inner = replace(source, data=_content(part), charset=_charset(part))
     try:
         if part.get_content_type() == "text/html":
             parsed = parse_html(inner)
             deeper = tuple(replace(heading, level=heading.level + 1) for heading in parsed.headings)
-            return _Body(parsed.text, deeper, parsed.blocks, parsed.warnings)
+            return replace(parsed, headings=deeper)
         decoded = decode_text(inner)
     except ParseError as error:
         if error.code == "no_text":
-            return _Body("")
+            return Parsed(text="", media_type="text/plain")
         fault = str(error).removeprefix(f"{source.name}: ")
         warning = f"a part of the body cannot be read: {fault}"
-        return _Body("", warnings=(warning,), is_whole=False)
+        return Parsed(text="", media_type="text/plain", status="partial", warnings=(warning,))
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if _is_flowed(part):
         text = _unflowed(text)
-    return _Body(text.strip("\n"), warnings=decoded.warnings)
+    return Parsed(text=text.strip("\n"), media_type="text/plain", warnings=decoded.warnings)
 
 
 def _unflowed(text: str) -> str:
@@ -424,32 +415,7 @@ def _unflowed(text: str) -> str:
     return "\n".join(line.rstrip() if line != "-- " else line for line in lines)
 
 
-def _joined(bodies: list[_Body], *, offset: int) -> _Body:
-    """Return the joined parts of a body, with headings and blocks moved by an offset."""
-    headings: list[Heading] = []
-    blocks: list[Block] = []
-    place = offset
-    texts = [body for body in bodies if body.text]
-    for body in texts:
-        own = [*body.headings, *_apart(quoted_messages(body.text), body)]
-        own.sort(key=lambda heading: heading.start)
-        headings += [replace(item, start=item.start + place, end=item.end + place) for item in own]
-        blocks += [
-            replace(block, start=block.start + place, end=block.end + place)
-            for block in body.blocks
-        ]
-        place += len(body.text) + 2
-    warnings = tuple(warning for body in bodies for warning in body.warnings)
-    return _Body(
-        text="\n\n".join(body.text for body in texts),
-        headings=tuple(headings),
-        blocks=tuple(blocks),
-        warnings=warnings,
-        is_whole=all(body.is_whole for body in bodies),
-    )
-
-
-def _apart(quoted: Iterable[Heading], body: _Body) -> Iterator[Heading]:
+def _apart(quoted: Iterable[Heading], body: Parsed) -> Iterator[Heading]:
     """Yield the quoted headings outside of the body's own headings and blocks."""
     ranges = [(heading.start, heading.end) for heading in body.headings]
     ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from email.utils import parsedate_tz
 from pathlib import PurePosixPath
@@ -76,6 +77,16 @@ def iso_date(text: str) -> str | None:
     return None if parts is None else _day(*parts[:3])
 
 
+def first_date(texts: Iterable[str]) -> str:
+    """Return the first valid date as `iso_date` does; empty if there is none."""
+    return next((day for day in map(iso_date, texts) if day), "")
+
+
+def known_fields(**fields: Scalar) -> dict[str, Scalar]:
+    """Return the fields that are not empty."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def _day(year: int, month: int, day: int) -> str | None:
     try:
         return date(year, month, day).isoformat()
@@ -123,18 +134,12 @@ def read_properties(archive: Archive, part: str | None, losses: Losses) -> Prope
 
 def describe(found: dict[str, list[str]]) -> Properties:
     """Return the title and fields from the raw values of properties by name."""
-    metadata: dict[str, Scalar] = {}
-    for name in _AUTHOR_NAMES:
-        authors = [author for author in map(read_author, found.get(name, ())) if author]
-        if authors:
-            metadata["author"] = ", ".join(dict.fromkeys(authors))
-            break
-    days = (iso_date(value) for name in _DATE_NAMES for value in found.get(name, ()))
-    day = next((day for day in days if day), None)
-    if day:
-        metadata["date"] = day
-    language = next((code for code in map(read_language, found.get("language", ())) if code), "")
-    if language not in {"", "und", "mul", "zxx"}:
-        metadata["language"] = language
+    authors = [list(filter(None, map(read_author, found.get(name, ())))) for name in _AUTHOR_NAMES]
+    language = next(filter(None, map(read_language, found.get("language", ()))), "")
+    metadata = known_fields(
+        author=", ".join(dict.fromkeys(next(filter(None, authors), []))),
+        date=first_date(value for name in _DATE_NAMES for value in found.get(name, ())),
+        language="" if language in {"und", "mul", "zxx"} else language,
+    )
     titles = (read_title(value) for value in found.get("title", ()))
     return next((title for title in titles if title), ""), metadata

@@ -57,12 +57,10 @@ def read_elements(elements: Sequence[Mapping[str, Any]]) -> Parsed:
             writer.separate(gap)
             writer.write(f"- {text}" if text and kind == "ListItem" else text)
             writer.separate(gap)
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type=media_type,
         pages=writer.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
     )
 
 

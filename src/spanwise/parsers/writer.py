@@ -83,15 +83,19 @@ class TextWriter:
 
     def append(self, other: TextWriter) -> None:
         """Append the text, headings and blocks of another writer as separate paragraphs."""
-        if not other._length:
+        self.append_text(other.text, other.headings, other.blocks)
+
+    def append_text(self, text: str, headings: Sequence[Heading], blocks: Sequence[Block]) -> None:
+        """Append a text with its headings and blocks as separate paragraphs; nothing if empty."""
+        if not text:
             return
         self.separate(2)
-        start = self.write(other.text)
+        start = self.write(text)
         self.headings += [
-            replace(item, start=start + item.start, end=start + item.end) for item in other.headings
+            replace(item, start=start + item.start, end=start + item.end) for item in headings
         ]
         self.blocks += [
-            replace(item, start=start + item.start, end=start + item.end) for item in other.blocks
+            replace(item, start=start + item.start, end=start + item.end) for item in blocks
         ]
         self.separate(2)
 

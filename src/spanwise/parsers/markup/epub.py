@@ -227,13 +227,8 @@ def _add_chapter(
             return
         raise source.error("corrupt", "it is no text") from error
     depth = entry.depth if entry else 1
-    chapter = TextWriter()
-    chapter.write(parsed.text)
     shift = depth - parsed.headings[0].level if parsed.headings else 0
-    chapter.headings = [
-        replace(heading, level=max(1, heading.level + shift)) for heading in parsed.headings
-    ]
-    chapter.blocks = list(parsed.blocks)
     if entry is not None and not parsed.headings:
         writer.write_heading(entry.title, level=depth)
-    writer.append(chapter)
+    headings = [replace(item, level=max(1, item.level + shift)) for item in parsed.headings]
+    writer.append_text(parsed.text, headings, parsed.blocks)
