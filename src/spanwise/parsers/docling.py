@@ -124,9 +124,8 @@ class _Reader:
 
     def _write_text(self, item: _Item, text: str) -> None:
         is_listed = item.get("label") == "list_item"
-        self.writer.separate(1 if is_listed else 2)
-        self.writer.write(f"{item.get('marker') or '-'} {text}" if is_listed else text)
-        self.writer.separate(1 if is_listed else 2)
+        text = f"{item.get('marker') or '-'} {text}" if is_listed else text
+        self.writer.write_apart(text, line_ends=1 if is_listed else 2)
 
     def _write_captions(self, item: _Item) -> None:
         for reference in self._references(item, "captions"):

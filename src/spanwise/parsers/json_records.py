@@ -223,9 +223,7 @@ def _write_conversation(writer: TextWriter, messages: object) -> None:
         others = {n: item for n, item in message.items() if n not in (speaker, content)}
         more = "; ".join(f"{path}: {text}" for path, text in flatten(others))
         who = f"{message[speaker]} ({more})" if more else f"{message[speaker]}"
-        writer.separate(2)
-        writer.write(field_lines(who, _content(message[content])))
-    writer.separate(2)
+        writer.write_apart(field_lines(who, _content(message[content])))
 
 
 def _content(value: object) -> str:

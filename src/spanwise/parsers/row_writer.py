@@ -77,8 +77,7 @@ def write_record(writer: TextWriter, fields: Sequence[Field], *, level: int) -> 
     """
     writer.separate(2)
     if sum(len(name) + len(value) for name, value in fields) <= LONG_CHARS:
-        writer.write("\n".join(field_lines(name, value) for name, value in fields))
-        writer.separate(2)
+        writer.write_apart("\n".join(field_lines(name, value) for name, value in fields))
         return
     title = find_title(fields)
     if title is not None:
@@ -87,9 +86,7 @@ def write_record(writer: TextWriter, fields: Sequence[Field], *, level: int) -> 
         if (name, value) == title:
             continue
         if name.lower() in _TEXT_NAMES:
-            writer.separate(2)
-            writer.write(value)
-            writer.separate(2)
+            writer.write_apart(value)
         else:
             writer.write(field_lines(name, value))
             writer.separate(1)

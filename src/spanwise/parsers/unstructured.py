@@ -53,10 +53,9 @@ def read_elements(elements: Sequence[Mapping[str, Any]]) -> Parsed:
         elif kind == "CodeSnippet":
             writer.write_block(text, kind="code")
         else:
-            gap = 1 if kind == "ListItem" else 2
-            writer.separate(gap)
-            writer.write(f"- {text}" if text and kind == "ListItem" else text)
-            writer.separate(gap)
+            is_item = kind == "ListItem"
+            text = f"- {text}" if text and is_item else text
+            writer.write_apart(text, line_ends=1 if is_item else 2)
     return Parsed.of(
         writer,
         media_type=media_type,

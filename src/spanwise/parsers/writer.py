@@ -75,11 +75,11 @@ class TextWriter:
         self.blocks.append(Block(start=start, end=self._length, kind=kind))
         self.separate(2)
 
-    def write_apart(self, text: str) -> None:
-        """Write text with a blank line before and after it."""
-        self.separate(2)
+    def write_apart(self, text: str, *, line_ends: int = 2) -> None:
+        """Write text with line ends before and after it: 1 for a line, 2 for a paragraph."""
+        self.separate(line_ends)
         self.write(text)
-        self.separate(2)
+        self.separate(line_ends)
 
     def append(self, other: TextWriter) -> None:
         """Append the text, headings and blocks of another writer as separate paragraphs."""

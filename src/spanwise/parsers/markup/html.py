@@ -471,9 +471,7 @@ class _Walk:
         if columns > 1:
             self._writer.write_block("\n".join(lines), kind="table")
         else:
-            self._writer.separate(2)
-            self._writer.write("\n".join(lines))
-            self._writer.separate(2)
+            self._writer.write_apart("\n".join(lines))
         return True
 
     def _flush(self, gap: int) -> None:

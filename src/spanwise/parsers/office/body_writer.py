@@ -179,10 +179,9 @@ class BodyWriter:
             self.writer.write_block("\n".join(lines), kind="table")
         else:
             self.write_caption()
-            for line in table.lines:
-                self.writer.separate(2)
-                self.writer.write(line)
             self.writer.separate(2)
+            for line in table.lines:
+                self.writer.write_apart(line)
         self.after_item = False
 
     def finish(self) -> TextWriter:

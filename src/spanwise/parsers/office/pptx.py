@@ -325,17 +325,10 @@ class _PptxReader:
 
     def _place_as_layout(self, shape: Shape, layout: str) -> None:
         """Set the position of a placeholder from its layout, or the master of the layout."""
-        candidates = self._layout_shapes(layout)
-        found = next(
-            (other for other in candidates if other.is_placed and other.index == shape.index), None
-        ) or next(
-            (
-                other
-                for other in candidates
-                if other.is_placed and other.placeholder == shape.placeholder
-            ),
-            None,
-        )
+        candidates = [other for other in self._layout_shapes(layout) if other.is_placed]
+        alike = [other for other in candidates if other.placeholder == shape.placeholder]
+        alike = [other for other in candidates if other.index == shape.index] + alike
+        found = next(iter(alike), None)
         if found is not None:
             shape.top, shape.left = found.top, found.left
 

@@ -295,11 +295,16 @@ def _path(page: pdfium.FPDF_PAGE, place: int) -> pdfium.FPDF_PAGEOBJECT | None:
     return shape if pdfium.FPDFPageObj_GetType(shape) == pdfium.FPDF_PAGEOBJ_PATH else None
 
 
-def _rules_of(shape: pdfium.FPDF_PAGEOBJECT) -> Iterator[Rule]:
+def read_bounds(item: pdfium.FPDF_PAGEOBJECT) -> tuple[float, float, float, float]:
+    """Return the left, bottom, right and top of a page object; zeros if it has none."""
     sides = [ctypes.c_float() for _ in range(4)]
-    if not pdfium.FPDFPageObj_GetBounds(shape, *map(ctypes.byref, sides)):
-        return
+    pdfium.FPDFPageObj_GetBounds(item, *map(ctypes.byref, sides))
     left, bottom, right, top = (side.value for side in sides)
+    return left, bottom, right, top
+
+
+def _rules_of(shape: pdfium.FPDF_PAGEOBJECT) -> Iterator[Rule]:
+    left, bottom, right, top = read_bounds(shape)
     width, height = right - left, top - bottom
     if min(width, height) <= _THIN:
         if max(width, height) >= _SHORT:

@@ -126,7 +126,7 @@ class PageFlow:
             and stop not in self.tables
             and not headings.is_named(stop)
             and self._follows(stop)
-            and headings.style(stop) is None
+            and headings.rank(stop) is None
         ):
             stop += 1
         return stop
