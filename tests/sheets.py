@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanwise.parsers.pdf.layout.compose import Composition, compose
-from spanwise.parsers.pdf.layout.outline import OutlineEntry
+from spanwise.parsers.pdf.layout.compose import Composition, compose, lay_out
+from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.layout.page import Font, PageContent, Rule, Words
-from spanwise.parsers.pdf.layout.pages import lay_out
 
 __all__ = ["BOLD", "FONTS", "ITALIC", "PLAIN", "Sheet", "compose_sheets"]
 

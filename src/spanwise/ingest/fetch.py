@@ -41,7 +41,7 @@ from spanwise.config.network_addresses import is_public, resolve
 from spanwise.errors import DocumentErrorCode, FetchError
 from spanwise.ingest.url_signatures import unsigned
 from spanwise.options import FetchOptions
-from spanwise.parsers.expansion import MAX_RATIO, is_bomb
+from spanwise.parsers.containers import MAX_RATIO, is_bomb
 
 MAX_ROBOTS_BYTES = 512_000
 """Maximum bytes read of robots.txt; the RFC permits ignoring the rest."""

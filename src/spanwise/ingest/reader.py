@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from spanwise.ingest.folder_walk import PathPatterns
     from spanwise.ingest.temporary_files import TemporarySpace
     from spanwise.options import ParseOptions
-    from spanwise.parsers.containers import UnpackBudget, Unpacked
-    from spanwise.parsers.expansion import Limit
+    from spanwise.parsers.containers import Limit, UnpackBudget, Unpacked
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.parsers.process.isolation import ParserPool
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from spanwise.errors import FetchError
 from spanwise.ingest.sources import MEMBER_MARK, Source
-from spanwise.parsers.containers import UnpackBudget
-from spanwise.parsers.expansion import Limit
+from spanwise.parsers.containers import Limit, UnpackBudget
 
 if TYPE_CHECKING:
     from spanwise.errors import DocumentError

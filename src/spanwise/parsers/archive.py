@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from spanwise.errors import ParseError
-from spanwise.parsers.expansion import is_bomb
+from spanwise.parsers.containers import is_bomb
 from spanwise.parsers.parsed import Source, Step
 
 ZIP_DAMAGE = (
@@ -38,15 +38,6 @@ ZIP_DAMAGE = (
 """Errors that the standard library raises for damaged containers."""
 
 _PIECE_BYTES = 1 << 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class XmlHandlers:
-    """Callbacks for elements and text; names are "namespace local"."""
-
-    start: Callable[[str, dict[str, str]], None]
-    end: Callable[[str], None] | None = None
-    text: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +93,30 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
-    def read_xml(self, name: str, handlers: XmlHandlers) -> None:
+    def read_xml(
+        self,
+        name: str,
+        start: Callable[[str, dict[str, str]], None],
+        end: Callable[[str], None] | None = None,
+        text: Callable[[str], None] | None = None,
+    ) -> None:
         """Parse a part and call the handlers.
+
+        Args:
+            name: Name of the part.
+            start: Handler of the name and attributes of each start tag. Names are
+                "namespace local".
+            end: Handler of the name of each end tag.
+            text: Handler of characters.
 
         Raises:
             ParseError: "corrupt" if the part is missing, damaged or not well-formed.
         """
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.StartElementHandler = handlers.start
-        parser.EndElementHandler = handlers.end
-        parser.CharacterDataHandler = handlers.text
+        parser.StartElementHandler = start
+        parser.EndElementHandler = end
+        parser.CharacterDataHandler = text
         parser.StartDoctypeDeclHandler = self._refuse_declaration
         try:
             for piece in self._pieces(name):
@@ -171,7 +175,7 @@ class Archive:
 
         part = posixpath.join(folder, "_rels", f"{base}.rels")
         if part in self:
-            self.read_xml(part, XmlHandlers(start=start))
+            self.read_xml(part, start)
         return found
 
     def relations(self, name: str = "") -> dict[str, str]:

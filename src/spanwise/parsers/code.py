@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from spanwise.parsers.code_grammars import BODIED, FUNCTIONS, INTERPRETERS, LANGUAGES, OUTER, TYPES
+from spanwise.parsers.formats import INTERPRETERS, LANGUAGES
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import file_title
 from spanwise.parsers.text import Decoded, decode_text
-from spanwise.parsers.titles_and_dates import file_title
 from spanwise.types import Heading
 
 if TYPE_CHECKING:
@@ -39,6 +39,35 @@ _MAX_LEAD_LINES = 200
 _SHEBANG = re.compile(r"#!\s*\S*/(?:env\s+(?:-S\s+)?)?([a-z]+)")
 _LEAD = re.compile(r"\s*(?:#|//|/\*|\*|@|--|\[\w)")
 """Beginning of a comment or decorator that belongs to the definition below it."""
+
+_TYPES = frozenset(
+    "class_declaration class_definition class_specifier abstract_class_declaration class module "
+    "internal_module interface_declaration protocol_declaration trait_declaration trait_definition "
+    "trait_item enum_declaration enum_definition enum_item enum_specifier record_declaration "
+    "annotation_type_declaration type_alias_declaration type_spec struct_declaration struct_item "
+    "struct_specifier union_item union_specifier impl_item object_declaration object_definition "
+    "namespace_declaration namespace_definition mod_item".split()
+)
+"""Syntax nodes that contain definitions, in any of the languages."""
+
+_FUNCTIONS = frozenset(
+    "function_declaration function_definition function_item function_signature_item "
+    "generator_function_declaration method_declaration method_definition method singleton_method "
+    "constructor_declaration macro_definition variable_declarator".split()
+)
+"""Syntax nodes of functions; a variable is one if its value is a function."""
+
+_BODIED = frozenset(
+    "class_specifier enum_specifier struct_specifier union_specifier mod_item "
+    "namespace_definition".split()
+)
+"""Syntax nodes that are no definition without a body: `struct point p;`, `mod tests;`."""
+
+_OUTER = frozenset(
+    "decorated_definition export_statement template_declaration lexical_declaration "
+    "type_declaration type_definition".split()
+)
+"""Syntax nodes that wrap a definition with its prefix, such as decorators."""
 
 
 def parse_code(source: Source) -> Parsed:
@@ -118,7 +147,7 @@ def _find_definitions(data: bytes, language: str) -> list[_Definition]:
     definitions = []
     outer: Node | None = None
     for node in _walk(tree.root_node):
-        if node.type in OUTER:
+        if node.type in _OUTER:
             if outer is None or outer.end_byte < node.end_byte:
                 outer = node
             continue
@@ -130,7 +159,7 @@ def _find_definitions(data: bytes, language: str) -> list[_Definition]:
                     signature_end=_signature_end(node),
                     end=node.end_byte,
                     name=name,
-                    is_function=node.type in FUNCTIONS,
+                    is_function=node.type in _FUNCTIONS,
                 )
             )
             outer = None
@@ -153,7 +182,7 @@ def _walk(root: Node) -> Iterator[Node]:
         is_function = False
         if node.is_named:
             is_function = _is_function(node)
-            if is_function or node.type in TYPES or node.type in OUTER:
+            if is_function or node.type in _TYPES or node.type in _OUTER:
                 yield node
         if not is_function and cursor.goto_first_child():
             continue
@@ -167,12 +196,12 @@ def _is_function(node: Node) -> bool:
     if node.type == "variable_declarator":
         value = node.child_by_field_name("value")
         return value is not None and value.type in ("arrow_function", "function_expression")
-    return node.type in FUNCTIONS
+    return node.type in _FUNCTIONS
 
 
 def _name(node: Node, outer: Node | None, data: bytes) -> str:
     """Return the name of a definition; empty if the node is not a definition."""
-    if node.type in BODIED and node.child_by_field_name("body") is None:
+    if node.type in _BODIED and node.child_by_field_name("body") is None:
         return ""
     found = node.child_by_field_name("name")
     if found is None and node.type == "impl_item":

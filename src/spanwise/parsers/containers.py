@@ -1,10 +1,10 @@
 """Members of a container (archive, mailbox, e-mail), extracted to a folder with limits.
 
 Rules
-    1. A member is written under a number, never under its name: the name is only an id, so that
+    1. A member is written to a file whose name is a number. Its own name is only an id, so that
        "../x" is harmless. Of members with the same name the last is used, as unpackers do.
     2. Bytes are counted while they are written; declared sizes are not trusted.
-    3. A fault of one member loses that member; a fault of the container, or a limit on all members,
+    3. A fault of one member loses that member. A fault of the container, or a limit on all members,
        loses the members after it.
 """
 
@@ -13,13 +13,39 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentErrorCode, FetchError, ParseError
-from spanwise.parsers.expansion import MAX_RATIO, Limit, is_bomb
 from spanwise.parsers.parsed import Source, Step
+
+MAX_RATIO = 1000
+"""Ratio of unpacked to packed bytes that ordinary files stay below."""
+
+_FLOOR_BYTES = 50_000_000
+"""Size up to which the ratio is not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A limit, or what is left of it."""
+
+    most: int
+    """Largest number that is allowed."""
+    option: str
+    """The option that sets the limit with its value, as errors name it."""
+
+    def less(self, count: int) -> Self:
+        """Return what is left after so many were used; never less than 0."""
+        return replace(self, most=max(0, self.most - count))
+
+
+def is_bomb(size: int, *, packed_bytes: int) -> bool:
+    """Return whether data that unpacks to `size` bytes is a decompression bomb."""
+    return size > _FLOOR_BYTES and size > MAX_RATIO * packed_bytes
+
 
 _MAX_NAME_CHARS = 500
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")

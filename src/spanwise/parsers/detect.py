@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from spanwise.parsers.archive import ZIP_DAMAGE
-from spanwise.parsers.code_grammars import LANGUAGES
-from spanwise.parsers.formats import EXTENSIONS, MEDIA_TYPES, FormatName
+from spanwise.parsers.formats import EXTENSIONS, LANGUAGES, MEDIA_TYPES, FormatName
 from spanwise.parsers.parsed import Source
 
 _HEAD_BYTES = 1 << 16

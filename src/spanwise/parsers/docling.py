@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.titles_and_dates import file_title
+from spanwise.parsers.properties import file_title
 from spanwise.parsers.writer import PagedWriter, table_line
 
 _Item = Mapping[str, Any]
@@ -56,12 +56,10 @@ def read_docling(stored: _Item, *, is_whole: bool = True, warnings: tuple[str, .
     reader = _Reader(stored)
     reader.run()
     writer = reader.writer
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type=str((stored.get("origin") or {}).get("mimetype") or "text/plain"),
         pages=writer.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
         status="ok" if is_whole else "partial",
         warnings=warnings,
     )
@@ -126,9 +124,8 @@ class _Reader:
 
     def _write_text(self, item: _Item, text: str) -> None:
         is_listed = item.get("label") == "list_item"
-        self.writer.separate(1 if is_listed else 2)
-        self.writer.write(f"{item.get('marker') or '-'} {text}" if is_listed else text)
-        self.writer.separate(1 if is_listed else 2)
+        text = f"{item.get('marker') or '-'} {text}" if is_listed else text
+        self.writer.write_apart(text, line_ends=1 if is_listed else 2)
 
     def _write_captions(self, item: _Item) -> None:
         for reference in self._references(item, "captions"):

@@ -1,33 +1,14 @@
-"""Table of formats: the parser of each, and the formats known by extension or media type only."""
+"""Formats: their parsers, and those that only an extension or a media type identifies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 FormatName = Literal[
-    "text",
-    "markdown",
-    "html",
-    "pdf",
-    "docx",
-    "pptx",
-    "workbook",
-    "epub",
-    "odt",
-    "odp",
-    "rtf",
-    "csv",
-    "json",
-    "restructuredtext",
-    "asciidoc",
-    "code",
-    "email",
-    "mailbox",
-    "archive",
-]
-
-FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
+    "text", "markdown", "html", "pdf", "docx", "pptx", "workbook", "epub", "odt", "odp", "rtf",
+    "csv", "json", "restructuredtext", "asciidoc", "code", "email", "mailbox", "archive",
+]  # fmt: skip
 
 PARSERS: Mapping[FormatName, str] = {
     "text": "spanwise.parsers.text:parse_text",
@@ -39,20 +20,20 @@ PARSERS: Mapping[FormatName, str] = {
     "workbook": "spanwise.parsers.office.workbook:parse_workbook",
     "epub": "spanwise.parsers.markup.epub:parse_epub",
     "odt": "spanwise.parsers.office.odf:parse_odt",
-    "odp": "spanwise.parsers.office.odp:parse_odp",
+    "odp": "spanwise.parsers.office.odf:parse_odp",
     "rtf": "spanwise.parsers.office.rtf:parse_rtf",
-    "csv": "spanwise.parsers.data.csv_table:parse_csv",
-    "json": "spanwise.parsers.data.json_records:parse_json",
-    "restructuredtext": "spanwise.parsers.markup.restructuredtext:parse_restructuredtext",
-    "asciidoc": "spanwise.parsers.markup.asciidoc:parse_asciidoc",
+    "csv": "spanwise.parsers.csv_table:parse_csv",
+    "json": "spanwise.parsers.json_records:parse_json",
+    "restructuredtext": "spanwise.parsers.markup.lightweight_markup:parse_restructuredtext",
+    "asciidoc": "spanwise.parsers.markup.lightweight_markup:parse_asciidoc",
     "code": "spanwise.parsers.code:parse_code",
-    "email": "spanwise.parsers.mail.email_message:parse_email",
+    "email": "spanwise.parsers.mail:parse_email",
 }
 """Parser function of each format, as "module:function"; imported at first use."""
 
 UNPACKERS: Mapping[FormatName, str] = {
-    "email": "spanwise.parsers.mail.email_message:unpack_email",
-    "mailbox": "spanwise.parsers.mail.mailbox:unpack_mailbox",
+    "email": "spanwise.parsers.mail:unpack_email",
+    "mailbox": "spanwise.parsers.mail:unpack_mailbox",
     "archive": "spanwise.parsers.archive_members:unpack_archive",
 }
 """Function that unpacks each container format; an e-mail is a document as well."""
@@ -68,7 +49,7 @@ EXTENSIONS: Mapping[str, FormatName] = {
     **dict.fromkeys((".mbox", ".mbx"), "mailbox"),
 }
 """Text formats by extension that content does not distinguish from plain text; source code is in
-`code_grammars`."""
+`LANGUAGES`."""
 
 MEDIA_TYPES: Mapping[str, FormatName] = {
     "text/markdown": "markdown",
@@ -89,3 +70,38 @@ CONTAINER_EXTENSIONS = frozenset(
     ".zip .tar .tgz .tbz .tbz2 .txz .gz .bz2 .xz .eml .mbox .mbx".split()
 )
 """Extensions of files whose members are read although patterns exclude the files themselves."""
+
+_EXTENSIONS_OF_LANGUAGES = {
+    "python": "py pyi",
+    "javascript": "js mjs cjs jsx",
+    "typescript": "ts mts cts",
+    "tsx": "tsx",
+    "java": "java",
+    "kotlin": "kt kts",
+    "scala": "scala",
+    "go": "go",
+    "rust": "rs",
+    "c": "c h",
+    "cpp": "cc cpp cxx hh hpp",
+    "csharp": "cs",
+    "ruby": "rb",
+    "php": "php",
+    "swift": "swift",
+    "lua": "lua",
+    "bash": "sh bash",
+}
+LANGUAGES: Mapping[str, str] = {
+    f".{extension}": language
+    for language, extensions in _EXTENSIONS_OF_LANGUAGES.items()
+    for extension in extensions.split()
+}
+"""Programming languages, named as in tree-sitter, by file extension."""
+
+INTERPRETERS: Mapping[str, str] = {
+    "python": "python",
+    "bash": "bash",
+    "sh": "bash",
+    "node": "javascript",
+    "ruby": "ruby",
+}
+"""Interpreters in the first line of a script (`#!/usr/bin/env python3`), without a version."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from spanwise.errors import DocumentErrorCode, ParseError
 from spanwise.parsers.writer import TextWriter
@@ -117,6 +118,12 @@ class Parsed:
     to_read: PagesToRead = field(default_factory=PagesToRead)
     """Pages that the caller reads by a vision model, if `Source.leaves_pictures` is set."""
 
+    @classmethod
+    def of(cls, writer: TextWriter, **fields: Any) -> Parsed:
+        """Return the document that was written, with the other fields by name."""
+        headings, blocks = tuple(writer.headings), tuple(writer.blocks)
+        return cls(text=writer.text, headings=headings, blocks=blocks, **fields)
+
     def __post_init__(self) -> None:
         _check_pages(self.text, self.pages)
         _check_headings(self.text, self.headings)
@@ -228,13 +235,11 @@ class Losses:
             pages: Pages in order; none if the format has none.
         """
         title, metadata = properties
-        return Parsed(
-            text=writer.text,
+        return Parsed.of(
+            writer,
             media_type=media_type,
             title=title,
             pages=pages,
-            headings=tuple(writer.headings),
-            blocks=tuple(writer.blocks),
             metadata=metadata,
             status=self.status,
             warnings=self.warnings,

@@ -1,4 +1,4 @@
-"""Plain text: decodes bytes to characters and changes nothing else.
+r"""Plain text: decodes bytes to characters and changes nothing else; lines with their offsets.
 
 Rules
     Encodings are tried in this order:
@@ -7,10 +7,13 @@ Rules
     2. The charset that a server or the content declares, if it is valid; a Western charset only
        after UTF-8, because servers declare it for anything.
     3. Strict UTF-8; then UTF-8 with few damaged bytes, which become U+FFFD, with a warning.
-    4. Windows-1252, if few bytes are above ASCII; last, a guess by charset-normalizer, which
+    4. Windows-1252, if few bytes are above ASCII. Last, a guess by charset-normalizer, which
        knows Asian and Cyrillic code pages but takes Windows-1252 prose for older ones. Both
        are guesses and cause a warning.
-    Line ends are unchanged: the text equals `open(path, newline="").read()`.
+
+    Line ends are unchanged: the text equals `open(path, newline="").read()`. Lines end at `\n`,
+    `\r\n` and `\r`; `str.splitlines` also splits at other characters (a form feed), so its line
+    numbers would differ from those of a grammar.
 """
 
 from __future__ import annotations
@@ -21,6 +24,40 @@ from dataclasses import dataclass
 
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.types import Page
+
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+class Lines:
+    """Start and end offsets of the lines of a text, without line ends."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0]
+        self.ends: list[int] = []
+        for match in _LINE_END.finditer(text):
+            self.ends.append(match.start())
+            self.starts.append(match.end())
+        self.ends.append(len(text))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def line(self, number: int) -> str:
+        """Return a line without its line end; empty after the last line."""
+        if number >= len(self.ends):
+            return ""
+        return self.text[self.starts[number] : self.ends[number]]
+
+    def trimmed(self, first: int, last: int) -> tuple[int, int]:
+        """Return the offsets of the lines `[first, last)`, stripped of white space at both ends."""
+        start, end = self.starts[first], self.ends[min(last, len(self.ends)) - 1]
+        while start < end and self.text[start].isspace():
+            start += 1
+        while start < end and self.text[end - 1].isspace():
+            end -= 1
+        return start, end
+
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

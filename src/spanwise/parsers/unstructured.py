@@ -13,7 +13,7 @@ from typing import Any
 from spanwise.errors import ParseError
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.titles_and_dates import file_title
+from spanwise.parsers.properties import file_title
 from spanwise.parsers.writer import PagedWriter
 
 _LEFT_OUT = frozenset(("Header", "Footer", "PageBreak", "PageNumber"))
@@ -53,16 +53,13 @@ def read_elements(elements: Sequence[Mapping[str, Any]]) -> Parsed:
         elif kind == "CodeSnippet":
             writer.write_block(text, kind="code")
         else:
-            gap = 1 if kind == "ListItem" else 2
-            writer.separate(gap)
-            writer.write(f"- {text}" if text and kind == "ListItem" else text)
-            writer.separate(gap)
-    return Parsed(
-        text=writer.text,
+            is_item = kind == "ListItem"
+            text = f"- {text}" if text and is_item else text
+            writer.write_apart(text, line_ends=1 if is_item else 2)
+    return Parsed.of(
+        writer,
         media_type=media_type,
         pages=writer.pages(),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
     )
 
 

@@ -75,23 +75,27 @@ class TextWriter:
         self.blocks.append(Block(start=start, end=self._length, kind=kind))
         self.separate(2)
 
-    def write_apart(self, text: str) -> None:
-        """Write text with a blank line before and after it."""
-        self.separate(2)
+    def write_apart(self, text: str, *, line_ends: int = 2) -> None:
+        """Write text with line ends before and after it: 1 for a line, 2 for a paragraph."""
+        self.separate(line_ends)
         self.write(text)
-        self.separate(2)
+        self.separate(line_ends)
 
     def append(self, other: TextWriter) -> None:
         """Append the text, headings and blocks of another writer as separate paragraphs."""
-        if not other._length:
+        self.append_text(other.text, other.headings, other.blocks)
+
+    def append_text(self, text: str, headings: Sequence[Heading], blocks: Sequence[Block]) -> None:
+        """Append a text with its headings and blocks as separate paragraphs; nothing if empty."""
+        if not text:
             return
         self.separate(2)
-        start = self.write(other.text)
+        start = self.write(text)
         self.headings += [
-            replace(item, start=start + item.start, end=start + item.end) for item in other.headings
+            replace(item, start=start + item.start, end=start + item.end) for item in headings
         ]
         self.blocks += [
-            replace(item, start=start + item.start, end=start + item.end) for item in other.blocks
+            replace(item, start=start + item.start, end=start + item.end) for item in blocks
         ]
         self.separate(2)
 

@@ -17,8 +17,7 @@ from tests.processes import linux_only, parse, write
 
 from spanwise.errors import FetchError, ParseError
 from spanwise.options import ParseOptions
-from spanwise.parsers.containers import UnpackBudget
-from spanwise.parsers.expansion import Limit
+from spanwise.parsers.containers import Limit, UnpackBudget
 from spanwise.parsers.process.isolation import ParserPool
 
 

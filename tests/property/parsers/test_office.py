@@ -25,8 +25,7 @@ from spanwise.errors import ParseError
 from spanwise.parsers.markup.epub import parse_epub
 from spanwise.parsers.office.docx import parse_docx
 from spanwise.parsers.office.number_formats import NumberFormat
-from spanwise.parsers.office.odf import parse_odt
-from spanwise.parsers.office.odp import parse_odp
+from spanwise.parsers.office.odf import parse_odp, parse_odt
 from spanwise.parsers.office.pptx import parse_pptx
 from spanwise.parsers.office.rtf import parse_rtf
 from spanwise.parsers.office.workbook import parse_workbook

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from spanwise.errors import ParseError
 from spanwise.parsers.code import parse_code
-from spanwise.parsers.data.csv_table import parse_csv
-from spanwise.parsers.data.json_records import parse_json
-from spanwise.parsers.markup.asciidoc import parse_asciidoc
-from spanwise.parsers.markup.restructuredtext import parse_restructuredtext
+from spanwise.parsers.csv_table import parse_csv
+from spanwise.parsers.json_records import parse_json
+from spanwise.parsers.markup.lightweight_markup import parse_asciidoc, parse_restructuredtext
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.testing.parsers import check_document
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.properties import iso_date
 
 
 @pytest.mark.parametrize(

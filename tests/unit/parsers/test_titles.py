@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.titles_and_dates import read_author, read_title
+from spanwise.parsers.properties import read_author, read_title
 
 
 @pytest.mark.parametrize("title", ["Annual Report 2018", "Form 10-K", "Über uns", "3M"[:2] + " Co"])

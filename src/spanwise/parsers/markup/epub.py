@@ -17,10 +17,10 @@ from typing import NamedTuple
 from urllib.parse import unquote, urldefrag
 
 from spanwise.errors import ParseError
-from spanwise.parsers.archive import Archive, XmlHandlers
+from spanwise.parsers.archive import Archive
 from spanwise.parsers.markup.html import parse_html
-from spanwise.parsers.office.properties import read_properties
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter
 
 _MEDIA_TYPE = "application/epub+zip"
@@ -88,7 +88,7 @@ def _package_part(archive: Archive, source: Source) -> str:
         if _local(tag) == "rootfile" and attributes.get("full-path"):
             found.append(posixpath.normpath(attributes["full-path"]))
 
-    archive.read_xml(_CONTAINER, XmlHandlers(start=start))
+    archive.read_xml(_CONTAINER, start)
     if not found:
         raise source.error("corrupt", f"its part {_CONTAINER} names no package")
     return found[0]
@@ -112,7 +112,7 @@ def _read_package(archive: Archive, part: str) -> _Package:
         elif name == "itemref":
             package.spine.append(attributes.get("idref", ""))
 
-    archive.read_xml(part, XmlHandlers(start=start))
+    archive.read_xml(part, start)
     if package.contents is None and ncx in package.files:
         package.contents, package.is_ncx = package.files[ncx], True
     return package
@@ -143,7 +143,7 @@ def _refuse_encrypted(archive: Archive, source: Source, chapters: Sequence[str])
         elif name == "CipherReference" and algorithm not in _FONT_SCRAMBLERS:
             encrypted.add(_resolve("", attributes.get("URI", "")))
 
-    archive.read_xml(_ENCRYPTION, XmlHandlers(start=start))
+    archive.read_xml(_ENCRYPTION, start)
     if encrypted.intersection(chapters):
         raise source.error(
             "encrypted", "its chapters are encrypted (digital rights management); add a free copy"
@@ -155,9 +155,7 @@ def _read_contents(archive: Archive, package: _Package) -> dict[str, _Entry]:
     if package.contents is None or package.contents not in archive:
         return {}
     reader = _ContentsReader(posixpath.dirname(package.contents), is_ncx=package.is_ncx)
-    archive.read_xml(
-        package.contents, XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
-    )
+    archive.read_xml(package.contents, reader.start, reader.end, reader.text)
     return reader.entries
 
 
@@ -229,13 +227,8 @@ def _add_chapter(
             return
         raise source.error("corrupt", "it is no text") from error
     depth = entry.depth if entry else 1
-    chapter = TextWriter()
-    chapter.write(parsed.text)
     shift = depth - parsed.headings[0].level if parsed.headings else 0
-    chapter.headings = [
-        replace(heading, level=max(1, heading.level + shift)) for heading in parsed.headings
-    ]
-    chapter.blocks = list(parsed.blocks)
     if entry is not None and not parsed.headings:
         writer.write_heading(entry.title, level=depth)
-    writer.append(chapter)
+    headings = [replace(item, level=max(1, item.level + shift)) for item in parsed.headings]
+    writer.append_text(parsed.text, headings, parsed.blocks)

@@ -21,8 +21,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from spanwise.core.text.languages import read_language
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import first_date, known_fields
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
 from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Scalar
 
@@ -210,12 +210,10 @@ def parse_html(source: Source) -> Parsed:
         raise source.error(
             "no_text", "the page shows no text without its scripts; save it from a browser"
         )
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type="text/html",
         title=_read_title(tree),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
         metadata=_read_metadata(tree),
         warnings=(*decoded.warnings, *((_FLATTENED,) if is_flattened else ())),
     )
@@ -258,18 +256,13 @@ def _read_metadata(tree: LexborHTMLParser) -> dict[str, Scalar]:
         content = _collapse(attributes.get("content") or "")
         if name and content:
             found.setdefault(name.lower(), content)
-    metadata: dict[str, Scalar] = {}
-    author = next((found[name] for name in _AUTHOR_NAMES if name in found), None)
-    if author:
-        metadata["author"] = author
     root = tree.css_first("html[lang]")
-    if root is not None and (language := read_language(root.attributes.get("lang") or "")):
-        metadata["language"] = language
-    days = (iso_date(found[name]) for name in _DATE_NAMES if name in found)
-    day = next((day for day in days if day), None)
-    if day:
-        metadata["date"] = day
-    return metadata
+    language = (root.attributes.get("lang") or "") if root is not None else ""
+    return known_fields(
+        author=next((found[name] for name in _AUTHOR_NAMES if name in found), ""),
+        language=read_language(language) or "",
+        date=first_date(found[name] for name in _DATE_NAMES if name in found),
+    )
 
 
 def _collapse(text: str) -> str:
@@ -478,9 +471,7 @@ class _Walk:
         if columns > 1:
             self._writer.write_block("\n".join(lines), kind="table")
         else:
-            self._writer.separate(2)
-            self._writer.write("\n".join(lines))
-            self._writer.separate(2)
+            self._writer.write_apart("\n".join(lines))
         return True
 
     def _flush(self, gap: int) -> None:

@@ -21,10 +21,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from spanwise.core.text.languages import read_language
-from spanwise.parsers.lines import Lines
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
+from spanwise.parsers.properties import first_date, known_fields
+from spanwise.parsers.text import Lines, decode_text
 from spanwise.types import Block, Heading, Scalar
 
 FrontMatter = Mapping[str, Sequence[str]]
@@ -60,19 +59,13 @@ def front_matter_fields(matter: FrontMatter) -> dict[str, Scalar]:
 
     Several tags or authors are joined by ", ".
     """
-    metadata: dict[str, Scalar] = {}
-    author = ", ".join(matter.get("author") or matter.get("authors") or ())
-    if author:
-        metadata["author"] = author
-    dates = (value for value in matter.get("date", ()))
-    if day := next((day for date in dates if (day := iso_date(date))), None):
-        metadata["date"] = day
     languages = (*matter.get("lang", ()), *matter.get("language", ()))
-    if language := next((code for code in map(read_language, languages) if code), ""):
-        metadata["language"] = language
-    if tags := ", ".join(matter.get("tags") or matter.get("keywords") or ()):
-        metadata["tags"] = tags
-    return metadata
+    return known_fields(
+        author=", ".join(matter.get("author") or matter.get("authors") or ()),
+        date=first_date(matter.get("date", ())),
+        language=next(filter(None, map(read_language, languages)), ""),
+        tags=", ".join(matter.get("tags") or matter.get("keywords") or ()),
+    )
 
 
 def _read_yaml(lines: Sequence[str]) -> FrontMatter:

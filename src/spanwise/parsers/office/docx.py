@@ -25,27 +25,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.office.drawing_parts import DrawingReader
-from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.ooxml_names import is_on, level_of, short_name, value_of
-from spanwise.parsers.office.properties import read_properties
+from spanwise.parsers.archive import Archive
+from spanwise.parsers.office.body_writer import BodyWriter, Numeral, Table, write_number
+from spanwise.parsers.office.ooxml import DrawingReader, is_on, level_of, short_name, value_of
 from spanwise.parsers.parsed import Losses, Parsed, Source
-from spanwise.parsers.writer import TextWriter, table_line
+from spanwise.parsers.properties import read_properties
 
 _HEADING_NAME = re.compile(r"heading\s*([1-9])")
 
 
 @dataclass(slots=True)
 class Style:
-    """Own properties of a style; None if inherited from the style that it is based on."""
+    """Own properties of a style or paragraph; None if inherited from the style it is based on."""
 
     name: str = ""
     based_on: str | None = None
+    """Id of the base style; of a paragraph, the id of its style."""
     outline: int | None = None
     """Outline level, from 0; 9 is body text."""
     list_id: str | None = None
     list_level: int | None = None
+
+    def set(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Set a property from its element; other elements are ignored."""
+        if name in {"w:basedOn", "w:pStyle"}:
+            self.based_on = value_of(attributes)
+        elif name == "w:numId":
+            self.list_id = value_of(attributes)
+        elif name == "w:outlineLvl":
+            self.outline = level_of(attributes)
+        elif name == "w:ilvl":
+            self.list_level = level_of(attributes)
 
 
 class Styles:
@@ -55,38 +65,36 @@ class Styles:
         self._styles = styles
         self._default = default
 
-    def heading_level(self, style_id: str | None) -> int | None:
-        """Return the heading level, from 1, of a style; None if it is not a heading."""
-        for style in self._chain(style_id):
-            if style.outline is not None:
-                return style.outline + 1 if style.outline < 9 else None
-            match = _HEADING_NAME.fullmatch(style.name)
+    def heading_level(self, style: Style) -> int | None:
+        """Return the heading level, from 1, of a paragraph; None if it is not a heading."""
+        for found in self._chain(style):
+            if found.outline is not None:
+                return found.outline + 1 if found.outline < 9 else None
+            match = _HEADING_NAME.fullmatch(found.name)
             if match:
                 return int(match.group(1))
-            if style.name == "title":
+            if found.name == "title":
                 return 1
         return None
 
-    def is_caption(self, style_id: str | None) -> bool:
-        """Return whether a style is a caption of tables and images."""
-        return any(style.name == "caption" for style in self._chain(style_id))
+    def is_caption(self, style: Style) -> bool:
+        """Return whether a paragraph is a caption of a table or image."""
+        return any(found.name == "caption" for found in self._chain(style))
 
-    def list_of(self, style_id: str | None) -> tuple[str | None, int | None]:
-        """Return the list that numbers a style, and the level in it, if given."""
-        list_id: str | None = None
-        level: int | None = None
-        for style in self._chain(style_id):
-            list_id = style.list_id if list_id is None else list_id
-            level = style.list_level if level is None else level
-        return list_id, level
+    def list_of(self, style: Style) -> tuple[str | None, int | None]:
+        """Return the list that numbers a paragraph, and the level in it, if given."""
+        chain = self._chain(style)
+        ids = (found.list_id for found in chain if found.list_id is not None)
+        levels = (found.list_level for found in chain if found.list_level is not None)
+        return next(ids, None), next(levels, None)
 
-    def _chain(self, style_id: str | None) -> list[Style]:
+    def _chain(self, style: Style) -> list[Style]:
         """Return a style and its base styles, each once."""
-        chain: list[Style] = []
-        style = self._styles.get(style_id or self._default or "")
-        while style is not None and style not in chain:
-            chain.append(style)
-            style = self._styles.get(style.based_on or "")
+        chain = [style]
+        base = self._styles.get(style.based_on or self._default or "")
+        while base is not None and base not in chain:
+            chain.append(base)
+            base = self._styles.get(base.based_on or "")
         return chain
 
 
@@ -99,28 +107,20 @@ def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal current
         name = short_name(tag)
-        value = value_of(attributes)
         if name == "w:style":
             style_id = value_of(attributes, "styleId") or ""
-            current = Style()
-            styles[style_id] = current
+            current = styles[style_id] = Style()
             is_default = value_of(attributes, "default") in {"1", "true", "on"}
             if is_default and value_of(attributes, "type") == "paragraph":
                 default.append(style_id)
         elif name == "w:name":
-            current.name = (value or "").lower()
-        elif name == "w:basedOn":
-            current.based_on = value
-        elif name == "w:numId":
-            current.list_id = value
-        elif name == "w:outlineLvl":
-            current.outline = level_of(attributes)
-        elif name == "w:ilvl":
-            current.list_level = level_of(attributes)
+            current.name = (value_of(attributes) or "").lower()
+        else:
+            current.set(name, attributes)
 
     if part is not None and part in archive:
         with losses.noted("the list of styles"):
-            archive.read_xml(part, XmlHandlers(start=start))
+            archive.read_xml(part, start)
     return Styles(styles, default[0] if default else None)
 
 
@@ -204,7 +204,7 @@ class Numbering:
                 return None
             if definition.levels or definition.style_link is None:
                 return used, definition
-            list_id = self._styles.list_of(definition.style_link)[0]
+            list_id = self._styles.list_of(Style(based_on=definition.style_link))[0]
         return None
 
 
@@ -236,7 +236,7 @@ def read_numbering(
     reader = _Reader()
     if part is not None and part in archive:
         with losses.noted("the numbering of lists"):
-            archive.read_xml(part, XmlHandlers(start=reader.start))
+            archive.read_xml(part, reader.start)
     return Numbering(reader.definitions, reader.lists, styles)
 
 
@@ -312,8 +312,6 @@ _CHARACTERS = {
     "w:noBreakHyphen": "-",
 }
 _NOTES = ("footnotes", "endnotes")
-_SHORT_ITEM_CHARS = 120
-"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
 
 
 def parse_docx(source: Source) -> Parsed:
@@ -345,31 +343,17 @@ def parse_docx(source: Source) -> Parsed:
 @dataclass(slots=True)
 class _Paragraph:
     pieces: list[str] = field(default_factory=list)
-    style: str | None = None
-    list_id: str | None = None
-    list_level: int | None = None
-    outline: int | None = None
+    style: Style = field(default_factory=Style)
     continues: bool = False
     """Whether its end was deleted, so that the next paragraph continues it."""
-
-
-@dataclass(slots=True)
-class _Table:
-    lines: list[str] = field(default_factory=list)
-    row: list[str] = field(default_factory=list)
-    cell: list[str] | None = None
-    columns_of_cell: int = 1
-    inner: list[str] = field(default_factory=list)
-    """Lines of nested tables in the row."""
-    row_deleted: bool = False
-    columns: int = 0
 
 
 class _DocxReader:
     """Writer of the text of parts."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
-        self.writer = TextWriter()
+        self._body = BodyWriter()
+        self.writer = self._body.writer
         self._drawings = drawings
         self._styles = styles
         self._numbering = numbering
@@ -377,12 +361,8 @@ class _DocxReader:
         self._skipped = 0
         """Depth inside an element that is skipped."""
         self._paragraphs: list[_Paragraph] = []
-        self._tables: list[_Table] = []
         self._hidden = False
         self._carried = ""
-        self._caption = ""
-        """Caption of a table that may follow."""
-        self._after_item = False
         self._notes: dict[tuple[str, str], int] = {}
         self._note_label = ""
 
@@ -390,11 +370,9 @@ class _DocxReader:
         """Write the text of a part, up to any damage."""
         self._path, self._skipped, self._paragraphs, self._carried = [], 0, [], ""
         try:
-            archive.read_xml(part, XmlHandlers(start=self.start, end=self.end, text=self.text))
+            archive.read_xml(part, self.start, self.end, self.text)
         finally:
-            while self._tables:  # truncated inside a table
-                self._close_table(self._tables.pop())
-            self._write_caption()
+            self._body.finish()
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -411,7 +389,8 @@ class _DocxReader:
             if parent == "w:r":  # elsewhere it is a tab stop
                 self._add(_CHARACTERS[name])
         elif parent in {"w:pPr", "w:numPr"}:
-            self._set_property(name, attributes)
+            if self._paragraphs:
+                self._paragraphs[-1].style.set(name, attributes)
         elif name in {"w:tbl", "w:tr", "w:tc", "w:gridSpan"}:
             self._start_table(name, attributes)
         else:
@@ -421,8 +400,8 @@ class _DocxReader:
         """Record that a tracked change deleted the end of a paragraph, or a row."""
         if name == "w:del" and parent == "w:rPr" and self._path[-3:-2] == ["w:pPr"]:
             self._paragraphs[-1].continues = True
-        elif name == "w:del" and parent == "w:trPr" and self._tables:
-            self._tables[-1].row_deleted = True
+        elif name == "w:del" and parent == "w:trPr" and self._body.tables:
+            self._body.tables[-1].row_copies = 0
 
     def _start_run_part(self, name: str, parent: str, attributes: dict[str, str]) -> None:
         if name == "w:r":
@@ -430,7 +409,7 @@ class _DocxReader:
         elif name == "w:vanish" and parent == "w:rPr" and self._path[-3:-2] == ["w:r"]:
             self._hidden = is_on(attributes)
         elif name in {"c:chart", "d:relIds"}:
-            self._append(self._drawings.read(name, attributes))
+            self._body.add_drawing(self._drawings.read(name, attributes))
         elif name in {"w:footnoteReference", "w:endnoteReference"}:
             key = name[2:].removesuffix("Reference"), value_of(attributes, "id") or ""
             number = self._notes.setdefault(key, len(self._notes) + 1)
@@ -441,7 +420,7 @@ class _DocxReader:
                 self._skipped = 1
             else:
                 self._note_label = f"[{known}] "
-                self._after_item = False
+                self._body.after_item = False
 
     def end(self, _tag: str) -> None:
         """Handle the end of an element."""
@@ -450,8 +429,12 @@ class _DocxReader:
             self._skipped -= 1
         elif name == "w:p":
             self._end_paragraph(self._paragraphs.pop())
-        elif name in {"w:tbl", "w:tr", "w:tc"} and self._tables:
-            self._end_table(name)
+        elif name == "w:tc" and self._body.tables:
+            self._body.end_cell()
+        elif name == "w:tr" and self._body.tables:
+            self._body.end_row()
+        elif name == "w:tbl" and self._body.tables:
+            self._body.end_table()
 
     def text(self, piece: str) -> None:
         """Handle characters."""
@@ -462,20 +445,6 @@ class _DocxReader:
         if self._paragraphs and not self._hidden:
             self._paragraphs[-1].pieces.append(piece)
 
-    def _set_property(self, name: str, attributes: dict[str, str]) -> None:
-        if not self._paragraphs:
-            return
-        paragraph = self._paragraphs[-1]
-        value = value_of(attributes) or ""
-        if name == "w:pStyle":
-            paragraph.style = value
-        elif name == "w:numId":
-            paragraph.list_id = value
-        elif name == "w:ilvl":
-            paragraph.list_level = level_of(attributes)
-        elif name == "w:outlineLvl":
-            paragraph.outline = level_of(attributes)
-
     def _end_paragraph(self, paragraph: _Paragraph) -> None:
         text = self._carried + "".join(paragraph.pieces)
         if paragraph.continues:
@@ -483,99 +452,26 @@ class _DocxReader:
             return
         self._carried = ""
         text = text.strip()
-        list_id, list_level = self._styles.list_of(paragraph.style)
-        if paragraph.list_id is not None:
-            list_id = paragraph.list_id
-        if paragraph.list_level is not None:
-            list_level = paragraph.list_level
-        label = self._numbering.next_label(list_id, list_level, style_id=paragraph.style)
+        style = paragraph.style
+        list_id, list_level = self._styles.list_of(style)
+        label = self._numbering.next_label(list_id, list_level, style_id=style.based_on)
         if text:
-            self._place(paragraph, text, label)
-
-    def _place(self, paragraph: _Paragraph, text: str, label: str) -> None:
-        """Write a paragraph, or add it to its table cell."""
-        label, self._note_label = self._note_label + label, ""
-        cells = [table.cell for table in self._tables if table.cell is not None]
-        if cells:
-            cells[-1].append(label + text)
-            return
-        self._write_caption()
-        level = self._heading_level(paragraph)
-        if level is None and self._styles.is_caption(paragraph.style):
-            self._caption = " ".join((label + text).split())
-            return
-        if level is not None:
-            self.writer.write_heading(" ".join((label + text).split()), level=level)
-            self._after_item = False
-            return
-        item = bool(label) and len(text) <= _SHORT_ITEM_CHARS
-        self.writer.separate(1 if item and self._after_item else 2)
-        self.writer.write(label + text)
-        self._after_item = item
-
-    def _append(self, drawing: TextWriter) -> None:
-        """Write a drawing before its paragraph, or add it to its table cell."""
-        cells = [table.cell for table in self._tables if table.cell is not None]
-        if cells:
-            cells[-1] += [drawing.text] if drawing.text else []
-        else:
-            self._write_caption()
-            self.writer.append(drawing)
-
-    def _write_caption(self) -> None:
-        """Write a caption without a table."""
-        if self._caption:
-            self.writer.write_apart(self._caption)
-            self._caption = ""
-            self._after_item = False
-
-    def _heading_level(self, paragraph: _Paragraph) -> int | None:
-        if paragraph.outline is not None:
-            return paragraph.outline + 1 if paragraph.outline < 9 else None
-        return self._styles.heading_level(paragraph.style)
+            label, self._note_label = self._note_label + label, ""
+            self._body.add_paragraph(
+                text,
+                label,
+                is_item=bool(label),
+                level=self._styles.heading_level(style),
+                is_caption=self._styles.is_caption(style),
+            )
 
     def _start_table(self, name: str, attributes: dict[str, str]) -> None:
+        body = self._body
         if name == "w:tbl":
-            self._tables.append(_Table())
-        elif not self._tables:
-            return
+            body.tables.append(Table())
         elif name == "w:tr":
-            self._tables[-1].row = []
-            self._tables[-1].row_deleted = False
+            body.start_row()
         elif name == "w:tc":
-            self._tables[-1].cell = []
-            self._tables[-1].columns_of_cell = 1
-        elif (span := value_of(attributes) or "").isdecimal():
-            self._tables[-1].columns_of_cell = max(1, min(int(span[:3]), 63))
-
-    def _end_table(self, name: str) -> None:
-        table = self._tables[-1]
-        if name == "w:tc":
-            table.row.append("\n".join(table.cell or ()))
-            table.row += [""] * (table.columns_of_cell - 1)
-            table.cell = None
-        elif name == "w:tr":
-            if len(table.row) > 1:
-                table.row = [" ".join(cell.split()) for cell in table.row]
-            line = "" if table.row_deleted else table_line(table.row)
-            table.columns = max(table.columns, len(table.row))
-            table.lines += [line] if line else []
-            table.lines += table.inner
-            table.inner = []
-        else:
-            self._close_table(self._tables.pop())
-
-    def _close_table(self, table: _Table) -> None:
-        if self._tables:
-            self._tables[-1].inner += table.lines
-        elif table.columns > 1:
-            caption, self._caption = self._caption, ""
-            lines = [caption, *table.lines] if caption else table.lines
-            self.writer.write_block("\n".join(lines), kind="table")
-        else:  # a table of one column is a frame around text
-            self._write_caption()
-            for line in table.lines:
-                self.writer.separate(2)
-                self.writer.write(line)
-            self.writer.separate(2)
-        self._after_item = False
+            body.start_cell()
+        elif body.tables and (span := value_of(attributes) or "").isdecimal():
+            body.tables[-1].cell_columns = max(1, min(int(span[:3]), 63))

@@ -1,11 +1,14 @@
-"""OpenDocument: names, styles, numbering, embedded objects and the text of ODT (and OTT) files.
+"""OpenDocument: text (ODT, OTT), presentations (ODP, OTP) and spreadsheets (ODS).
+
+A presentation has a page per slide, with its shapes in reading order as in `pptx`. A spreadsheet
+has a section per sheet, as in `workbook`.
 
 Rules
     1. Deleted text (stored separately), comments, hidden text and descriptions of images are left
        out. Text boxes are read at their anchor.
     2. Lists and headings are numbered by their styles.
-    3. A row of a table is a line; a table inside a cell follows its row. A caption above a table
-       is part of it. Repeated cells and rows are limited: a few bytes may repeat a million rows.
+    3. Repeated cells and rows are limited: a few bytes may repeat a million rows, and every
+       spreadsheet ends with a million repeated empty rows.
     4. Notes are at the end; `[1]` marks their references.
     5. There are no pages: a file has at most the page breaks of its last rendering.
 """
@@ -18,11 +21,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from spanwise.parsers.archive import Archive, XmlHandlers
-from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.properties import read_properties
+from spanwise.parsers.archive import Archive
+from spanwise.parsers.office.body_writer import (
+    EMU_PER_INCH,
+    BodyWriter,
+    Numeral,
+    PlacedText,
+    SlideWriter,
+    Table,
+    write_number,
+)
+from spanwise.parsers.office.number_formats import plain_number
 from spanwise.parsers.parsed import Losses, Parsed, Source
-from spanwise.parsers.writer import TextWriter, table_line
+from spanwise.parsers.properties import read_properties
+from spanwise.parsers.row_writer import Cell, SheetWriter
+from spanwise.parsers.writer import TextWriter
 
 _ROOT = "urn:oasis:names:tc:opendocument:xmlns:"
 _SPACES = {
@@ -226,8 +239,6 @@ _SKIPPED = frozenset(
 _PARAGRAPHS = frozenset({"text:p", "text:h"})
 _CELLS = frozenset({"table:table-cell", "table:covered-table-cell"})
 _TABLE_PARTS = _CELLS | {"table:table", "table:table-row"}
-_SHORT_ITEM_CHARS = 120
-"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
 _MAX_LIST_DEPTH = 10
 """Maximum number of levels of a list."""
 _MAX_COLUMNS = 1000
@@ -251,36 +262,13 @@ class _List:
     """Label of the current item, until it is written."""
 
 
-@dataclass(slots=True)
-class _Table:
-    lines: list[str] = field(default_factory=list)
-    row: list[str] = field(default_factory=list)
-    cell: list[str] | None = None
-    cell_repeats: int = 1
-    row_repeats: int = 1
-    inner: list[str] = field(default_factory=list)
-    """Lines of nested tables in the row."""
-    columns: int = 0
-
-
-@dataclass(slots=True)
 class _Flow:
     """Separate run of text: the body, a note, a shape."""
 
-    writer: TextWriter = field(default_factory=TextWriter)
-    paragraphs: list[_Paragraph] = field(default_factory=list)
-    tables: list[_Table] = field(default_factory=list)
-    lists: list[_List] = field(default_factory=list)
-    caption: str = ""
-    """Caption of a table that may follow."""
-    after_item: bool = False
-
-    def write_caption(self) -> None:
-        """Write a caption without a table."""
-        if self.caption:
-            self.writer.write_apart(self.caption)
-            self.caption = ""
-            self.after_item = False
+    def __init__(self) -> None:
+        self.body = BodyWriter()
+        self.paragraphs: list[_Paragraph] = []
+        self.lists: list[_List] = []
 
 
 class OdfText:
@@ -313,21 +301,16 @@ class OdfText:
 
     def end_flow(self) -> TextWriter:
         """End the current flow and return its text; the flow before continues."""
-        flow = self._flows.pop()
-        flow.write_caption()
-        return flow.writer
+        body = self._flows.pop().body
+        body.write_caption()
+        return body.writer
 
     def finish(self) -> TextWriter:
         """Return the complete text with notes at its end, including truncated tables."""
-        for flow in self._flows:
-            while flow.tables:
-                _close_table(flow, flow.tables.pop())
-        body = self._flows[0]
-        body.write_caption()
+        writer = self._flows[0].body.finish()
         for note in filter(None, self._notes):
-            body.writer.separate(2)
-            body.writer.write(note)
-        return body.writer
+            writer.write_apart(note)
+        return writer
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -349,7 +332,7 @@ class OdfText:
             self._add(f"[{len(self._notes)}]")
             self.begin_flow()
         elif name == "draw:object":
-            self._add_object(attribute(attributes, "xlink:href"))
+            self._flows[-1].body.add_drawing(self._on_object(attribute(attributes, "xlink:href")))
         elif name.startswith(("text:", "style:")):
             self._add(white_space(name, attributes))
             self._styles.start(name, attributes)
@@ -367,11 +350,11 @@ class OdfText:
             self._skipped -= 1
         elif name in _PARAGRAPHS and flow.paragraphs:
             self._end_paragraph(flow, flow.paragraphs.pop())
-        elif name in _TABLE_PARTS and flow.tables:
-            self._end_table_part(flow, name)
+        elif name in _TABLE_PARTS and flow.body.tables:
+            self._end_table_part(flow.body, name)
         elif name == "text:list" and flow.lists:
             flow.lists.pop()
-            flow.writer.separate(1 if flow.lists else 2)
+            flow.body.writer.separate(1 if flow.lists else 2)
         elif name == "text:note" and self._open_notes:
             number = self._open_notes.pop()
             self._notes[number - 1] = f"[{number}] {self.end_flow().text}".rstrip()
@@ -380,16 +363,6 @@ class OdfText:
         paragraphs = self._flows[-1].paragraphs
         if paragraphs:
             paragraphs[-1].pieces.append(piece)
-
-    def _add_object(self, address: str) -> None:
-        flow = self._flows[-1]
-        written = self._on_object(address)
-        cells = [table.cell for table in flow.tables if table.cell is not None]
-        if cells:
-            cells[-1].append(written.text)
-        else:
-            flow.write_caption()
-            flow.writer.append(written)
 
     def _start_paragraph(self, name: str, attributes: dict[str, str]) -> None:
         style = attribute(attributes, "text:style-name")
@@ -437,54 +410,44 @@ class OdfText:
             label, flow.lists[-1].label = flow.lists[-1].label, ""
         elif paragraph.is_heading and paragraph.has_number and self._styles.list_levels(OUTLINE):
             label = self._next_label(OUTLINE, paragraph.level or 1)
-        cells = [table.cell for table in flow.tables if table.cell is not None]
-        if cells:
-            cells[-1].append(label + text)
-            return
-        flow.write_caption()
-        if paragraph.level is not None:
-            title = " ".join((label.removeprefix("- ") + text).split())
-            flow.writer.write_heading(title, level=paragraph.level)
-            flow.after_item = False
-        elif paragraph.is_caption:
-            flow.caption = " ".join(text.split())
-        else:
-            item = bool(flow.lists) and len(text) <= _SHORT_ITEM_CHARS
-            flow.writer.separate(1 if item and flow.after_item else 2)
-            flow.writer.write(label + text)
-            flow.after_item = item
+        if flow.body.cell is None and paragraph.level is not None:
+            label = label.removeprefix("- ")
+        elif flow.body.cell is None and paragraph.is_caption:
+            label = ""
+        flow.body.add_paragraph(
+            text,
+            label,
+            is_item=bool(flow.lists),
+            level=paragraph.level,
+            is_caption=paragraph.is_caption,
+        )
 
     def _start_table_part(self, name: str, attributes: dict[str, str]) -> None:
-        tables = self._flows[-1].tables
+        body = self._flows[-1].body
         if name == "table:table":
-            tables.append(_Table())
-        elif not tables:
+            body.tables.append(Table())
+        elif not body.tables:
             return
         elif name == "table:table-row":
-            tables[-1].row = []
-            tables[-1].row_repeats = count_of(attributes, "table:number-rows-repeated")
+            body.start_row()
+            copies = count_of(attributes, "table:number-rows-repeated")
+            body.tables[-1].row_copies = copies
         else:
-            tables[-1].cell = []
-            tables[-1].cell_repeats = count_of(attributes, "table:number-columns-repeated")
+            body.start_cell()
+            copies = count_of(attributes, "table:number-columns-repeated")
+            body.tables[-1].cell_copies = copies
 
-    def _end_table_part(self, flow: _Flow, name: str) -> None:
-        table = flow.tables[-1]
+    def _end_table_part(self, body: BodyWriter, name: str) -> None:
+        table = body.tables[-1]
         if name in _CELLS:
             free = max(0, _MAX_COLUMNS - len(table.row))
-            text = "\n".join(table.cell or ())
-            table.row += [text] * min(self._repeats(text, table.cell_repeats), free)
-            table.cell = None
+            table.cell_copies = min(self._repeats(table.cell_text(), table.cell_copies), free)
+            body.end_cell()
         elif name == "table:table-row":
-            if len(table.row) > 1:
-                table.row = [" ".join(cell.split()) for cell in table.row]
-            line = table_line(table.row)
-            if line:
-                table.columns = max(table.columns, len(table.row))
-                table.lines += [line] * self._repeats(line, table.row_repeats)
-            table.lines += table.inner
-            table.inner = []
+            table.row_copies = self._repeats(table.row_line(), table.row_copies)
+            body.end_row()
         else:
-            _close_table(flow, flow.tables.pop())
+            body.end_table()
 
     def _repeats(self, text: str, requested: int) -> int:
         """Return the allowed number of repetitions of a text."""
@@ -496,22 +459,6 @@ class OdfText:
             f"a cell or row of a table is said to be there {requested} times; it is once"
         )
         return 1
-
-
-def _close_table(flow: _Flow, table: _Table) -> None:
-    flow.after_item = False
-    if flow.tables:
-        flow.tables[-1].inner += table.lines
-    elif table.columns > 1:
-        lines = [flow.caption, *table.lines] if flow.caption else table.lines
-        flow.caption = ""
-        flow.writer.write_block("\n".join(lines), kind="table")
-    else:  # a table of one column is a frame around text
-        flow.write_caption()
-        for line in table.lines:
-            flow.writer.separate(2)
-            flow.writer.write(line)
-        flow.writer.separate(2)
 
 
 _MANIFEST = "META-INF/manifest.xml"
@@ -529,7 +476,7 @@ def refuse_encrypted(archive: Archive, source: Source) -> None:
             raise source.error("encrypted", "it needs a password; save a copy without one")
 
     if _MANIFEST in archive:
-        archive.read_xml(_MANIFEST, XmlHandlers(start=start))
+        archive.read_xml(_MANIFEST, start)
 
 
 def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
@@ -541,7 +488,7 @@ def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
 
     if "styles.xml" in archive:
         with losses.noted("its styles"):
-            archive.read_xml("styles.xml", XmlHandlers(start=start))
+            archive.read_xml("styles.xml", start)
     return styles
 
 
@@ -558,9 +505,7 @@ class ObjectReader:
         reader = OdfText(OdfStyles(), self._losses, on_object=_nothing)
         if part != "content.xml" and part in self._archive:
             with self._losses.noted(f"the object {address}"):
-                self._archive.read_xml(
-                    part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
-                )
+                self._archive.read_xml(part, reader.start, reader.end, reader.text)
         return reader.finish()
 
 
@@ -569,7 +514,7 @@ def _nothing(_address: str) -> TextWriter:
     return TextWriter()
 
 
-_MEDIA_TYPE = "application/vnd.oasis.opendocument.text"
+_TYPES = "application/vnd.oasis.opendocument."
 
 
 def parse_odt(source: Source) -> Parsed:
@@ -585,10 +530,253 @@ def parse_odt(source: Source) -> Parsed:
     styles = read_named_styles(archive, losses)
     reader = OdfText(styles, losses, on_object=ObjectReader(archive, losses))
     with losses.noted("the text"):
-        archive.read_xml(
-            "content.xml", XmlHandlers(start=reader.start, end=reader.end, text=reader.text)
-        )
+        archive.read_xml("content.xml", reader.start, reader.end, reader.text)
     writer = reader.finish()
     losses.require_text(writer.text, "it holds no text; are its pages pictures?")
     properties = read_properties(archive, "meta.xml", losses)
-    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
+    return losses.parsed(writer, media_type=f"{_TYPES}text", properties=properties)
+
+
+_SHAPES = frozenset(
+    f"draw:{name}"
+    for name in (
+        "frame custom-shape rect ellipse circle line connector polygon polyline path caption "
+        "regular-polygon measure"
+    ).split()
+)
+_LEFT_OUT = frozenset({"header", "footer", "date-time", "page-number"})
+_LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)")
+_MOVED = re.compile(r"translate\s*\(\s*(\S+?)[\s,]+(\S+?)\s*\)")
+_INCHES = {"cm": 1 / 2.54, "mm": 1 / 25.4, "in": 1.0, "pt": 1 / 72, "pc": 1 / 6, "px": 1 / 96}
+
+
+def parse_odp(source: Source) -> Parsed:
+    """Return the text of an OpenDocument presentation.
+
+    Raises:
+        ParseError: "corrupt" if the container or all slides are damaged, "encrypted",
+            "too_large" if it has more slides than `max_pages` or its unpacked size exceeds the
+            limit, "no_text".
+    """
+    archive = Archive(source)
+    refuse_encrypted(archive, source)
+    losses = Losses(source)
+    reader = _SlideReader(source, archive, read_named_styles(archive, losses), losses)
+    with losses.noted("the slides"):
+        try:
+            archive.read_xml("content.xml", reader.start, reader.end, reader.text)
+        finally:
+            reader.end_slide()
+    slides = reader.slides
+    losses.require_text(slides.writer.text, "its slides hold no text; are they pictures?")
+    return losses.parsed(
+        slides.writer,
+        media_type=f"{_TYPES}presentation",
+        properties=read_properties(archive, "meta.xml", losses),
+        pages=slides.pages(),
+    )
+
+
+class _SlideReader(OdfText):
+    """Reader of slides; each shape is a separate flow of text."""
+
+    def __init__(self, source: Source, archive: Archive, styles: OdfStyles, losses: Losses) -> None:
+        super().__init__(styles, losses, on_object=ObjectReader(archive, losses))
+        self.slides = SlideWriter()
+        self._source = source
+        self._count = 0
+        self._slide_style: str | None = None
+        """Style of the current slide; None outside of slides."""
+        self._in_notes = False
+        self._depth = 0
+        """Current depth inside a shape."""
+        self._shape: dict[str, str] = {}
+        self._title = ""
+        self._placed: list[PlacedText] = []
+        self._speaker_notes: list[str] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
+        name = short_name(tag)
+        if name == "draw:page":
+            self._count += 1
+            if self._count > self._source.max_pages:
+                most = self._source.max_pages
+                raise self._source.error(
+                    "too_large", f"it has more than {most} slides; raise max_pages"
+                )
+            self._slide_style = attribute(attributes, "draw:style-name")
+        elif name == "presentation:notes":
+            self._in_notes = True
+            return  # skipped in text documents
+        elif self._depth or (name in _SHAPES and self._slide_style is not None):
+            self._depth += 1
+            if self._depth == 1:
+                self._shape = attributes
+                self.begin_flow()
+        super().start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        """Handle the end of an element."""
+        name = short_name(tag)
+        if name == "presentation:notes":
+            self._in_notes = False
+            return
+        super().end(tag)
+        if self._depth:
+            self._depth -= 1
+            if not self._depth:
+                self._end_shape()
+        elif name == "draw:page":
+            self.end_slide()
+
+    def end_slide(self) -> None:
+        """Write the current slide, if there is one."""
+        if self._slide_style is not None:
+            is_hidden = self._styles.is_hidden(self._slide_style)
+            self.slides.add(
+                self._title, self._placed, notes=self._speaker_notes, is_hidden=is_hidden
+            )
+        self._slide_style = None
+        self._title, self._placed, self._speaker_notes = "", [], []
+
+    def _end_shape(self) -> None:
+        text = self.end_flow()
+        kind = attribute(self._shape, "presentation:class")
+        is_empty = attribute(self._shape, "presentation:placeholder") == "true"
+        if is_empty or kind in _LEFT_OUT or not text.text:
+            return
+        if self._in_notes:
+            self._speaker_notes += text.text.split("\n") if kind == "notes" else []
+        elif kind == "title" and not self._title:
+            self._title = " ".join(text.text.split())
+        else:
+            moved = _MOVED.search(attribute(self._shape, "draw:transform")[:500])
+            left, top = moved.groups() if moved else ("", "")
+            top = attribute(self._shape, "svg:y") or top
+            left = attribute(self._shape, "svg:x") or left
+            self._placed.append(PlacedText(_length(top), _length(left), text))
+
+
+def _length(written: str) -> int:
+    """Return a length in EMU; 0 if it is invalid."""
+    match = _LENGTH.fullmatch(written)
+    return round(float(match[1]) * _INCHES[match[2]] * EMU_PER_INCH) if match else 0
+
+
+_SKIPPED_IN_SHEETS = frozenset({"office:annotation", "table:shapes", "table:dde-links"})
+_MAX_SHEET_COLUMNS = 16_384
+_WORDS = frozenset({"", "string"})
+"""Value types of cells with words."""
+
+
+def read_ods(archive: Archive, *, writer: SheetWriter, losses: Losses) -> None:
+    """Write all sheets of an OpenDocument spreadsheet, with formatted numbers and ISO dates.
+
+    Raises:
+        ParseError: "too_large" if its unpacked size exceeds the limit.
+    """
+    reader = _SheetReader(writer, read_named_styles(archive, losses))
+    with losses.noted("the sheets"):
+        archive.read_xml("content.xml", reader.start, reader.end, reader.text)
+    reader.end_sheet()
+    writer.end_sheet()
+
+
+class _SheetReader:
+    """Reader of the rows of all sheets."""
+
+    def __init__(self, writer: SheetWriter, styles: OdfStyles) -> None:
+        self._writer = writer
+        self._styles = styles
+        self._skipped = 0
+        self._without_result = 0
+        self._row = 0
+        self._row_repeats = 1
+        self._column = 0
+        self._cells: list[Cell] = []
+        self._cell: dict[str, str] | None = None
+        """Attributes of the current cell."""
+        self._lines: list[str] = []
+        self._pieces: list[str] | None = None
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
+        name = short_name(tag)
+        if self._skipped or name in _SKIPPED_IN_SHEETS:
+            self._skipped += 1
+        elif name in _CELLS:
+            self._cell = attributes
+            self._lines = []
+        elif name == "text:p" and self._cell is not None:
+            self._pieces = []
+        elif name == "table:table-row":
+            self._row_repeats = count_of(attributes, "table:number-rows-repeated")
+            self._column = 0
+            self._cells = []
+        elif name == "table:table":
+            self.end_sheet()
+            is_hidden = self._styles.is_hidden(attribute(attributes, "table:style-name"))
+            self._writer.start_sheet(attribute(attributes, "table:name"), is_hidden=is_hidden)
+        elif self._pieces is not None:
+            self._pieces.append(white_space(name, attributes))
+        else:
+            self._styles.start(name, attributes)
+
+    def text(self, piece: str) -> None:
+        """Handle characters."""
+        if self._pieces is not None and not self._skipped:
+            self._pieces.append(piece)
+
+    def end(self, tag: str) -> None:
+        """Handle the end of an element."""
+        name = short_name(tag)
+        if self._skipped:
+            self._skipped -= 1
+        elif name in _CELLS and self._cell is not None:
+            self._end_cell(self._cell)
+            self._cell = None
+        elif name == "text:p" and self._pieces is not None:
+            self._lines.append("".join(self._pieces))
+            self._pieces = None
+        elif name == "table:table-row":
+            self._end_row()
+
+    def _end_cell(self, attributes: dict[str, str]) -> None:
+        repeats = count_of(attributes, "table:number-columns-repeated")
+        kind = attribute(attributes, "office:value-type")
+        text = " ".join(self._lines).strip()
+        if kind == "date":
+            day = attribute(attributes, "office:date-value")
+            text = day.removesuffix("T00:00:00").replace("T", " ") or text
+        elif not text and kind not in _WORDS:
+            text = _plain(attribute(attributes, "office:value"))
+        if text:
+            last = min(self._column + repeats, _MAX_SHEET_COLUMNS)
+            is_words = kind in _WORDS
+            self._cells += [Cell(column, text, is_words) for column in range(self._column, last)]
+        elif kind == "" and attribute(attributes, "table:formula"):
+            self._without_result += 1
+        self._column += repeats
+
+    def _end_row(self) -> None:
+        if self._cells:
+            for number in range(self._row, self._row + self._row_repeats):
+                if self._writer.is_full:
+                    break
+                self._writer.add_row(number, self._cells)
+        self._row += self._row_repeats
+
+    def end_sheet(self) -> None:
+        """Record the losses of the current sheet."""
+        self._row = 0
+        self._writer.add_missing_results(self._without_result)
+        self._without_result = 0
+
+
+def _plain(written: str) -> str:
+    """Return a number that the file stores without its text."""
+    try:
+        return plain_number(float(written))
+    except (ValueError, OverflowError):
+        return written

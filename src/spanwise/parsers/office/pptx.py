@@ -17,13 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanwise.parsers.archive import Archive, Link, XmlHandlers
-from spanwise.parsers.office.drawing_parts import DrawingReader
-from spanwise.parsers.office.numerals import Numeral, write_number
-from spanwise.parsers.office.ooxml_names import number_of, relation_of, short_name
-from spanwise.parsers.office.properties import read_properties
-from spanwise.parsers.office.slides import PlacedText, SlideWriter
+from spanwise.parsers.archive import Archive, Link
+from spanwise.parsers.office.body_writer import Numeral, PlacedText, SlideWriter, write_number
+from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line
 
 _SHAPES = frozenset({"p:sp", "p:graphicFrame", "p:cxnSp", "p:pic"})
@@ -87,7 +85,7 @@ def read_slide(archive: Archive, part: str, slide: Slide) -> None:
         ParseError: "corrupt" if the part is missing or damaged.
     """
     reader = _Reader(slide)
-    archive.read_xml(part, XmlHandlers(start=reader.start, end=reader.end, text=reader.text))
+    archive.read_xml(part, reader.start, reader.end, reader.text)
 
 
 class _Reader:
@@ -276,7 +274,7 @@ def _slide_parts(archive: Archive, presentation: str) -> list[str]:
         if short_name(tag) == "p:sldId":
             found.append(parts.get(relation_of(attributes) or "", ""))
 
-    archive.read_xml(presentation, XmlHandlers(start=start))
+    archive.read_xml(presentation, start)
     return found
 
 
@@ -327,17 +325,10 @@ class _PptxReader:
 
     def _place_as_layout(self, shape: Shape, layout: str) -> None:
         """Set the position of a placeholder from its layout, or the master of the layout."""
-        candidates = self._layout_shapes(layout)
-        found = next(
-            (other for other in candidates if other.is_placed and other.index == shape.index), None
-        ) or next(
-            (
-                other
-                for other in candidates
-                if other.is_placed and other.placeholder == shape.placeholder
-            ),
-            None,
-        )
+        candidates = [other for other in self._layout_shapes(layout) if other.is_placed]
+        alike = [other for other in candidates if other.placeholder == shape.placeholder]
+        alike = [other for other in candidates if other.index == shape.index] + alike
+        found = next(iter(alike), None)
         if found is not None:
             shape.top, shape.left = found.top, found.left
 

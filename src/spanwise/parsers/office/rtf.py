@@ -1,4 +1,4 @@
-r"""RTF: visible text in reading order, with headings, tables and notes.
+r"""RTF: visible text in reading order, with headings, lists, tables and notes.
 
 Rules
     1. The file is read in one pass, token by token, without recursion.
@@ -7,265 +7,40 @@ Rules
     3. Bytes are decoded by the character set of their font, else by the code page of the file.
     4. Headings are recognised by the outline level of the paragraph or its style. Automatic
        numbers are in the file.
-    5. A row of a table is a line. Notes are at the end; `[1]` marks their references.
+    5. Notes are at the end; `[1]` marks their references.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from spanwise.parsers.office.properties import describe
+from spanwise.parsers.office.body_writer import BodyWriter, Table
 from spanwise.parsers.parsed import Losses, Parsed, Source
-from spanwise.parsers.writer import TextWriter, table_line
-
-Destination = Literal[
-    "body", "skipped", "fonts", "styles", "information", "property", "label", "note", "box"
-]
-"""Destination of the text of a group."""
+from spanwise.parsers.properties import describe
+from spanwise.parsers.writer import TextWriter
 
 _HEADING_NAME = re.compile(r"heading\s*([1-9])")
-
-
-@dataclass(slots=True)
-class State:
-    """State of a group, inherited from the enclosing group."""
-
-    destination: Destination = "body"
-    property: str = ""
-    """Name of the property that the text is the value of."""
-    font: int = -1
-    fallback_chars: int = 1
-    """Number of fallback characters after a Unicode character."""
-    is_hidden: bool = False
-    is_deleted: bool = False
-    style: int = 0
-    outline: int | None = None
-    table_depth: int = 0
-
-    def copy(self) -> State:
-        """Return the state of a nested group."""
-        return State(
-            self.destination, self.property, self.font, self.fallback_chars, self.is_hidden,
-            self.is_deleted, self.style, self.outline, self.table_depth,
-        )  # fmt: skip
-
-    def reset_paragraph(self) -> None:
-        """Reset the properties of paragraphs."""
-        self.style, self.outline, self.table_depth = 0, None, 0
-
-
-@dataclass(slots=True)
-class Style:
-    """Paragraph style."""
-
-    number: int = 0
-    name: list[str] = field(default_factory=list)
-    outline: int | None = None
-    based_on: int | None = None
-
-
-class StyleSheet:
-    """Paragraph styles of a file."""
-
-    def __init__(self) -> None:
-        self._styles: dict[int, Style] = {}
-
-    def add(self, style: Style) -> None:
-        """Add a style; of several with one number the first is used."""
-        self._styles.setdefault(style.number, style)
-
-    def heading_level(self, number: int, outline: int | None) -> int | None:
-        """Return the heading level, from 1, of a paragraph; None if it is not a heading.
-
-        Args:
-            number: Number of its style.
-            outline: Its own outline level, from 0; 9 is body text; None if it has none.
-        """
-        seen: set[int] = set()
-        style = self._styles.get(number)
-        while outline is None and style is not None and style.number not in seen:
-            seen.add(style.number)
-            outline = style.outline
-            name = "".join(style.name).strip().rstrip(";").strip().lower()
-            match = _HEADING_NAME.fullmatch(name)
-            if outline is None and match:
-                outline = int(match.group(1)) - 1
-            elif outline is None and name == "title":
-                outline = 0
-            style = None if style.based_on is None else self._styles.get(style.based_on)
-        return outline + 1 if outline is not None and 0 <= outline < 9 else None
-
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CHARSETS = {
     0: "cp1252", 2: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab",
     134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 163: "cp1258", 177: "cp1255",
     178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250", 254: "cp437",
 }  # fmt: skip
-_PAGES = {10000: "mac_roman", 10007: "mac_cyrillic", 10029: "mac_latin2", 936: "gbk", 950: "big5"}
-
-
-def codec_of_charset(number: int) -> str | None:
-    """Return the codec of the character set of a font; None for that of the document."""
-    return _CHARSETS.get(number)
-
-
-def codec_of_page(number: int) -> str:
-    """Return the codec of a code page; Western European for an unknown one."""
-    name = _PAGES.get(number, "utf-8" if number == 65001 else f"cp{number}")
-    try:
-        return codecs.lookup(name).name
-    except LookupError:
-        return "cp1252"
-
-
-def join_surrogates(text: str) -> str:
-    """Return a text with surrogate pairs joined; RTF writes characters outside the BMP as pairs."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
+"""Codec of each character set of a font."""
+_MAC_PAGES = {10000: "mac_roman", 10007: "mac_cyrillic", 10029: "mac_latin2"}
 _BULLETS = frozenset("·•o§-–‣▪■◦●○\uf0b7\uf0a7\uf0d8\uf0fc")
-_SHORT_ITEM_CHARS = 120
-"""Maximum length of a list item that is a single line; longer ones are paragraphs."""
-
-
-@dataclass(slots=True)
-class _Table:
-    lines: list[str] = field(default_factory=list)
-    row: list[str] = field(default_factory=list)
-    cell: list[str] = field(default_factory=list)
-    inner: list[str] = field(default_factory=list)
-    """Lines of nested tables in the row."""
-    inner_row: list[str] = field(default_factory=list)
-    inner_cell: list[str] = field(default_factory=list)
-    columns: int = 0
-
-
-class RtfBody:
-    """Writer of one run of text: the document, a note or a text box."""
-
-    def __init__(self) -> None:
-        self.writer = TextWriter()
-        self._pieces: list[str] = []
-        self._label: list[str] = []
-        self._table: _Table | None = None
-        self._after_item = False
-
-    def add(self, piece: str) -> None:
-        """Append text to the current paragraph."""
-        self._pieces.append(piece)
-
-    def add_label(self, piece: str) -> None:
-        """Append text to the label of the current paragraph."""
-        self._label.append(piece)
-
-    def end_paragraph(self, *, table_depth: int, level: int | None) -> None:
-        """End the current paragraph.
-
-        Args:
-            table_depth: Number of enclosing tables.
-            level: Heading level, from 1; None for other paragraphs.
-        """
-        label, text = self._take()
-        if table_depth:
-            table = self._table = self._table or _Table()
-            cell = table.cell if table_depth == 1 else table.inner_cell
-            cell += [label + text] if text else []
-            return
-        self.close_table()
-        if not text:
-            return
-        if level is not None:
-            title = " ".join((label.removeprefix("- ") + text).split())
-            self.writer.write_heading(title, level=level)
-            self._after_item = False
-            return
-        item = bool(label) and len(text) <= _SHORT_ITEM_CHARS
-        self.writer.separate(1 if item and self._after_item else 2)
-        self.writer.write(label + text)
-        self._after_item = item
-
-    def end_cell(self, *, is_inner: bool) -> None:
-        """End a cell of the current table, or of its nested table."""
-        self.end_paragraph(table_depth=2 if is_inner else 1, level=None)
-        table = self._table = self._table or _Table()
-        if is_inner:
-            table.inner_row.append("\n".join(table.inner_cell))
-            table.inner_cell = []
-        else:
-            table.row.append("\n".join(table.cell))
-            table.cell = []
-
-    def end_row(self, *, is_inner: bool) -> None:
-        """End a row of the current table, or of its nested table."""
-        table = self._table = self._table or _Table()
-        if is_inner:
-            line = table_line([" ".join(cell.split()) for cell in table.inner_row])
-            table.inner += [line] if line else []
-            table.inner_row = []
-            return
-        row = table.row
-        if len(row) > 1:
-            row = [" ".join(cell.split()) for cell in row]
-        line = table_line(row)
-        table.columns = max(table.columns, len(row))
-        table.lines += [line] if line else []
-        table.lines += table.inner
-        table.row, table.inner = [], []
-
-    def append(self, writer: TextWriter, *, table_depth: int) -> None:
-        """Write the text of a box before the paragraph of its anchor."""
-        if table_depth:
-            table = self._table = self._table or _Table()
-            table.cell += [writer.text] if writer.text else []
-        else:
-            self.close_table()
-            self.writer.append(writer)
-
-    def close_table(self) -> None:
-        """Write the current table, if there is one."""
-        table, self._table = self._table, None
-        if table is None:
-            return
-        if table.cell or table.row:  # truncated inside a row
-            table.row.append("\n".join(table.cell))
-            table.cell = []
-            self._table = table
-            self.end_row(is_inner=False)
-            self._table = None
-        if table.columns > 1:
-            self.writer.write_block("\n".join(table.lines), kind="table")
-        else:  # a table of one column is a frame around text
-            for line in table.lines:
-                self.writer.separate(2)
-                self.writer.write(line)
-        self.writer.separate(2)
-        self._after_item = False
-
-    def _take(self) -> tuple[str, str]:
-        """Return the label and text of the current paragraph, and begin a new one."""
-        label = " ".join(join_surrogates("".join(self._label)).split())
-        text = join_surrogates("".join(self._pieces)).strip()
-        self._label, self._pieces = [], []
-        if label in _BULLETS:
-            label = "-"
-        return (f"{label} " if label else ""), text
-
-
-_MEDIA_TYPE = "application/rtf"
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
     rb"|([^\\{}\r\n]+)|[\r\n]+",
     re.DOTALL,
 )
 _MAX_DEPTH = 10_000
-_DESTINATIONS: dict[str, Destination] = {
+_MAX_TABLE_DEPTH = 2
+_DESTINATIONS: Mapping[str, str] = {
     "fonttbl": "fonts",
     "stylesheet": "styles",
     "info": "information",
@@ -288,6 +63,8 @@ _DESTINATIONS: dict[str, Destination] = {
         "skipped",
     ),
 }
+"""Destination of the text of a group, by its first control word."""
+_TEXTS = frozenset({"body", "note", "box"})
 _KEPT = frozenset({"shpinst", "shptxt", "nesttableprops"})
 """Optional destinations that have text or the end of a row."""
 _CHARACTERS = {
@@ -296,7 +73,82 @@ _CHARACTERS = {
     "qmspace": " ",
 }  # fmt: skip
 _SYMBOLS = {"~": "\xa0", "_": "-", "{": "{", "}": "}", "\\": "\\"}
-_PARAGRAPH_ENDS = frozenset({"par", "sect", "page", "column"})
+_PROPERTIES = {"title": "title", "author": "creator", "creatim": "created"}
+
+
+@dataclass(slots=True)
+class _State:
+    """State of a group, inherited from the enclosing group."""
+
+    destination: str = "body"
+    property: str = ""
+    """Name of the property whose value the text is."""
+    font: int = -1
+    fallback_chars: int = 1
+    """Number of fallback characters after a Unicode character."""
+    is_hidden: bool = False
+    """Whether the text is hidden or deleted."""
+    style: int = 0
+    base_style: int | None = None
+    outline: int | None = None
+    """Outline level, from 0; 9 is body text."""
+    table_depth: int = 0
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[int | None], object]]] = {
+    "s": ("style", lambda number: number or 0),
+    "sbasedon": ("base_style", lambda number: number),
+    "outlinelevel": ("outline", lambda number: number),
+    "itap": ("table_depth", lambda number: max(0, min(number or 0, _MAX_TABLE_DEPTH))),
+    "v": ("is_hidden", lambda number: number != 0),
+    "deleted": ("is_hidden", lambda number: number != 0),
+    "f": ("font", lambda number: number or 0),
+    "uc": ("fallback_chars", lambda number: max(0, number or 0)),
+}
+"""Field of the state that a control word sets, with the conversion of its number."""
+
+
+class _Style(NamedTuple):
+    """Paragraph style."""
+
+    name: str
+    outline: int | None
+    base: int | None
+
+
+class _Body(BodyWriter):
+    """Document, note or text box, with its current paragraph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self.label: list[str] = []
+        """Bullet or number of the current paragraph."""
+
+    def set_depth(self, depth: int) -> None:
+        """Open or close tables until `depth` are open, with a cell for the next paragraph."""
+        while len(self.tables) > depth:
+            if self.tables[-1].cell:  # truncated inside a row
+                self.end_cell()
+            if self.tables[-1].row:
+                self.end_row()
+            self.end_table()
+        while len(self.tables) < depth:
+            self.tables.append(Table(cell=[]))
+        if depth and self.tables[-1].cell is None:
+            self.start_cell()
+
+    def end_paragraph(self, depth: int, *, level: int | None = None) -> None:
+        """End the current paragraph, which is inside `depth` tables, with its heading level."""
+        label = " ".join(_join_surrogates("".join(self.label)).split())
+        text = _join_surrogates("".join(self.pieces)).strip()
+        self.label, self.pieces = [], []
+        self.set_depth(depth)
+        label = "- " if label in _BULLETS else f"{label} " if label else ""
+        if level is not None and not depth:
+            label = label.removeprefix("- ")
+        if text:
+            self.add_paragraph(text, label, is_item=bool(label), level=level)
 
 
 def parse_rtf(source: Source) -> Parsed:
@@ -310,78 +162,57 @@ def parse_rtf(source: Source) -> Parsed:
     reader.read()
     writer = reader.finish()
     losses.require_text(writer.text, "it holds no text; are its pages pictures?")
-    properties = {
-        name: [join_surrogates(value) for value in values]
-        for name, values in reader.properties.items()
-    }
-    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=describe(properties))
+    properties = {name: [_join_surrogates(text)] for name, text in reader.properties.items()}
+    return losses.parsed(writer, media_type="application/rtf", properties=describe(properties))
 
 
 class _Reader:
     """Reader of one file."""
 
     def __init__(self, source: Source, losses: Losses) -> None:
-        self.properties: dict[str, list[str]] = {}
+        self.properties: dict[str, str] = {}
         self._source = source
         self._losses = losses
-        self._state = State()
-        self._stack: list[State] = []
-        self._bodies = [RtfBody()]
+        self._state = _State()
+        self._stack: list[_State] = []
+        self._bodies = [_Body()]
         self._notes: list[str] = []
         self._open_notes: list[int] = []
         self._raw = bytearray()
         """Bytes that are not decoded yet."""
         self._fallback_left = 0
-        self._may_be_left_out = False
+        self._is_optional = False
+        """Whether the next destination may be ignored."""
         self._page_codec = "cp1252"
         self._default_font = -1
-        self._font = -1
-        """Current entry of the font table."""
         self._font_codecs: dict[int, str | None] = {}
-        self._styles = StyleSheet()
-        self._style = Style()
-        self._handlers = self._make_handlers()
-
-    def _make_handlers(self) -> dict[str, Callable[[int | None], None]]:
-        return {
-            **dict.fromkeys(_PARAGRAPH_ENDS, self._end_paragraph),
-            "pard": lambda _: self._state.reset_paragraph(),
+        self._styles: dict[int, _Style] = {}
+        self._style_name = ""
+        self._handlers: dict[str, Callable[[int], None]] = {
+            **dict.fromkeys(("par", "sect", "page", "column"), self._end_paragraph),
+            "pard": self._reset_paragraph,
             "plain": self._reset_characters,
-            "s": self._set_style,
-            "sbasedon": self._set_base,
-            "outlinelevel": self._set_outline,
-            "intbl": lambda _: self._set_table_depth(max(1, self._state.table_depth)),
-            "itap": self._set_table_depth,
-            "cell": lambda _: self._bodies[-1].end_cell(is_inner=False),
-            "nestcell": lambda _: self._bodies[-1].end_cell(is_inner=True),
-            "row": lambda _: self._bodies[-1].end_row(is_inner=False),
-            "nestrow": lambda _: self._bodies[-1].end_row(is_inner=True),
-            "v": self._set_hidden,
-            "deleted": self._set_deleted,
-            "f": self._set_font,
+            "intbl": lambda _: self._enter_table(),
+            "cell": lambda _: self._end_cell(1),
+            "nestcell": lambda _: self._end_cell(2),
+            "row": lambda _: self._end_row(1),
+            "nestrow": lambda _: self._end_row(2),
             "deff": self._set_default_font,
-            "fcharset": self._set_charset,
-            "cpg": self._set_font_page,
-            "ansicpg": self._set_page,
+            "fcharset": lambda number: self._set_font_codec(_CHARSETS.get(number)),
+            "cpg": lambda number: self._set_font_codec(_codec_of_page(number)),
+            "ansicpg": lambda number: self._set_page_codec(_codec_of_page(number)),
             "mac": lambda _: self._set_page_codec("mac_roman"),
             "pc": lambda _: self._set_page_codec("cp437"),
             "pca": lambda _: self._set_page_codec("cp850"),
-            "uc": self._set_fallback,
             "u": self._add_unicode,
-            "yr": self._set_date,
-            "mo": self._set_date,
-            "dy": self._set_date,
+            **dict.fromkeys(("yr", "mo", "dy"), self._add_date),
         }
 
     def read(self) -> None:
         """Read the file, up to the end of its outermost group."""
         data = self._source.data
-        match = _TOKEN.match
         place = 0
-        while place < len(data):
-            token = match(data, place)
-            if token is None:  # a backslash at the very end
-                return
+        while token := _TOKEN.match(data, place):  # none for a backslash at the very end
             place = token.end()
             kind = token.lastindex
             if kind == 6:
@@ -397,54 +228,52 @@ class _Reader:
                 return
 
     def _add_bytes(self, raw: bytes) -> None:
-        if self._fallback_left:
-            skipped = min(self._fallback_left, len(raw))
-            self._fallback_left -= skipped
-            raw = raw[skipped:]
+        skipped = min(self._fallback_left, len(raw))
+        self._fallback_left -= skipped
         if self._state.destination != "skipped":
-            self._raw += raw
+            self._raw += raw[skipped:]
 
     def _flush(self) -> None:
         """Decode the collected bytes."""
-        if not self._raw:
-            return
-        font = self._default_font if self._state.font < 0 else self._state.font
-        codec = self._font_codecs.get(font) or self._page_codec
-        self._put(self._raw.decode(codec, "replace"))
-        self._raw.clear()
+        if self._raw:
+            font = self._default_font if self._state.font < 0 else self._state.font
+            codec = self._font_codecs.get(font) or self._page_codec
+            self._put(self._raw.decode(codec, "replace"))
+            self._raw.clear()
 
     def _put(self, text: str) -> None:
         """Write text to the destination of the current group."""
         state = self._state
-        if state.destination in {"body", "note", "box"}:
-            if not state.is_hidden and not state.is_deleted:
-                self._bodies[-1].add(text)
+        if state.destination in _TEXTS:
+            if not state.is_hidden:
+                self._bodies[-1].pieces.append(text)
         elif state.destination == "label":
-            self._bodies[-1].add_label(text)
+            self._bodies[-1].label.append(text)
         elif state.destination == "styles":
-            self._style.name.append(text)
-        elif state.destination == "property" and state.property in self.properties:
-            self.properties[state.property][-1] += text
+            self._style_name += text
+        elif state.destination == "property":
+            self.properties[state.property] += text
 
     def _brace(self, brace: bytes) -> bool:
         """Handle the start or end of a group; return whether the file continues."""
         self._flush()
         self._fallback_left = 0
-        self._may_be_left_out = False
+        self._is_optional = False
         if brace == b"{":
             if len(self._stack) >= _MAX_DEPTH:
                 raise self._source.error(
                     "corrupt", f"its groups nest deeper than {_MAX_DEPTH}, as no program writes"
                 )
             self._stack.append(self._state)
-            self._state = self._state.copy()
+            self._state = replace(self._state)
             return True
         if not self._stack:
             return False
         ended, self._state = self._state, self._stack.pop()
         if ended.destination == "styles":
-            self._styles.add(self._style)
-            self._style = Style()
+            name = self._style_name.strip().rstrip(";").strip().lower()
+            self._styles.setdefault(ended.style, _Style(name, ended.outline, ended.base_style))
+            self._style_name = ""
         if ended.destination != self._state.destination:
             self._end_body(ended.destination)
         return bool(self._stack)
@@ -456,141 +285,148 @@ class _Reader:
             return max(0, number or 0)
         if self._state.destination == "skipped":
             return 0
-        may_be_left_out, self._may_be_left_out = self._may_be_left_out, False
-        destination = _DESTINATIONS.get(word)
-        if destination is not None:
-            self._enter(destination, word)
-        elif may_be_left_out and word not in _KEPT:
+        is_optional, self._is_optional = self._is_optional, False
+        if word in _DESTINATIONS:
+            self._enter(_DESTINATIONS[word], word)
+        elif is_optional and word not in _KEPT:
             self._state.destination = "skipped"
         elif word in _CHARACTERS:
-            if self._fallback_left:
-                self._fallback_left -= 1
-            else:
-                self._put(_CHARACTERS[word])
-        elif word in self._handlers:
+            self._add_character(_CHARACTERS[word])
+        elif word in _FIELDS or word in self._handlers:
             self._fallback_left = 0
-            self._handlers[word](number)
+            if word in _FIELDS:
+                name, convert = _FIELDS[word]
+                setattr(self._state, name, convert(number))
+            else:
+                self._handlers[word](number or 0)
         return 0
 
     def _symbol(self, symbol: str) -> None:
         self._flush()
         if symbol == "*":
-            self._may_be_left_out = True
+            self._is_optional = True
         elif symbol in "\r\n":
-            self._end_paragraph(None)
-        elif self._fallback_left:
-            self._fallback_left -= 1
-        elif symbol in _SYMBOLS:
-            self._put(_SYMBOLS[symbol])
+            self._end_paragraph(0)
+        else:
+            self._add_character(_SYMBOLS.get(symbol, ""))
 
-    def _enter(self, destination: Destination, word: str) -> None:
+    def _add_character(self, character: str) -> None:
+        if self._fallback_left:
+            self._fallback_left -= 1
+        else:
+            self._put(character)
+
+    def _enter(self, destination: str, word: str) -> None:
         """Set the destination of a group from its first word."""
         state = self._state
         if destination == "property":
             if state.destination != "information":
                 return
-            state.property = {"author": "creator", "creatim": "created"}.get(word, word)
-            self.properties.setdefault(state.property, []).append("")
+            state.property = _PROPERTIES[word]
+            self.properties.setdefault(state.property, "")
         elif destination in {"note", "box"}:
             if state.destination == destination:
                 return
             if destination == "note":
                 self._notes.append("")
                 self._open_notes.append(len(self._notes))
-                self._bodies[-1].add(f"[{len(self._notes)}]")
-            self._bodies.append(RtfBody())
-            state.reset_paragraph()
+                self._bodies[-1].pieces.append(f"[{len(self._notes)}]")
+            self._bodies.append(_Body())
+            self._reset_paragraph(0)
         state.destination = destination
 
-    def _end_body(self, destination: Destination) -> None:
+    def _end_body(self, destination: str) -> None:
         """End a note or a text box, if the group was one."""
         if destination not in {"note", "box"} or len(self._bodies) == 1:
             return
         body = self._bodies.pop()
-        body.end_paragraph(table_depth=0, level=None)
+        body.end_paragraph(0)
         if destination == "note":
             number = self._open_notes.pop()
             self._notes[number - 1] = f"[{number}] {body.writer.text}".rstrip()
         else:
-            self._bodies[-1].append(body.writer, table_depth=self._state.table_depth)
+            self._bodies[-1].set_depth(self._state.table_depth)
+            self._bodies[-1].add_drawing(body.writer)
 
     def finish(self) -> TextWriter:
         """Return the complete text, with notes at its end."""
         self._flush()
         if self._stack:
             self._losses.add(f"it is cut off: {len(self._stack)} of its groups never end")
-            self._end_paragraph(None)
+            self._end_paragraph(0)
         while self._stack:
             self._brace(b"}")
         body = self._bodies[0]
-        body.end_paragraph(table_depth=0, level=None)
-        body.close_table()
+        body.end_paragraph(0)
         for note in self._notes:
-            body.writer.separate(2)
-            body.writer.write(note)
+            body.writer.write_apart(note)
         return body.writer
 
-    def _end_paragraph(self, _number: int | None) -> None:
-        state = self._state
-        if state.destination in {"body", "note", "box"}:
-            level = self._styles.heading_level(state.style, state.outline)
-            self._bodies[-1].end_paragraph(table_depth=state.table_depth, level=level)
+    def _end_paragraph(self, _number: int) -> None:
+        if self._state.destination in _TEXTS:
+            self._bodies[-1].end_paragraph(self._state.table_depth, level=self._heading_level())
 
-    def _reset_characters(self, _number: int | None) -> None:
-        self._state.font = -1
-        self._state.is_hidden = False
-        self._state.is_deleted = False
+    def _heading_level(self) -> int | None:
+        """Return the heading level, from 1, of the current paragraph; None without one."""
+        outline = self._state.outline
+        number: int | None = self._state.style
+        seen: set[int] = set()
+        while outline is None and number in self._styles and number not in seen:
+            seen.add(number)
+            style = self._styles[number]
+            outline, number = style.outline, style.base
+            match = _HEADING_NAME.fullmatch(style.name)
+            if outline is None and match:
+                outline = int(match[1]) - 1
+            elif outline is None and style.name == "title":
+                outline = 0
+        return outline + 1 if outline is not None and 0 <= outline < 9 else None
 
-    def _set_style(self, number: int | None) -> None:
-        if self._state.destination == "styles":
-            self._style.number = number or 0
-        else:
-            self._state.style = number or 0
+    def _end_cell(self, depth: int) -> None:
+        self._bodies[-1].end_paragraph(depth)
+        self._bodies[-1].end_cell()
 
-    def _set_base(self, number: int | None) -> None:
-        self._style.based_on = number
+    def _end_row(self, depth: int) -> None:
+        self._bodies[-1].set_depth(depth)
+        self._bodies[-1].end_row()
 
-    def _set_outline(self, number: int | None) -> None:
-        if self._state.destination == "styles":
-            self._style.outline = number
-        else:
-            self._state.outline = number
+    def _enter_table(self) -> None:
+        self._state.table_depth = max(1, self._state.table_depth)
 
-    def _set_table_depth(self, number: int | None) -> None:
-        self._state.table_depth = max(0, number or 0)
+    def _reset_paragraph(self, _number: int) -> None:
+        self._state.style, self._state.outline, self._state.table_depth = 0, None, 0
 
-    def _set_hidden(self, number: int | None) -> None:
-        self._state.is_hidden = number != 0
+    def _reset_characters(self, _number: int) -> None:
+        self._state.font, self._state.is_hidden = -1, False
 
-    def _set_deleted(self, number: int | None) -> None:
-        self._state.is_deleted = number != 0
+    def _set_default_font(self, number: int) -> None:
+        self._default_font = number
 
-    def _set_font(self, number: int | None) -> None:
-        self._font = self._state.font = number or 0
-
-    def _set_default_font(self, number: int | None) -> None:
-        self._default_font = number or 0
-
-    def _set_charset(self, number: int | None) -> None:
-        self._font_codecs[self._font] = codec_of_charset(number or 0)
-
-    def _set_font_page(self, number: int | None) -> None:
-        self._font_codecs[self._font] = codec_of_page(number or 0)
-
-    def _set_page(self, number: int | None) -> None:
-        self._set_page_codec(codec_of_page(number or 0))
+    def _set_font_codec(self, codec: str | None) -> None:
+        self._font_codecs[self._state.font] = codec
 
     def _set_page_codec(self, codec: str) -> None:
         self._page_codec = codec
 
-    def _set_fallback(self, number: int | None) -> None:
-        self._state.fallback_chars = max(0, number or 0)
-
-    def _add_unicode(self, number: int | None) -> None:
-        self._put(chr((number or 0) & 0xFFFF))
+    def _add_unicode(self, number: int) -> None:
+        self._put(chr(number & 0xFFFF))
         self._fallback_left = self._state.fallback_chars
 
-    def _set_date(self, number: int | None) -> None:
+    def _add_date(self, number: int) -> None:
         if self._state.property == "created":
-            day = self.properties["created"]
-            day[-1] = f"{day[-1]}-{number or 0:02}".lstrip("-")
+            self.properties["created"] = f"{self.properties['created']}-{number:02}".lstrip("-")
+
+
+def _codec_of_page(number: int) -> str:
+    """Return the codec of a code page; Western European for an unknown one."""
+    try:
+        return codecs.lookup(_MAC_PAGES.get(number, f"cp{number}")).name
+    except LookupError:
+        return "cp1252"
+
+
+def _join_surrogates(text: str) -> str:
+    """Return a text with surrogate pairs joined; RTF writes characters outside the BMP as pairs."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -14,8 +14,8 @@ from statistics import median
 import pypdfium2
 
 from spanwise.parsers.parsed import Source, Step
+from spanwise.parsers.pdf.layout.compose import lay_out
 from spanwise.parsers.pdf.layout.page import Font, PageContent, Words
-from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.ocr import OcrEngine, OcrLine
 from spanwise.parsers.pdf.pages import PageLines, PagesRead
 from spanwise.parsers.pdf.picture import draw_page

@@ -9,18 +9,16 @@ Rules
 
 from __future__ import annotations
 
-import ctypes
 import re
 from dataclasses import dataclass, field
 
 import pypdfium2.raw as pdfium
 
 from spanwise.parsers.parsed import PagesToRead, Source, Step
+from spanwise.parsers.pdf.layout.compose import lay_out
 from spanwise.parsers.pdf.layout.page import PageContent
-from spanwise.parsers.pdf.layout.pages import lay_out
 from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.ruling_lines import read_rules
-from spanwise.parsers.pdf.words import FontTable, read_words
+from spanwise.parsers.pdf.words import FontTable, read_bounds, read_rules, read_words
 
 _FEW_CHARS = 20
 """A page with images and less text is a scan."""
@@ -155,13 +153,6 @@ def _is_scan(page: pdfium.FPDF_PAGE, chars: int) -> bool:
         if chars < _FEW_CHARS:
             return True
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-            shown += _area(item)
+            left, bottom, right, top = read_bounds(item)
+            shown += (right - left) * (top - bottom)
     return shown >= _WHOLE_PAGE * float(whole)
-
-
-def _area(item: pdfium.FPDF_PAGEOBJECT) -> float:
-    sides = [ctypes.c_float() for _ in range(4)]
-    if not pdfium.FPDFPageObj_GetBounds(item, *map(ctypes.byref, sides)):
-        return 0.0
-    left, bottom, right, top = (side.value for side in sides)
-    return (right - left) * (top - bottom)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pypdfium2
 
 from spanwise.parsers.parsed import Source, Step
-from spanwise.parsers.pdf.engine import open_pdf
+from spanwise.parsers.pdf.repair import open_pdf
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,13 +19,12 @@ import pypdfium2
 from spanwise.core.documents.page_markdown import name_pages
 from spanwise.errors import ParseError
 from spanwise.parsers.parsed import PagesToRead, Parsed, Source
-from spanwise.parsers.pdf.damage import find_damage
-from spanwise.parsers.pdf.engine import open_pdf, reopen_pdf, without_wrong_types
 from spanwise.parsers.pdf.layout.compose import Composition, compose
-from spanwise.parsers.pdf.layout.outline import OutlineEntry
+from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
 from spanwise.parsers.pdf.pages import PagesRead, is_garbled, read_pages
-from spanwise.parsers.titles_and_dates import iso_date, read_author, read_title
+from spanwise.parsers.pdf.repair import find_damage, open_pdf, reopen_pdf, without_wrong_types
+from spanwise.parsers.properties import first_date, known_fields, read_author, read_title
 from spanwise.types import DocumentStatus, Page, Scalar
 
 _MAX_ENTRIES = 20_000
@@ -226,11 +225,5 @@ def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tupl
 
 
 def _read_metadata(properties: dict[str, str]) -> dict[str, Scalar]:
-    metadata: dict[str, Scalar] = {}
-    author = read_author(properties.get("Author", ""))
-    if author:
-        metadata["author"] = author
-    day = iso_date(properties.get("CreationDate", "")) or iso_date(properties.get("ModDate", ""))
-    if day:
-        metadata["date"] = day
-    return metadata
+    dates = (properties.get(name, "") for name in ("CreationDate", "ModDate"))
+    return known_fields(author=read_author(properties.get("Author", "")), date=first_date(dates))

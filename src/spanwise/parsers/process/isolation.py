@@ -10,8 +10,7 @@ from typing import Self
 
 from spanwise.errors import OptionError
 from spanwise.options import ParseOptions
-from spanwise.parsers.containers import UnpackBudget, Unpacked
-from spanwise.parsers.expansion import Limit
+from spanwise.parsers.containers import Limit, UnpackBudget, Unpacked
 from spanwise.parsers.formats import FormatName
 from spanwise.parsers.parsed import PagesToRead
 from spanwise.parsers.pdf.ocr import check_engine
@@ -142,12 +141,9 @@ class ParserPool:
             ParseError: "unsupported" if it is not a PDF or has no such page; else as for `parse`.
             FetchError: As for `parse`.
         """
-        is_path = isinstance(origin, Path)
         header = self._header(task="draw", name=source)
         header |= {"page": page, "dots_per_inch": dots_per_inch, "for_model": for_model}
-        header["kind"] = "path" if is_path else "bytes"
-        payload = os.fsencode(origin.absolute()) if isinstance(origin, Path) else origin
-        answer, png = self._exchange(header, payload)
+        answer, png = self._exchange(header, origin)
         return png, answer["content_hash"]
 
     def _header(
@@ -157,7 +153,6 @@ class ParserPool:
         most = options.max_text_bytes
         text = text_limit or Limit(most=most, option=f"max_text_bytes={most}")
         return {
-            "kind": "path",
             "task": task,
             "name": name,
             "media_type": None,
@@ -181,7 +176,7 @@ class ParserPool:
             FetchError: If it cannot be opened, or is larger than the limit.
         """
         header = self._header(task="look", name=source)
-        answer, _ = self._exchange(header, os.fsencode(path.absolute()))
+        answer, _ = self._exchange(header, path)
         found: FormatName = answer["format"]
         return found
 
@@ -206,13 +201,13 @@ class ParserPool:
             "max_container_bytes": budget.unpacked.most,
             "container_option": budget.unpacked.option,
         }
-        answer, _ = self._exchange(header, os.fsencode(path.absolute()))
+        answer, _ = self._exchange(header, path)
         return decode_unpacked(answer)
 
     def _parse(
         self, path: Path, header: Header, *, document_id: str, source_root: str
     ) -> tuple[Document, PagesToRead]:
-        answer, text = self._exchange(header, os.fsencode(path.absolute()))
+        answer, text = self._exchange(header, path)
         decoded = text.decode("utf-8")
         del text  # a large one is not held twice
         parsed = decode_parsed(answer, decoded)
@@ -233,12 +228,15 @@ class ParserPool:
         )
         return document, parsed.to_read
 
-    def _exchange(self, header: Header, payload: bytes) -> tuple[Header, bytes]:
+    def _exchange(self, header: Header, origin: Path | bytes) -> tuple[Header, bytes]:
+        """Send a request about a file or its bytes to a free child and return its answer."""
         if self._closed:
             raise OptionError("this ParserPool is closed; open another one")
         child = self._idle.get()
         try:
-            return child.ask(header, payload)
+            if isinstance(origin, Path):
+                return child.ask({**header, "kind": "path"}, os.fsencode(origin.absolute()))
+            return child.ask({**header, "kind": "bytes"}, origin)
         finally:
             if self._closed:
                 child.stop()

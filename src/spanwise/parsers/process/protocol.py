@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import IO, Any, cast
 
 from spanwise.errors import DocumentError, DocumentErrorCode, FetchError, ParseError
@@ -86,7 +87,7 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
         "metadata": dict(parsed.metadata),
         "status": parsed.status,
         "warnings": list(parsed.warnings),
-        "to_read": [parsed.to_read.scans, parsed.to_read.garbled, parsed.to_read.tables],
+        "to_read": asdict(parsed.to_read),
     }
 
 
@@ -105,48 +106,25 @@ def decode_parsed(header: Header, text: str) -> Parsed:
         metadata=header["metadata"],
         status=header["status"],
         warnings=tuple(header["warnings"]),
-        to_read=_decode_to_read(header["to_read"]),
+        to_read=PagesToRead(**{kind: tuple(n) for kind, n in header["to_read"].items()}),
     )
-
-
-def _decode_to_read(encoded: list[list[int]]) -> PagesToRead:
-    scans, garbled, tables = map(tuple, encoded)
-    return PagesToRead(scans=scans, garbled=garbled, tables=tables)
 
 
 def encode_unpacked(unpacked: Unpacked) -> Header:
     """Return the header of an answer with members."""
-    return {
-        "is_container": unpacked.is_container,
-        "is_document": unpacked.is_document,
-        "members": [[one.name, one.file_name, one.bytes] for one in unpacked.members],
-        "lost": [_encode_lost(one) for one in unpacked.lost],
-        "remarks": list(unpacked.remarks),
-        "stopped": unpacked.stopped and _encode_lost(unpacked.stopped),
-    }
-
-
-def _encode_lost(lost: LostMember) -> list[str]:
-    return [lost.name, lost.code, lost.cause]
-
-
-def _decode_lost(encoded: list[str]) -> LostMember:
-    name, code, cause = encoded
-    return LostMember(name=name, code=cast("DocumentErrorCode", code), cause=cause)
+    return asdict(unpacked)
 
 
 def decode_unpacked(header: Header) -> Unpacked:
     """Return the members of a header of `encode_unpacked`."""
+    stopped = header["stopped"]
     return Unpacked(
         is_container=header["is_container"],
         is_document=header["is_document"],
-        members=tuple(
-            Member(name=name, file_name=file_name, bytes=size)
-            for name, file_name, size in header["members"]
-        ),
-        lost=tuple(map(_decode_lost, header["lost"])),
+        members=tuple(Member(**member) for member in header["members"]),
+        lost=tuple(LostMember(**lost) for lost in header["lost"]),
         remarks=tuple(header["remarks"]),
-        stopped=header["stopped"] and _decode_lost(header["stopped"]),
+        stopped=None if stopped is None else LostMember(**stopped),
     )
 
 

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spanwise.errors import DocumentError, FetchError
-from spanwise.parsers.containers import ContainerError, MemberFolder, UnpackBudget, Unpacked
+from spanwise.parsers.containers import ContainerError, Limit, MemberFolder, UnpackBudget, Unpacked
 from spanwise.parsers.detect import detect_format
-from spanwise.parsers.expansion import Limit
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
 from spanwise.parsers.plugins import OWN_PARSERS, parse_with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.markup.asciidoc import parse_asciidoc
+from spanwise.parsers.markup.lightweight_markup import parse_asciidoc
 from spanwise.parsers.parsed import Parsed, Source
 
 

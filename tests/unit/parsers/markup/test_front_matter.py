@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.lines import Lines
 from spanwise.parsers.markup.markdown import FrontMatter, front_matter_fields, read_front_matter
+from spanwise.parsers.text import Lines
 
 
 def read(text: str) -> tuple[FrontMatter, int]:

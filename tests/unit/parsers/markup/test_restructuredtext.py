@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.markup.restructuredtext import parse_restructuredtext
+from spanwise.parsers.markup.lightweight_markup import parse_restructuredtext
 from spanwise.parsers.parsed import Parsed, Source
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.office_documents import build_odf
 
 from spanwise.errors import ParseError
-from spanwise.parsers.office.odp import parse_odp
+from spanwise.parsers.office.odf import parse_odp
 from spanwise.parsers.parsed import Parsed, Source
 
 

@@ -9,7 +9,7 @@ from tests.documents import build_zip
 from tests.office_documents import build_odf, build_xls, build_xlsb, build_xlsx, cell, sheet
 
 from spanwise.errors import ParseError
-from spanwise.parsers.office import sheet_writer
+from spanwise.parsers import row_writer
 from spanwise.parsers.office import workbook as binary_workbook
 from spanwise.parsers.office.workbook import parse_workbook
 from spanwise.parsers.parsed import Parsed, Source
@@ -175,7 +175,7 @@ def test_very_long_table_is_written_in_portions() -> None:
 
 def test_too_many_cells_are_left_out_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the file is partial."""
-    monkeypatch.setattr(sheet_writer, "MAX_CELLS", 3)
+    monkeypatch.setattr(row_writer, "MAX_CELLS", 3)
     parsed = parse(build_xlsx({"A": sheet([1, 2], [3, 4]), "B": sheet([5])}))
     assert parsed.text == "A\n\n1 | 2"
     assert parsed.status == "partial"
@@ -243,7 +243,7 @@ def test_open_document_says_what_is_hidden_and_missing() -> None:
 
 def test_repeated_rows_end_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes may ask for a million rows."""
-    monkeypatch.setattr(sheet_writer, "MAX_CELLS", 1000)
+    monkeypatch.setattr(row_writer, "MAX_CELLS", 1000)
     rows = (
         '<table:table-row table:number-rows-repeated="1048576"><table:table-cell '
         'table:number-columns-repeated="10"><text:p>x</text:p></table:table-cell></table:table-row>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.sheets import BOLD, ITALIC, Sheet, compose_sheets
 
-from spanwise.parsers.pdf.layout.outline import OutlineEntry
+from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.layout.page import Rule
 
 PROSE = [
@@ -480,7 +480,7 @@ def test_a_page_that_goes_on_at_both_ends_begins_with_its_text() -> None:
 
 def test_words_in_another_direction_follow_the_page() -> None:
     """They are kept, apart from its lines."""
-    from spanwise.parsers.pdf.layout.pages import lay_out
+    from spanwise.parsers.pdf.layout.compose import lay_out
 
     lines = lay_out(Sheet().write("Upright words", y=700).content(), aside=["Sideways", "words"])
     assert [line.text for line in lines] == ["Upright words", "Sideways words"]

@@ -13,8 +13,8 @@ from tests.documents import build_pdf, compressed_pdf
 
 from spanwise.errors import ParseError
 from spanwise.parsers.parsed import Parsed, Source
-from spanwise.parsers.pdf.damage import Damage, find_damage
 from spanwise.parsers.pdf.reader import parse_pdf
+from spanwise.parsers.pdf.repair import Damage, find_damage
 
 PAGES = ["\n".join(f"Line {line} of page {page}." for line in range(40)) for page in range(3)]
 WHOLE = compressed_pdf(PAGES)

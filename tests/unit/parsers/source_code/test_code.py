@@ -10,7 +10,7 @@ from tree_sitter_language_pack import SupportedLanguage
 
 from spanwise.parsers import code
 from spanwise.parsers.code import parse_code
-from spanwise.parsers.code_grammars import INTERPRETERS, LANGUAGES
+from spanwise.parsers.formats import INTERPRETERS, LANGUAGES
 from spanwise.parsers.parsed import Parsed, Source
 
 

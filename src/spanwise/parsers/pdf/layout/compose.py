@@ -1,4 +1,4 @@
-"""Composition of the lines of all pages to one text with headings and blocks.
+"""Lines of a page in reading order, and their composition to one text with headings and blocks.
 
 Rules
     1. Text is only appended, so offsets are recorded while it is written.
@@ -18,22 +18,59 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from spanwise.parsers.pdf.layout.columns import join_words, split_columns
 from spanwise.parsers.pdf.layout.flow import HYPHEN, Mender, goes_on
+from spanwise.parsers.pdf.layout.grids import find_grids
 from spanwise.parsers.pdf.layout.headings import (
     Body,
     HeadingLines,
+    OutlineEntry,
     PageHeadings,
     find_body,
+    find_entries,
     page_body,
     rank_levels,
 )
-from spanwise.parsers.pdf.layout.outline import OutlineEntry, find_entries
-from spanwise.parsers.pdf.layout.page import Font
-from spanwise.parsers.pdf.layout.rows import Line, is_figure
+from spanwise.parsers.pdf.layout.page import Font, PageContent, is_right_to_left, mirrored
+from spanwise.parsers.pdf.layout.rows import Cell, Line, is_figure, make_lines
 from spanwise.parsers.pdf.layout.running_lines import Running, find_running
 from spanwise.parsers.pdf.layout.tables import Table, find_tables, stands_above, table_rows
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Block, Heading
+
+
+def lay_out(page: PageContent, *, aside: Sequence[str] = ()) -> list[Line]:
+    """Return the lines of a page in reading order.
+
+    Args:
+        page: Words and rules of the page.
+        aside: Words in other directions; they follow as one line.
+    """
+    if is_right_to_left(page.words):
+        page = mirrored(page)
+    lines: list[Line] = []
+    tables, taken = find_grids(page.words, page.rules) if page.rules else ([], frozenset())
+    fragments = [*tables, *join_words(page.words, left_out=taken)]
+    regions = split_columns(fragments)
+    for number, region in enumerate(regions):
+        lines += make_lines(region, number=number)
+    if aside:
+        lines.append(_aside_line(aside, page, len(regions)))
+    return lines
+
+
+def _aside_line(texts: Sequence[str], page: PageContent, region: int) -> Line:
+    text = " ".join(texts)
+    return Line(
+        cells=[Cell(text, 0.0, page.width)],
+        baseline=0.0,
+        size=1.0,
+        runs=[],
+        region_left=0.0,
+        region_right=page.width,
+        region=region,
+    )
+
 
 _SAME_SIZE = 0.08  # of the type
 _ALIGNED = 6.0  # points
@@ -89,7 +126,7 @@ class PageFlow:
             and stop not in self.tables
             and not headings.is_named(stop)
             and self._follows(stop)
-            and headings.style(stop) is None
+            and headings.rank(stop) is None
         ):
             stop += 1
         return stop

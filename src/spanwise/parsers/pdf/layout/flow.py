@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from spanwise.parsers.pdf.layout.rows import Line
@@ -57,19 +57,18 @@ _BULLET = re.compile(
     r"[•●▪■◦‣·○□☐☒☑✓*–—]\s|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]\s|[A-Z]\)\s|\(\w{1,4}\)\s"
 )
 _ENDED = re.compile(r"[.:;!?]['\"”’)]*\Z")
-_PROSE_CHARS = 40
 _PITCH_SLACK = 1.2
 _INDENT = 0.8  # em
 _CHAR_WIDTH = 0.5  # em
 
 
-class Measure:
-    """Type area of the prose of a region."""
+class Measure(NamedTuple):
+    """Type area of the prose of a region, in points."""
 
-    def __init__(self, *, right: float, pitch: float) -> None:
-        """Create the measure from the right margin and the usual line distance, in points."""
-        self.right = right
-        self.pitch = pitch
+    right: float
+    """Right margin."""
+    pitch: float
+    """Usual distance of lines; 0 if unknown."""
 
 
 def measure_regions(lines: Sequence[Line]) -> dict[int, Measure]:
@@ -78,7 +77,7 @@ def measure_regions(lines: Sequence[Line]) -> dict[int, Measure]:
     pitches: dict[int, list[float]] = {}
     before: Line | None = None
     for line in lines:
-        if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS:
+        if line.is_prose:
             rights.setdefault(line.region, []).append(line.right)
             if before is not None and before.region == line.region:
                 pitches.setdefault(line.region, []).append(before.baseline - line.baseline)

@@ -17,10 +17,75 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spanwise.parsers.pdf.layout.flow import Measure, goes_on, measure_regions
-from spanwise.parsers.pdf.layout.outline import OutlineEntry
 from spanwise.parsers.pdf.layout.page import Font
 from spanwise.parsers.pdf.layout.rows import Line
 from spanwise.parsers.pdf.layout.tables import is_units
+
+_LETTERS = re.compile(r"[^\W_]+")
+_MAX_TITLE_LINES = 3
+"""Maximum number of lines of a title."""
+_MAX_NUMBER_CHARS = 16
+"""Maximum length of a number before the title on its line: "Item 7A", "Chapter 12"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """Bookmark of a PDF."""
+
+    title: str
+    level: int
+    """Level, 1 is the outermost."""
+    page: int
+    """Index of the target page, from 0."""
+
+
+def find_entries(
+    entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]]
+) -> dict[tuple[int, int], tuple[int, OutlineEntry]]:
+    """Return the lines with the titles of bookmarks, on the target page or the next one.
+
+    Letters and digits are compared, without case. Of two bookmarks for one line, the first is used.
+
+    Returns:
+        One past the last line and the bookmark, by the page and first line of each title.
+    """
+    keys: dict[int, list[str]] = {}
+    found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
+    for entry in entries:
+        key = _key(entry.title)
+        for page in (entry.page, entry.page + 1):
+            if not key or page >= len(pages):
+                continue
+            if page not in keys:
+                keys[page] = [_key(line.text) for line in pages[page]]
+            place = _find(key, keys[page])
+            if place is not None:
+                found.setdefault((page, place[0]), (place[1], entry))
+                break
+    return found
+
+
+def _key(text: str) -> str:
+    return "".join(_LETTERS.findall(text.casefold()))
+
+
+def _find(key: str, lines: Sequence[str]) -> tuple[int, int] | None:
+    """Return the lines that are the title, else the line that is a number and the title."""
+    for first in range(len(lines)):
+        joined = ""
+        for place in range(first, min(first + _MAX_TITLE_LINES, len(lines))):
+            joined += lines[place]
+            if joined == key and lines[first]:
+                return first, place + 1
+            if not key.startswith(joined):
+                break
+    if len(key) < 4:
+        return None
+    for place, line in enumerate(lines):
+        if line.endswith(key) and len(line) <= len(key) + _MAX_NUMBER_CHARS:
+            return place, place + 1
+    return None
+
 
 _NAMED = re.compile(
     r"(?P<kind>PART|Part|ITEM|Item|NOTE|Note|ARTICLE|Article|CHAPTER|Chapter|SECTION|Section"
@@ -41,7 +106,6 @@ _DATE_WORDS = re.compile(
 """Words of column headers; a line of nothing else is not a heading."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
 _MAX_CHARS = 160
-_PROSE_CHARS = 40
 _THRESHOLD = 2.5
 
 
@@ -57,20 +121,10 @@ class Body:
     """Ratio of the body size of a page to that of the document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """Style of a heading; a smaller `rank` is a higher level."""
-
-    rank: tuple[float, ...]
-    score: float
-
-
 def find_body(pages: Sequence[Sequence[Line]], fonts: Sequence[Font]) -> Body:
     """Return the type of most prose of a document; of most characters if there is no prose."""
     every = [line for lines in pages for line in lines]
-    prose = (
-        line for line in every if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
-    )
+    prose = (line for line in every if line.is_prose)
     return (
         _common_type(prose, fonts)
         or _common_type(every, fonts)
@@ -86,9 +140,7 @@ def page_body(lines: Sequence[Line], body: Body, fonts: Sequence[Font]) -> Body:
         body: Body type of the document; it is that of the page if some of its prose has it.
         fonts: Fonts of the document.
     """
-    prose = [
-        line for line in lines if len(line.cells) == 1 and len(line.cells[0].text) >= _PROSE_CHARS
-    ]
+    prose = [line for line in lines if line.is_prose]
     like = sum(abs(line.size - body.size) <= 0.06 * body.size for line in prose)
     if like >= 2:
         return body
@@ -112,52 +164,7 @@ def _common_type(lines: Iterable[Line], fonts: Sequence[Font]) -> Body | None:
     return Body(size / 10, font, bold=fonts[font].bold, italic=fonts[font].italic)
 
 
-def heading_style(
-    line: Line,
-    *,
-    body: Body,
-    fonts: Sequence[Font],
-    space_above: float,
-    space_below: float,
-    is_caption: bool,
-) -> Style | None:
-    """Return the style of a heading, None for other lines.
-
-    Args:
-        line: The line.
-        body: Body type of the document.
-        fonts: Fonts of the document.
-        space_above: Distance to the baseline above, in type sizes; large at the top of a page.
-        space_below: Distance to the baseline below, in type sizes.
-        is_caption: Whether a line of units follows, as below the caption of a table.
-    """
-    text = line.text
-    if not line.runs:
-        return None
-    letters = sum(map(str.isalpha, text))
-    if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
-        return None
-    named, numbered = _NAMED.match(text), _NUMBERED.match(text)
-    score = _type_score(line, text, body, fonts)
-    if is_caption:
-        score += 2.0
-    emphasis = score
-    if named:
-        score += 1.5
-    elif numbered:
-        score += 1.0
-    score += 0.5 * (space_above >= 1.6) + 0.5 * (space_below >= 1.45)
-    stands_alone = space_above >= 1.6 and space_below >= 1.45 and len(text) <= 40
-    score += _word_score(text, named=named is not None, stands_alone=stands_alone)
-    if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
-        return None
-    if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
-        return None
-    matches = (named, numbered)
-    return Style(_rank(line, matches, scale=body.scale, fonts=fonts), score)
-
-
-def _type_score(line: Line, text: str, body: Body, fonts: Sequence[Font]) -> float:
+def _type_score(line: Line, body: Body, fonts: Sequence[Font]) -> float:
     total = sum(count for _, _, count in line.runs)
     bold = sum(count for font, _, count in line.runs if fonts[font].bold)
     italic = sum(count for font, _, count in line.runs if fonts[font].italic)
@@ -176,7 +183,7 @@ def _type_score(line: Line, text: str, body: Body, fonts: Sequence[Font]) -> flo
         score += 1.5
     elif foreign >= 0.9 * total and ratio >= 0.95:
         score += 2 if fonts[line.runs[0][0]].is_nameless else 1
-    if text.isupper() and sum(map(str.isalpha, text)) >= 4:
+    if line.text.isupper() and sum(map(str.isalpha, line.text)) >= 4:
         score += 1.5
     return score
 
@@ -198,13 +205,13 @@ def _word_score(text: str, *, named: bool, stands_alone: bool) -> float:
 
 def _rank(
     line: Line,
-    matches: tuple[re.Match[str] | None, re.Match[str] | None],
+    named: re.Match[str] | None,
+    numbered: re.Match[str] | None,
     *,
     scale: float,
     fonts: Sequence[Font],
 ) -> tuple[float, ...]:
     """Return the sort key of a heading: kind, size, capitals, bold, italics, number."""
-    named, numbered = matches
     kind = named["kind"].lower() if named else ""
     order = {"part": 0, "item": 1}.get(kind, 2)
     if order < 2:
@@ -296,31 +303,45 @@ class PageHeadings:
         if index in self._named:
             end, entry = self._named[index]
             return HeadingLines(end, (-1.0, float(entry.level)))
-        style = self.style(index)
-        if style is None:
+        rank = self.rank(index)
+        if rank is None:
             return None
         stop = len(self._lines) if limit is None else limit
         end = index + 1
-        while end < min(stop, index + _MAX_LINES) and self._wraps(end, style):
+        while end < min(stop, index + _MAX_LINES) and self._wraps(end, rank):
             end += 1
         if limit is None and end < stop and self._is_running_on(end):
             return None
-        return HeadingLines(end, style.rank)
+        return HeadingLines(end, rank)
 
-    def style(self, index: int) -> Style | None:
-        """Return the style of a line that looks like a heading, None for other lines."""
-        line = self._lines[index]
-        if line.rows or len(line.cells) > 2 or is_units(line):
+    def rank(self, index: int) -> tuple[float, ...] | None:
+        """Return the sort key of a line that looks like a heading, None for other lines.
+
+        A smaller key is a higher level.
+        """
+        line, text = self._lines[index], self._lines[index].text
+        letters = sum(map(str.isalpha, text))
+        if line.rows or len(line.cells) > 2 or is_units(line) or not line.runs:
             return None
-        below = self._lines[index + 1 : index + 1 + _CAPTION_LINES]
-        return heading_style(
-            line,
-            body=self._body,
-            fonts=self._fonts,
-            space_above=self._space(index),
-            space_below=self._space(index + 1),
-            is_caption=len(line.cells) == 1 and _is_titled(line.text) and any(map(is_units, below)),
-        )
+        if not 3 <= len(text) <= _MAX_CHARS or letters < 3 or letters < 0.4 * len(text):
+            return None
+        is_caption = len(line.cells) == 1 and _is_titled(text) and self._precedes_units(index)
+        emphasis = _type_score(line, self._body, self._fonts) + 2.0 * is_caption
+        named, numbered = _NAMED.match(text), _NUMBERED.match(text)
+        score = emphasis + (1.5 if named else 1.0 if numbered else 0.0)
+        has_space_above, has_space_below = self._space(index) >= 1.6, self._space(index + 1) >= 1.45
+        score += 0.5 * has_space_above + 0.5 * has_space_below
+        stands_alone = has_space_above and has_space_below and len(text) <= 40
+        score += _word_score(text, named=named is not None, stands_alone=stands_alone)
+        if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
+            return None
+        if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
+            return None
+        return _rank(line, named, numbered, scale=self._body.scale, fonts=self._fonts)
+
+    def _precedes_units(self, index: int) -> bool:
+        """Return whether a line of units is close below a line."""
+        return any(map(is_units, self._lines[index + 1 : index + 1 + _CAPTION_LINES]))
 
     def may_head_table(self, index: int, *, follows_table: bool) -> bool:
         """Return whether a line above the rows of a table may be a heading instead of a label.
@@ -335,8 +356,7 @@ class PageHeadings:
         line = self._lines[index]
         if line.text[-1] == ":" or not _heads_region(line):
             return False
-        below = self._lines[index + 1 : index + 1 + _CAPTION_LINES]
-        return not follows_table or any(map(is_units, below))
+        return not follows_table or self._precedes_units(index)
 
     def _space(self, index: int) -> float:
         """Return the distance of a line to the one above it, in type sizes; large at the edges."""
@@ -349,14 +369,14 @@ class PageHeadings:
             return _FAR
         return distance / max(above.size, below.size)
 
-    def _wraps(self, end: int, style: Style) -> bool:
+    def _wraps(self, end: int, rank: tuple[float, ...]) -> bool:
         """Return whether a heading continues in a line."""
         before, line = self._lines[end - 1], self._lines[end]
         if end in self._named or len(line.cells) > 1 or is_units(line):
             return False
-        following = self.style(end)
+        following = self.rank(end)
         starts_small = line.text[0].islower()
-        is_alike = starts_small if following is None else following.rank[:4] == style.rank[:4]
+        is_alike = starts_small if following is None else following[:4] == rank[:4]
         distance = before.baseline - line.baseline
         is_near = before.region == line.region and 0 < distance <= _TIGHT * line.size
         if not (is_alike and is_near):

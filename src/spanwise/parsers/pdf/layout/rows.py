@@ -21,6 +21,7 @@ _FIGURE = re.compile(
     r"[$€£¥(+\-–—]{0,3}\s?\$?\s?\(?(?:\d[\d,.\s]*|\.\d+|[—–-]+)\s?[%)xX*]{0,3}(?:\s?\(\w{1,2}\)){0,2}"
     r"|N/?[AM]|nm|NM|\*+|[—–-]+|[$€£¥]"
 )
+_PROSE_CHARS = 40
 _MAX_MARK_CHARS = 4
 _MAX_SMALL_CHARS = 6  # length of a mark in small type, "(c)(f)"
 _MARK_RAISE = 0.65  # em: maximum height of a footnote mark above its line
@@ -70,6 +71,11 @@ class Line:
         """Join the cells once, because the text is read often."""
         cells = self.cells
         self.text = cells[0].text if len(cells) == 1 else " ".join([cell.text for cell in cells])
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the line is long and has no wide gaps, as in a paragraph."""
+        return len(self.cells) == 1 and len(self.text) >= _PROSE_CHARS
 
     @property
     def left(self) -> float:

@@ -9,7 +9,7 @@ from tests.archives import build_mail
 from tests.unit.parsers.test_containers import unpack
 
 from spanwise.errors import ParseError
-from spanwise.parsers.mail.email_message import parse_email
+from spanwise.parsers.mail import parse_email
 from spanwise.parsers.parsed import Parsed, Source
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise.errors import ParseError
-from spanwise.parsers.data.csv_table import parse_csv
+from spanwise.parsers.csv_table import parse_csv
 from spanwise.parsers.parsed import Parsed, Source
 
 

@@ -1,20 +1,31 @@
-"""E-mail: headers and body as text, quoted messages as sections, attachments as members.
+"""E-mails and mailboxes (mbox).
+
+An e-mail is a document: headers and body as text, quoted messages as sections. It is also a
+container of its attachments. A mailbox is a container of e-mails.
 
 Rules of quoted messages
-    1. An earlier message begins with a line of attribution ("On ... Ann wrote:", wrapped by some
-       programs), a rule ("-----Original Message-----"), or the header lines of Outlook ("From:",
-       "Sent:", "To:", "Subject:").
-    2. The level of a message that is quoted by ">" is the number of marks; messages after rules
-       and headers are all on one level.
+    1. A quoted message begins with a line of attribution ("On ... Ann wrote:", wrapped by some
+       programs), a separator ("-----Original Message-----"), or the header lines of Outlook
+       ("From:", "Sent:", "To:", "Subject:").
+    2. The level of a message that is quoted by ">" is the number of marks. Messages after
+       separators and headers are all on one level.
 
 Rules of messages
     1. The message is parsed leniently (policy `compat32`): the modern policy parses each header
        by a grammar, fails on damaged ones and takes minutes for very long ones. Headers are
-       truncated first, because their parameters take quadratic time.
-    2. The body is the plain text, or else the HTML, of each part that programs do not show as
-       an attachment. Embedded images, styles and cryptographic signatures are left out.
+       truncated first, because parsing their parameters takes quadratic time.
+    2. The body is the plain text of each part, or else its HTML, except parts that programs show
+       as attachments. Embedded images, styles and cryptographic signatures are left out.
     3. Attached messages are members: their text is not part of this message.
     4. Messages of one conversation have the same field `thread`: the id of its first message.
+
+Rules of mailboxes
+    1. A message begins at a line "From ..." after an empty line or at the start of the file, and
+       before a header. Any other such line is text that was not escaped.
+    2. A line ">From " is escaped and loses one ">".
+    3. A message is named by its Message-ID, so that it keeps its id when others are deleted. It is
+       named by its number if the Message-ID is missing, repeated, a hidden name (".x"), or could
+       be a number (without "@").
 """
 
 from __future__ import annotations
@@ -31,14 +42,17 @@ from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
 from email.utils import getaddresses
+from itertools import chain
+from typing import IO
 
 from spanwise.errors import ParseError
 from spanwise.parsers.containers import MemberFolder
 from spanwise.parsers.markup.html import parse_html
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import iso_date, known_fields
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import iso_date
-from spanwise.types import Block, Heading, Scalar
+from spanwise.parsers.writer import TextWriter
+from spanwise.types import Heading, Scalar
 
 _MAX_LEVEL = 8
 _MAX_LINE = 300
@@ -156,17 +170,6 @@ class _Leaf:
     is_body: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """Text of one part of the body."""
-
-    text: str
-    headings: tuple[Heading, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    warnings: tuple[str, ...] = ()
-    is_whole: bool = True
-
-
 def parse_email(source: Source) -> Parsed:
     """Return the visible headers and the body; attachments by name only.
 
@@ -181,18 +184,20 @@ def parse_email(source: Source) -> Parsed:
     lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
     if attachments:
         lines.append(f"Attachments: {'; '.join(attachments)}")
-    head = "\n\n".join(part for part in (subject, "\n".join(lines)) if part)
-    body = _joined(bodies, offset=len(head) + 2 if head else 0)
-    titles = (Heading(start=0, end=len(subject), level=1, title=subject),) if subject else ()
-    return Parsed(
-        text="\n\n".join(part for part in (head, body.text) if part),
+    writer = TextWriter()
+    writer.write_heading(subject, level=1)
+    writer.write_apart("\n".join(lines))
+    for body in bodies:
+        headings = [*body.headings, *_apart(quoted_messages(body.text), body)]
+        headings.sort(key=lambda heading: heading.start)
+        writer.append_text(body.text, headings, body.blocks)
+    return Parsed.of(
+        writer,
         media_type="message/rfc822",
         title=subject,
-        headings=titles + body.headings,
-        blocks=body.blocks,
         metadata=_metadata(message, attachments=len(attachments)),
-        status="ok" if body.is_whole else "partial",
-        warnings=body.warnings,
+        status="ok" if all(body.status == "ok" for body in bodies) else "partial",
+        warnings=tuple(warning for body in bodies for warning in body.warnings),
     )
 
 
@@ -354,15 +359,14 @@ def _metadata(message: Message, *, attachments: int) -> dict[str, Scalar]:
         for found in _IDS.findall(_decoded(str(message.get(name, ""))))
     ]
     own = _IDS.search(_header(message, "Message-ID"))
-    fields: dict[str, Scalar] = {
-        "author": _people(message, "From"),
-        "to": _people(message, "To"),
-        "date": iso_date(_header(message, "Date")) or "",
-        "message_id": own.group(1) if own else "",
-        "thread": ids[0] if ids else "",
-        "attachments": attachments,
-    }
-    return {name: value for name, value in fields.items() if value}
+    return known_fields(
+        author=_people(message, "From"),
+        to=_people(message, "To"),
+        date=iso_date(_header(message, "Date")) or "",
+        message_id=own.group(1) if own else "",
+        thread=ids[0] if ids else "",
+        attachments=attachments,
+    )
 
 
 def _people(message: Message, name: str) -> str:
@@ -375,25 +379,25 @@ def _people(message: Message, name: str) -> str:
     return ", ".join(filter(None, people)) or header  # a damaged header has no pairs
 
 
-def _read_body(part: Message, source: Source) -> _Body:
+def _read_body(part: Message, source: Source) -> Parsed:
     """Return the text of a part; empty if it has none."""
     inner = replace(source, data=_content(part), charset=_charset(part))
     try:
         if part.get_content_type() == "text/html":
             parsed = parse_html(inner)
             deeper = tuple(replace(heading, level=heading.level + 1) for heading in parsed.headings)
-            return _Body(parsed.text, deeper, parsed.blocks, parsed.warnings)
+            return replace(parsed, headings=deeper)
         decoded = decode_text(inner)
     except ParseError as error:
         if error.code == "no_text":
-            return _Body("")
+            return Parsed(text="", media_type="text/plain")
         fault = str(error).removeprefix(f"{source.name}: ")
         warning = f"a part of the body cannot be read: {fault}"
-        return _Body("", warnings=(warning,), is_whole=False)
+        return Parsed(text="", media_type="text/plain", status="partial", warnings=(warning,))
     text = decoded.text.replace("\r\n", "\n").replace("\r", "\n")
     if _is_flowed(part):
         text = _unflowed(text)
-    return _Body(text.strip("\n"), warnings=decoded.warnings)
+    return Parsed(text=text.strip("\n"), media_type="text/plain", warnings=decoded.warnings)
 
 
 def _unflowed(text: str) -> str:
@@ -411,32 +415,7 @@ def _unflowed(text: str) -> str:
     return "\n".join(line.rstrip() if line != "-- " else line for line in lines)
 
 
-def _joined(bodies: list[_Body], *, offset: int) -> _Body:
-    """Return the joined parts of a body, with headings and blocks moved by an offset."""
-    headings: list[Heading] = []
-    blocks: list[Block] = []
-    place = offset
-    texts = [body for body in bodies if body.text]
-    for body in texts:
-        own = [*body.headings, *_apart(quoted_messages(body.text), body)]
-        own.sort(key=lambda heading: heading.start)
-        headings += [replace(item, start=item.start + place, end=item.end + place) for item in own]
-        blocks += [
-            replace(block, start=block.start + place, end=block.end + place)
-            for block in body.blocks
-        ]
-        place += len(body.text) + 2
-    warnings = tuple(warning for body in bodies for warning in body.warnings)
-    return _Body(
-        text="\n\n".join(body.text for body in texts),
-        headings=tuple(headings),
-        blocks=tuple(blocks),
-        warnings=warnings,
-        is_whole=all(body.is_whole for body in bodies),
-    )
-
-
-def _apart(quoted: Iterable[Heading], body: _Body) -> Iterator[Heading]:
+def _apart(quoted: Iterable[Heading], body: Parsed) -> Iterator[Heading]:
     """Yield the quoted headings outside of the body's own headings and blocks."""
     ranges = [(heading.start, heading.end) for heading in body.headings]
     ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])
@@ -445,3 +424,77 @@ def _apart(quoted: Iterable[Heading], body: _Body) -> Iterator[Heading]:
         before = bisect_left(starts, heading.end) - 1
         if before < 0 or ranges[before][1] <= heading.start:
             yield heading
+
+
+_START = b"From "
+_ESCAPED = re.compile(rb">+From ")
+_HEADER_LINE = re.compile(rb"[!-9;-~]+:|>From ")
+_LINE_BYTES = 1 << 16
+_HEAD_BYTES = 1 << 17
+_MESSAGE_ID = re.compile(rb"^message-id:\s*<([!-;=?-~]{1,250})>", re.IGNORECASE | re.MULTILINE)
+
+
+def unpack_mailbox(folder: MemberFolder) -> None:
+    """Extract the messages of a mailbox."""
+    taken: set[str] = set()
+    with folder.path.open("rb") as stream:
+        lines = _Lines(stream)
+        number = 0
+        while lines.is_at_start():
+            lines.skip()
+            number += 1
+            message = lines.message()
+            head = _read_head(message)
+            name = _message_name(b"".join(head), number, taken)
+            taken.add(name)
+            folder.take(name, chain(head, message))
+
+
+class _Lines:
+    """Lines of a mailbox with one line of look-ahead; overlong lines are split."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._line = stream.readline(_LINE_BYTES)
+        self._next = stream.readline(_LINE_BYTES)
+        self._after_empty = True
+
+    def skip(self) -> None:
+        """Read the next line."""
+        self._after_empty = not self._line.strip(b"\r\n")
+        self._line = self._next
+        self._next = self._stream.readline(_LINE_BYTES)
+
+    def is_at_start(self) -> bool:
+        """Return whether a message begins at the current line."""
+        return (
+            self._after_empty
+            and self._line.startswith(_START)
+            and _HEADER_LINE.match(self._next) is not None
+        )
+
+    def message(self) -> Iterator[bytes]:
+        """Yield the lines up to the next message, or the end."""
+        while self._line and not self.is_at_start():
+            yield self._line[1:] if _ESCAPED.match(self._line) else self._line
+            self.skip()
+
+
+def _read_head(message: Iterator[bytes]) -> list[bytes]:
+    head: list[bytes] = []
+    size = 0
+    for line in message:
+        head.append(line)
+        size += len(line)
+        if not line.strip(b"\r\n") or size > _HEAD_BYTES:
+            break
+    return head
+
+
+def _message_name(head: bytes, number: int, taken: set[str]) -> str:
+    found = _MESSAGE_ID.search(head)
+    if found and b"@" in found.group(1):
+        name = found.group(1).decode("ascii").replace("%", "%25").replace("/", "%2F") + ".eml"
+        if name not in taken and not name.startswith("."):
+            return name
+    return f"{number}.eml"

@@ -21,6 +21,10 @@ Rules of tables (CSV and all sheets; the cells of a row are joined by " | ")
        together.
     4. In such a table, a row with a cell of several sentences is written as a record.
     5. Columns that are empty in the first rows of a table are left out until they are filled.
+
+Rules of sheets
+    1. A sheet is a section. Blank rows separate its tables.
+    2. Content over the limits is left out with a warning.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Block
 
@@ -72,8 +77,7 @@ def write_record(writer: TextWriter, fields: Sequence[Field], *, level: int) -> 
     """
     writer.separate(2)
     if sum(len(name) + len(value) for name, value in fields) <= LONG_CHARS:
-        writer.write("\n".join(field_lines(name, value) for name, value in fields))
-        writer.separate(2)
+        writer.write_apart("\n".join(field_lines(name, value) for name, value in fields))
         return
     title = find_title(fields)
     if title is not None:
@@ -82,9 +86,7 @@ def write_record(writer: TextWriter, fields: Sequence[Field], *, level: int) -> 
         if (name, value) == title:
             continue
         if name.lower() in _TEXT_NAMES:
-            writer.separate(2)
-            writer.write(value)
-            writer.separate(2)
+            writer.write_apart(value)
         else:
             writer.write(field_lines(name, value))
             writer.separate(1)
@@ -253,3 +255,86 @@ def _has_head(rows: Sequence[Row]) -> bool:
     if not all(cell.is_words for cell in cells):
         return True
     return len(below) >= 2 and 2 * sum(len(row) > len(head) for row in below) <= len(below)
+
+
+MAX_CELLS = 5_000_000
+"""Maximum number of cells of all sheets, without empty ones."""
+
+
+class SheetWriter:
+    """Writer of sheets.
+
+    Blank rows may be skipped: a gap in the row numbers ends a table.
+
+    Args:
+        writer: Writer of the text.
+        losses: Receives content over the limits.
+        max_chars: Maximum number of characters.
+    """
+
+    def __init__(self, writer: TextWriter, losses: Losses, *, max_chars: int) -> None:
+        self._writer = writer
+        self._table = RowWriter(writer, level=2)
+        self._losses = losses
+        self._max_chars = max_chars
+        self._sheet = ""
+        self._is_hidden = False
+        self._is_begun = False
+        self._last_row = -1
+        self._cells = 0
+        self._chars = 0
+        self.is_full = False
+        """Whether a limit is reached; further content is ignored."""
+
+    def start_sheet(self, name: str, *, is_hidden: bool = False) -> None:
+        """End the current sheet and begin another one; an empty sheet is not written."""
+        self.end_sheet()
+        self._sheet = name
+        self._is_hidden = is_hidden
+        self._is_begun = False
+
+    def add_row(self, number: int, cells: Row) -> None:
+        """Add a row.
+
+        Args:
+            number: Number of the row, from 0, ascending.
+            cells: Cells that are not empty, in order of column.
+        """
+        if not cells or self.is_full:
+            return
+        self._cells += len(cells)
+        self._chars += sum([len(cell.text) for cell in cells])
+        written = max(self._chars, self._writer.next_start)
+        if self._cells > MAX_CELLS or written > self._max_chars:
+            self.is_full = True
+            self._losses.add(
+                f"sheet {self._sheet!r} from row {number + 1} on, and what follows it, is left "
+                f"out: the limit is {MAX_CELLS} cells and {self._max_chars} characters a file; "
+                "split the file"
+            )
+            return
+        if number != self._last_row + 1:
+            self._table.end_table()
+        self._last_row = number
+        self._write_title()
+        self._table.add(cells)
+
+    def add_missing_results(self, count: int) -> None:
+        """Record the number of formulas of the current sheet that have no stored result."""
+        if count:
+            self._losses.add(
+                f"sheet {self._sheet!r}: {count} formulas have no stored result; "
+                "open the file in a spreadsheet program, save it, and add it again"
+            )
+
+    def end_sheet(self) -> None:
+        """End the current sheet, if there is one."""
+        self._table.end_table()
+        self._last_row = -1
+
+    def _write_title(self) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            self._writer.write_heading(" ".join(self._sheet.split()), level=1)
+            self._writer.write("(hidden sheet)" if self._is_hidden else "")
+            self._writer.separate(2)

@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from spanwise.parsers.data.rows import Cell, RowWriter
 from spanwise.parsers.parsed import Losses, Parsed, Source
+from spanwise.parsers.properties import file_title
+from spanwise.parsers.row_writer import Cell, RowWriter
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import file_title
 from spanwise.parsers.writer import TextWriter, table_line
 
 _DELIMITERS = "\t;|,"
@@ -62,12 +62,10 @@ def parse_csv(source: Source) -> Parsed:
         warnings.append(f"{rows.unclosed} quotation marks are never closed: read as characters")
     if long_rows:
         warnings.append(f"{long_rows} rows have more cells than the table has columns")
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type="text/tab-separated-values" if delimiter == "\t" else "text/csv",
         title=file_title(source.name),
-        headings=tuple(writer.headings),
-        blocks=tuple(writer.blocks),
         status=losses.status,
         warnings=tuple(warnings),
     )

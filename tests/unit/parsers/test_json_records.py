@@ -7,7 +7,7 @@ import json
 import pytest
 
 from spanwise.errors import ParseError
-from spanwise.parsers.data.json_records import parse_json
+from spanwise.parsers.json_records import parse_json
 from spanwise.parsers.parsed import Parsed, Source
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.parsers.mail.email_message import quoted_messages
+from spanwise.parsers.mail import quoted_messages
 
 
 def titles(text: str) -> list[tuple[int, str]]:

@@ -17,11 +17,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from spanwise.parsers.data.rows import LONG_CHARS, Field, field_lines, find_title, write_record
 from spanwise.parsers.markup.markdown import read_markdown
 from spanwise.parsers.parsed import Parsed, Source
+from spanwise.parsers.properties import file_title, first_date, known_fields
+from spanwise.parsers.row_writer import LONG_CHARS, Field, field_lines, find_title, write_record
 from spanwise.parsers.text import decode_text
-from spanwise.parsers.titles_and_dates import file_title, iso_date
 from spanwise.parsers.writer import TextWriter
 from spanwise.types import Scalar
 
@@ -223,9 +223,7 @@ def _write_conversation(writer: TextWriter, messages: object) -> None:
         others = {n: item for n, item in message.items() if n not in (speaker, content)}
         more = "; ".join(f"{path}: {text}" for path, text in flatten(others))
         who = f"{message[speaker]} ({more})" if more else f"{message[speaker]}"
-        writer.separate(2)
-        writer.write(field_lines(who, _content(message[content])))
-    writer.separate(2)
+        writer.write_apart(field_lines(who, _content(message[content])))
 
 
 def _content(value: object) -> str:
@@ -345,11 +343,10 @@ def _read(source: Source, text: str, reader: JsonReader, warnings: list[str]) ->
     write_value(writer, value)
     fields = flatten(value) if isinstance(value, dict) else []
     title = find_title(fields)
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type="application/json",
         title=title[1] if title else file_title(source.name),
-        headings=tuple(writer.headings),
         metadata=_metadata(fields),
     )
 
@@ -384,11 +381,10 @@ def _write_lines(
     bad = sum(value is None and line != "null" for line, value in values)
     if bad:
         warnings.append(f"{bad} lines are no JSON that can be read, and stand as they are")
-    return Parsed(
-        text=writer.text,
+    return Parsed.of(
+        writer,
         media_type="application/x-ndjson",
         title=file_title(source.name),
-        headings=tuple(writer.headings),
         status="partial" if bad else "ok",
     )
 
@@ -396,15 +392,9 @@ def _write_lines(
 def _metadata(fields: Sequence[tuple[str, str]]) -> dict[str, Scalar]:
     """Return the author and date of a file that is one object."""
     found = {name.lower(): value for name, value in reversed(fields)}
-    metadata: dict[str, Scalar] = {}
-    author = found.get("author") or found.get("author.name") or found.get("authors")
-    if author and "\n" not in author:
-        metadata["author"] = author
-    dates = (found.get(name) for name in ("date", "published", "created", "created_at"))
-    day = next((day for date in dates if date and (day := iso_date(date))), None)
-    if day:
-        metadata["date"] = day
-    return metadata
+    author = found.get("author") or found.get("author.name") or found.get("authors") or ""
+    dates = (found.get(name, "") for name in ("date", "published", "created", "created_at"))
+    return known_fields(author="" if "\n" in author else author, date=first_date(dates))
 
 
 def _mended(parsed: Parsed) -> Parsed:

@@ -1,1 +1,0 @@
-"""Parsers of records and tables: CSV, JSON, notebooks."""

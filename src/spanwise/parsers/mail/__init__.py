@@ -1,1 +1,0 @@
-"""Parsers of e-mails and mailboxes."""
