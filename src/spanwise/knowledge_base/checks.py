@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from spanwise.errors import OptionError
-from spanwise.filters.tree import MAX_DIGITS, kind_of
+from spanwise.filters import MAX_DIGITS, kind_of
 from spanwise.types import Durability, GivenParts, Scalar
 from spanwise.types.plain import shown
 

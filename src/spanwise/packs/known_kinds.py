@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spanwise.core.documents import outlines, sections, titles
-from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.outlines import DocumentKind
 from spanwise.packs import filing_covers
 from spanwise.packs.filing_items import filing_headings
 

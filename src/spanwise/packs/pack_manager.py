@@ -9,8 +9,14 @@ import numpy as np
 
 from spanwise.errors import PackError
 from spanwise.packs.landmarks import document_signals, landmark_signals
-from spanwise.packs.pack_file import NamedPack, pack_record, recorded_packs
-from spanwise.packs.shipped_packs import SHIPPED, open_pack, shipped_packs
+from spanwise.packs.pack_file import (
+    SHIPPED,
+    NamedPack,
+    open_pack,
+    pack_record,
+    recorded_packs,
+    shipped_packs,
+)
 from spanwise.types import PackInfo, PackPlace
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
 from spanwise.packs.landmarks import document_signals, range_signals
-from spanwise.packs.shipped_packs import default_record, shipped_packs
+from spanwise.packs.pack_file import default_record, shipped_packs
 from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 from spanwise.types import Chunk

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.search.rendering import TokenCounter
     from spanwise.search.scoring import QueryHits, ScoredChunks
-    from spanwise.search.token_counter import TokenCounter
     from spanwise.stores.port import Snapshot
 
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown

@@ -30,13 +30,11 @@ from spanwise.options import SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
-from spanwise.search.extract import Extractor
-from spanwise.search.greedy import extract_greedy
+from spanwise.search.extract import Extractor, extract_greedy
 from spanwise.search.question_limits import read_questions
-from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_queries
-from spanwise.search.token_counter import make_token_counter
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import repeated_read
 from spanwise.types import ExcerptResult, SearchResult, Usage
@@ -53,9 +51,9 @@ if TYPE_CHECKING:
     from spanwise.options import ExcerptOptions, SearchOptions
     from spanwise.search.evidence import Evidence
     from spanwise.search.explanation import Explanation
+    from spanwise.search.rendering import TokenCounter
     from spanwise.search.rerank import Reranking
     from spanwise.search.scoring import ScoredChunks
-    from spanwise.search.token_counter import TokenCounter
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
     from spanwise.types import Segment

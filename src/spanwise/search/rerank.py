@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.headers import headed_text
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import headed_text, searched_text
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.threads import map_bounded
 from spanwise.search.rendering import DocumentCache

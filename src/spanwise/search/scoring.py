@@ -10,15 +10,15 @@ import numpy as np
 from spanwise.core.ranking.bm25 import inverse_frequencies
 from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
 from spanwise.core.ranking.known_answers import answer_lift
-from spanwise.core.ranking.query_terms import (
+from spanwise.core.ranking.question import MAX_TERMS, informative_terms
+from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
+from spanwise.core.ranking.routing import route, select_ranges
+from spanwise.core.ranking.scan import (
+    ScanQuery,
     group_passage_terms,
     group_scan_terms,
     group_term_counts,
 )
-from spanwise.core.ranking.question import MAX_TERMS, informative_terms
-from spanwise.core.ranking.relevance import hedge_weight, softmax_shares, spread_over_documents
-from spanwise.core.ranking.routing import route, select_ranges
-from spanwise.core.ranking.scan import ScanQuery
 from spanwise.packs.intents import (
     Aim,
     glossary_lift,

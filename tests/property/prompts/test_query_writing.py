@@ -11,8 +11,7 @@ from tests.records import make_record
 
 from spanwise.core.ranking.question_fields import folded_words, question_fields
 from spanwise.errors import ModelAnswerError
-from spanwise.filters import Comparison, Filter, Membership, matches, parse_filter
-from spanwise.filters.tree import children
+from spanwise.filters import Comparison, Filter, Membership, children, matches, parse_filter
 from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.queries import QueryTask, request_queries
 from spanwise.options import QueryOptions

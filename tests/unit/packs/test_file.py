@@ -8,8 +8,14 @@ import pytest
 from tests.reports import LEASES
 
 from spanwise.errors import OptionError, PackError
-from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import (
+    MAX_BYTES,
+    NamedPack,
+    pack_record,
+    read_pack,
+    recorded_packs,
+    shipped_packs,
+)
 
 
 def test_a_pack_is_read_as_it_is_written() -> None:

@@ -10,10 +10,16 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from spanwise.core.documents.summary import clip
 from spanwise.options import HeaderOptions
+from spanwise.types import Block, Section
+
+if TYPE_CHECKING:
+    from spanwise.core.documents.chunks import ChunkSpan
 
 _STEP = " > "
 _GAP = "…"
@@ -92,3 +98,63 @@ def _shorten_path(path: Sequence[str], max_chars: int) -> str:
         route = _STEP.join([*path[:left], _GAP, *path[left - shown :]])
         shown -= 1
     return route
+
+
+_MAX_LINES = 7
+_MAX_CHARS = 400
+_FIGURE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def searched_text(text: str, *, table_head: str, context: str) -> str:
+    """Return the text of a chunk for keyword and vector search: context, table head, text."""
+    return "\n".join((*filter(None, (context, table_head)), text))
+
+
+def table_heads(
+    text: str,
+    *,
+    sections: Sequence[Section],
+    blocks: Sequence[Block],
+    chunks: Sequence[ChunkSpan],
+) -> list[str]:
+    """Return the head of each chunk that begins inside a table, "" for the others.
+
+    Args:
+        text: Text of the document.
+        sections: Its sections.
+        blocks: Its tables and code, in order, disjoint.
+        chunks: Its chunks, in order.
+    """
+    tables = [block for block in blocks if block.kind == "table"]
+    heads: list[str] = []
+    table_index = 0
+    head, head_index = "", -1
+    for chunk in chunks:
+        while table_index < len(tables) and tables[table_index].end <= chunk.start:
+            table_index += 1
+        if table_index == len(tables) or tables[table_index].start > chunk.start:
+            heads.append("")
+            continue
+        table, section = tables[table_index], sections[chunk.section]
+        if head_index != table_index:
+            head = _table_head(text[table.start : min(table.end, table.start + _MAX_CHARS)])
+            head_index = table_index
+        title = section.title if chunk.start > section.start else ""
+        heads.append("\n".join(filter(None, (title, head if chunk.start > table.start else ""))))
+    return heads
+
+
+def _table_head(opening: str) -> str:
+    """Return the head of a table, given its first characters."""
+    lines = opening.split("\n")[:_MAX_LINES]
+    for index, line in enumerate(lines):
+        if _is_row(line):
+            return "\n".join(lines[:index])
+    return lines[0]
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line has a figure in a cell after the first; a year heads a column."""
+    cells = [cell.strip() for cell in line.strip("| ").split("|")]
+    return any(_FIGURE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in cells[1:])

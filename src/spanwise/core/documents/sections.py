@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spanwise.core.documents.document_kinds import DocumentKind
-from spanwise.core.documents.outlines import document_headings
+from spanwise.core.documents.outlines import DocumentKind, document_headings
 from spanwise.core.documents.summary import clip, extract_title
 from spanwise.core.documents.topics import Embed, topic_cuts
 from spanwise.options import SectionOptions

@@ -16,8 +16,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.outlines import DocumentKind
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.terms import words
 from spanwise.types import Document

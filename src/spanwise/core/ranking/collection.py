@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.ranking.query_terms import group_term_counts
-from spanwise.core.ranking.scan import Moments, Passages, Scan, digit_share, section_openings
+from spanwise.core.ranking.scan import (
+    Moments,
+    Passages,
+    Scan,
+    digit_share,
+    group_term_counts,
+    section_openings,
+)
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
 from spanwise.core.text.terms import text_terms
 

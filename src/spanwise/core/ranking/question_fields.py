@@ -38,8 +38,7 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words
 from spanwise.core.text.terms import words as plain_words
-from spanwise.filters import field, matches
-from spanwise.filters.tree import kind_of
+from spanwise.filters import field, kind_of, matches
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter, Kind
