@@ -94,7 +94,7 @@ def _known_lift(
         return {}
     lift = answer_lift(
         snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
-        worth=weights,
+        term_weights=weights,
         rows=rows,
         weight=model.lift_weights.answers * expansion.similarity,
     )

@@ -1,7 +1,7 @@
 """Exhaustive in-memory search of a few documents: the reference implementation of a scan.
 
-Every query scores all chunks anew. It is meant for small collections, and as the reference that
-other stores are compared with.
+Every query scores all chunks. It is meant for small collections, and as the reference in tests of
+other stores.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Collection:
         terms: Sequence[str],
         similarities: NDArray[np.float32],
     ) -> Passages:
-        """Return the features of some ranges, as specified by `stores.port.Searchable.passages`.
+        """Return the features of the chunks in some ranges (see `stores.port.Searchable.passages`).
 
         Args:
             spans: Documents with the first chunk and the index after the last chunk.

@@ -1,4 +1,8 @@
-"""Data that a store returns to the core for one query: counts, scores and features of chunks."""
+"""Interface between a store and the core for one query: its terms, counts, scores and features.
+
+A store counts terms. A query word may have several terms, its stems in the languages of the
+documents; `group_scan_terms` and `group_passage_terms` add up the terms of each word.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ class ScanQuery:
     terms: tuple[str, ...]
     """Distinct terms (`core.text.terms`); may be empty."""
     words: tuple[int, ...] = ()
-    """Index of the word that each term is a form of; empty if every term is a word of its own.
+    """Index of the query word of each term; empty if every term is a separate word.
 
     Terms of one word are counted together and have one weight.
     """
@@ -146,16 +150,13 @@ def section_openings(sections: Sequence[int]) -> NDArray[np.bool_]:
 def group_term_counts(
     counts: NDArray[np.int64], words: Sequence[int], *, most: int
 ) -> NDArray[np.int64]:
-    """Return for each term the number of chunks that contain any term of its word.
+    """Return the number of chunks that contain a term of the same word, for each term, (T,).
 
     Args:
         counts: Number of chunks, or titles, that contain each term, (T,).
-        words: Index of the word of each term; empty if every term is a word of its own.
-        most: Number of chunks, or titles; a text of mixed languages may contain several terms of
-            one word and is counted once at most.
-
-    Returns:
-        One number per term, the same for all terms of a word, (T,).
+        words: Index of the query word of each term; empty if every term is a separate word.
+        most: Number of all chunks, or titles. It limits the sum, because a text of mixed languages
+            may contain several terms of one word.
     """
     if not words:
         return counts
@@ -164,7 +165,7 @@ def group_term_counts(
 
 
 def group_scan_terms(scan: Scan, words: Sequence[int]) -> Scan:
-    """Return a scan with one column per word in place of one per term.
+    """Return a scan with one column per word instead of one per term.
 
     Args:
         scan: Scan of T terms.
@@ -191,7 +192,7 @@ def group_scan_terms(scan: Scan, words: Sequence[int]) -> Scan:
 
 
 def group_passage_terms(passages: Passages, words: Sequence[int]) -> Passages:
-    """Return passages with one row per word in place of one per term, as `group_scan_terms`."""
+    """Return passages with one row per word instead of one per term, like `group_scan_terms`."""
     if not words:
         return passages
     return replace(passages, impacts=_sum_by_word(passages.impacts.T, words).T)
