@@ -97,4 +97,6 @@ def test_documents_are_not_ranked_against_each_other() -> None:
 
 def test_words_in_every_chunk_have_no_effect() -> None:
     impacts = np.zeros((1, 5), dtype=np.float32)
-    assert not answer_lift(impacts, term_weights=np.array([1.0]), rows=two_documents(), weight=1.0).any()
+    assert not answer_lift(
+        impacts, term_weights=np.array([1.0]), rows=two_documents(), weight=1.0
+    ).any()

@@ -1,11 +1,20 @@
-"""Header of a chunk: document title, summary, section path and section summary.
+"""Text that search adds to a chunk: its header, and the head of a table that it continues.
 
-Rules:
+Rules of headers:
+    A header has document title, summary, section path and section summary.
     One line each; empty ones are omitted.
     The path omits a first title that repeats the document's, also as part of the joined title of
     merged sections ("Report / Fees").
     A header that is too long loses the middle of its section path first, then the end of the
     document summary, then that of the section summary, then the ends of path and title.
+
+Rules of table heads:
+    A table longer than a chunk is cut between rows. A row alone names neither its statement nor its
+    columns, so search sees the table head with every part. Readers see the text without the head.
+    The head of a table is the text before its first row of figures: caption, units and column
+    heads; only its first line if no such row follows soon. The section title is put before it.
+    The head is not repeated in the chunk that contains it, nor the title in the first chunk of its
+    section.
 """
 
 from __future__ import annotations
@@ -41,7 +50,7 @@ def chunk_header(
         title: Title of the document; may be empty.
         summary: One sentence about the document; may be empty, omitted if the options say so.
         section_path: Titles of the section and its ancestors, outermost first.
-        section_summary: One sentence about the section, treated as the summary of the document.
+        section_summary: One sentence about the section, under the same rules as `summary`.
         options: Maximum length; None for the default.
 
     Returns:
@@ -69,7 +78,7 @@ def chunk_header(
 
 
 def headed_text(text: str, *, header: str) -> str:
-    """Return a chunk under its header, as rerankers and contextual embedders read it."""
+    """Return a chunk with its header, the input of rerankers and contextual embedders."""
     return f"{header}\n\n{text}" if header else text
 
 
@@ -78,7 +87,7 @@ def _line(text: str) -> str:
 
 
 def _taken(*lines: str) -> int:
-    """Return the length of lines, each with its line break."""
+    """Return the length of the lines that are not empty, each with its line break."""
     return sum(len(line) + 1 for line in lines if line)
 
 
@@ -155,6 +164,6 @@ def _table_head(opening: str) -> str:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a line has a figure in a cell after the first; a year heads a column."""
+    """Return whether a line has a figure in a cell after the first; years are column heads."""
     cells = [cell.strip() for cell in line.strip("| ").split("|")]
     return any(_FIGURE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in cells[1:])
