@@ -295,9 +295,9 @@ def _places(text: str, cited: Citation) -> Iterator[int]:
             hashed_chars += length
             if hashed_chars > _MAX_HASHED_CHARS:
                 raise OptionError(
-                    f"the text of this citation begins {cited.quote[:40]!r}, which occurs too often
-                    " f"in {cited.document_id!r} to compare all occurrences; give the segment of the
-                    " "citation, with its text"
+                    f"the text of this citation begins {cited.quote[:40]!r}, which occurs too "
+                    f"often in {cited.document_id!r} to compare all occurrences; give the segment "
+                    "of the citation, with its text"
                 )
             if text_hash([text[start : start + length]]) == cited.text_hash:
                 yield start
@@ -312,8 +312,7 @@ def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
         return CitationLocation(
             cited=cited,
             status="changed",
-            message=f"the text was removed from {whole.record.id!r}, and no passage is similar to
-            it",
+            message=f"the text was removed from {whole.record.id!r}; no passage is similar to it",
         )
     quoted = "it"
     if len(cited.quote) < cited.end - cited.start:

@@ -258,7 +258,7 @@ class _TokenizedText:
         return join_keys(self.words.keys)
 
     def joined(self, quote: _TokenizedText) -> _TokenizedText:
-        """Return the text; words that a line break splits are joined if the quote has them whole."""
+        """Return the text with words joined that a line break splits and the quote has whole."""
         tokens = self.tokens.joined(set(quote.words.keys))
         return self if tokens is self.tokens else _TokenizedText(tokens)
 
