@@ -108,7 +108,7 @@ class _Node:
         return joined(Or, (self, other))
 
     def __rand__(self, other: object) -> NoReturn:
-        _refuse_part(other)  # only called if the left operand is no node
+        _refuse_part(other)  # only called if the left operand is not a node
 
     __ror__ = __rand__
 
@@ -267,21 +267,20 @@ def checked_filter(node: object) -> Filter:
 
 
 def joined(kind: type[_Combined], nodes: Sequence[object]) -> _Combined:
-    """Return the nodes combined, the parts of those of the same kind in their place.
+    """Return the conjunction or disjunction of nodes; nested nodes of the same kind are flattened.
 
-    Parts of a node were checked when it was made and are not checked again, so that a chain costs
-    no more than its parts are copied.
+    Parts of a nested node are not checked again, so a chain of operators only copies its parts.
     """
     parts: list[Filter] = []
     depth = 0
     for node in map(checked_filter, nodes):
         parts += node.parts if isinstance(node, kind) else (node,)
         depth = max(depth, _depth_of(node) + (not isinstance(node, kind)))
-    made = object.__new__(kind)
-    object.__setattr__(made, "parts", tuple(parts))
-    _check_length(made)
-    _set_depth(made, depth)
-    return made
+    combined = object.__new__(kind)
+    object.__setattr__(combined, "parts", tuple(parts))
+    _check_length(combined)
+    _set_depth(combined, depth)
+    return combined
 
 
 def children(node: Filter) -> tuple[Filter, ...]:
@@ -528,7 +527,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'", "`"
 
 
 def parse_filter(text: str) -> Filter:
-    """Return the filter given by a text.
+    """Return the filter in text form.
 
     Comparisons are `name = value` (or `==`), `!=`, `<`, `<=`, `>`, `>=`, `name in (value, ...)`,
     `name not in (...)` and `name exists`. They are combined by `not`, `and`, `or` (from highest to

@@ -6,7 +6,7 @@ titles and typical items), intents (words of questions that point to a landmark)
 documents; `packs.intents` matches questions and adjusts scores.
 
 Rules:
-    Phrases are plain words. They are compared by terms, so case, spacing and endings do not matter.
+    Phrases are plain words, compared by their terms: case, spacing and endings are ignored.
     A pack has no effect on documents of another kind or without any of its landmarks.
     Files are untrusted: size, number and length of phrases are limited, and an unknown key or an
     invalid value is an error that names the line.
@@ -66,9 +66,9 @@ class Intent:
     landmark: str
     """Key of the landmark."""
     names: tuple[str, ...] = ()
-    """Names of the place. A question with one of them points to no other landmark by `words`."""
+    """Names of the place. A question with such a name ignores the `words` of all intents."""
     words: tuple[str, ...] = ()
-    """Words for information found at the place."""
+    """Words for information at the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,9 @@ class _Reader:
         self.check_keys(table, values, ("name", "titles", "items", "numbers"))
         name = self.one_line(table, values, "name", default=key.replace("_", " "))
         if name in names:
-            raise self.error(f"{table}.name", f"is {name!r}, as that of another one; rename it")
+            raise self.error(
+                f"{table}.name", f"is {name!r}, the name of another landmark; rename it"
+            )
         numbers = values.get("numbers", False)
         if not isinstance(numbers, bool):
             raise self.error(f"{table}.numbers", f"is {shown(numbers)}; give true or false")
@@ -328,7 +330,7 @@ class _Reader:
                 raise self.error(f"{table}.{key}".lstrip("."), f"is no key; give {_or(near)}")
 
     def error(self, name: str, problem: str, *, at: str | None = None) -> PackError:
-        """Return an error with the line of a key, or that of the key `at` if it is missing."""
+        """Return an error with the line of a key, or of the key `at` if the key is missing."""
         line = _line_of(name, self.text) or _line_of(at or name.rpartition(".")[0], self.text) or 1
         if len(name) > _SHOWN_CHARS or not name.isprintable():
             name = shown(name)
@@ -375,7 +377,7 @@ def shipped_packs() -> tuple[NamedPack, ...]:
 
 
 def default_record() -> str:
-    """Return the record of a new knowledge base: all packs shipped with Spanwise."""
+    """Return the record for a new knowledge base: all packs shipped with Spanwise."""
     return pack_record(shipped_packs())
 
 
@@ -395,14 +397,14 @@ def open_pack(name: str | Path) -> NamedPack:
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise PackError(
-            f"the pack {str(name)!r} cannot be read: {error}; name a file, or one of those that "
-            f"come with Spanwise: {', '.join(shipped)}"
+            f"the pack {str(name)!r} cannot be read: {error}; name a file or a shipped pack: "
+            f"{', '.join(shipped)}"
         ) from error
     return NamedPack(read_pack(text, place=str(path)), str(path.absolute()))
 
 
 def record_of(names: Sequence[str | Path]) -> str:
-    """Return the record of a knowledge base for packs given by name or path.
+    """Return the record of packs, each given by name or path.
 
     Raises:
         PackError: If a pack cannot be read, two packs have the same name, or there are too many.

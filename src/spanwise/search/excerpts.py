@@ -1,7 +1,7 @@
-"""Excerpts: choose the evidence, fill in the text around it, render.
+"""Excerpts of a question: select the evidence, add the text around it, render.
 
-If several excerpts of one document touch, evidence may move from one to the one before it, as far
-as that one has tokens left and no other text next to it.
+If excerpts of one document touch, an excerpt with unused tokens may take evidence from the next
+one, once there is no other text left between them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from spanwise.types import Chunk, DocumentRecord, Page, Section
 
 
-_FIRST_STEP = 8  # chunks read in the first step; each further step doubles it
+_FIRST_STEP = 8  # chunks read in the first step; each later step reads twice as many
 
 
 class DocumentReader:
@@ -74,7 +74,7 @@ class DocumentReader:
         return self._snapshot.pages(self._handle)
 
     def section(self, position: int) -> Section:
-        """Return one of its sections."""
+        """Return a section by its index."""
         if position not in self._sections:
             (self._sections[position],) = self._snapshot.sections(
                 self._handle, position, position + 1
@@ -82,7 +82,7 @@ class DocumentReader:
         return self._sections[position]
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
-        """Return its chunks in `[start, end)` that exist."""
+        """Return the chunks in `[start, end)` that exist."""
         low, high = max(0, start), min(end, self.record.chunks)
         missing = [index for index in range(low, high) if index not in self._chunks]
         if missing:
@@ -92,7 +92,7 @@ class DocumentReader:
         return [self._chunks[index] for index in range(low, high)]
 
     def part(self, start: int, end: int) -> Part:
-        """Return the character range of its chunks `[start, end)`."""
+        """Return the character range of the chunks `[start, end)`."""
         chunks = self.chunks(start, end)
         return chunks[0].start, chunks[-1].end
 
@@ -116,7 +116,7 @@ class DocumentReader:
     def windows(
         self, parts: Sequence[Part], *, room_tokens: int, taken: Sequence[Part]
     ) -> list[Window]:
-        """Return the text around some ranges, without the ranges already taken.
+        """Return the text around some ranges, except text that other excerpts show.
 
         Args:
             parts: Character ranges, in order; they must have been read.
@@ -127,8 +127,8 @@ class DocumentReader:
         spans = merge_parts(
             [
                 (
-                    self._back(chunks[0].index, room_tokens),
-                    self._forth(chunks[-1].index + 1, room_tokens),
+                    self._start_before(chunks[0].index, room_tokens),
+                    self._end_after(chunks[-1].index + 1, room_tokens),
                 )
                 for chunks in runs
             ]
@@ -143,8 +143,8 @@ class DocumentReader:
                 windows.append(Window(start=start, text=text, section_starts=inside))
         return windows
 
-    def _back(self, start: int, room_tokens: int) -> int:
-        """Return the first chunk so that enough tokens precede a chunk."""
+    def _start_before(self, start: int, room_tokens: int) -> int:
+        """Return the first of the chunks before `start` that have `room_tokens` tokens or more."""
         step = _FIRST_STEP
         while start > 0 and room_tokens > 0:
             first = max(0, start - step)
@@ -152,8 +152,8 @@ class DocumentReader:
             start, step = first, 2 * step
         return start
 
-    def _forth(self, end: int, room_tokens: int) -> int:
-        """Return the end chunk so that enough tokens follow a chunk."""
+    def _end_after(self, end: int, room_tokens: int) -> int:
+        """Return the end of the chunks from `end` on that have `room_tokens` tokens or more."""
         step = _FIRST_STEP
         while end < self.record.chunks and room_tokens > 0:
             last = min(self.record.chunks, end + step)
@@ -165,7 +165,7 @@ class DocumentReader:
         return sum(self._count_tokens([chunk.text for chunk in self.chunks(start, end)]))
 
 
-_WHOLE_RATIO = 2  # a document with more stored tokens, relative to the budget, is not tried whole
+_WHOLE_RATIO = 2  # a document of more tokens than this multiple of the budget never fits whole
 
 
 class DocumentReaders(dict[int, DocumentReader]):
@@ -196,7 +196,7 @@ class ExcerptRenderer:
     """Maximum tokens of an excerpt."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt besides its runs, and of a run besides its text."""
+        """Return the tokens of an excerpt without its runs, and of a run without its text."""
         reader = self.readers[handle]
         chars = reader.record.chars
         frame = self._widest(handle, (0, chars), "")
@@ -222,7 +222,7 @@ class ExcerptRenderer:
         return self.measure(handle)([(0, record.chars)]) <= self.budget_tokens
 
     def characters(self, handle: int, runs: Sequence[Part]) -> list[Part]:
-        """Return the character ranges of some runs of chunks."""
+        """Return the character ranges of runs of chunks."""
         return merge_parts([self.readers[handle].part(start, end) for start, end in runs])
 
     def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
@@ -258,7 +258,7 @@ class ExcerptRenderer:
         return chunk_header(record.title, summary=record.summary, options=HeaderOptions())
 
     def rendered(self, citation: Citation, header: str, text: str, number: int) -> str:
-        """Return an excerpt as the reader sees it."""
+        """Return the rendered text of an excerpt."""
         if not self.options.headers:
             return text.strip()
         return render_segment(self.tag, number=number, citation=citation, header=header, text=text)
@@ -296,18 +296,18 @@ class ExcerptRenderer:
 
 
 _TAG = "excerpt"
-_RESERVED_PART = 8  # an excerpt keeps one eighth of its evidence when another borrows
+_RESERVED_PART = 8  # an excerpt keeps one eighth of its evidence when another takes some
 _ROOM_RATIO = 2  # tokens of text read around evidence, relative to the tokens left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptSet:
-    """Excerpts of one question."""
+    """Excerpts of one question, rendered and counted."""
 
     excerpts: tuple[Excerpt, ...] = ()
     """Excerpts in reading order."""
     best_guess: Excerpt | None = None
-    """Excerpt around the best chunk if nothing was found."""
+    """Excerpt around the best chunk if there are no excerpts; otherwise None."""
     context: str = ""
     """Rendered excerpts."""
     tokens: int = 0
@@ -328,7 +328,7 @@ class ExcerptBuilder:
         snapshot: Snapshot,
         tokenizer: Tokenizer,
     ) -> None:
-        """Store the evidence and the sources of text."""
+        """Store the evidence and the sources of its text."""
         self._evidence = evidence
         self._model = model
         self._options = options
@@ -341,7 +341,7 @@ class ExcerptBuilder:
         self._fenced_texts: list[str] = []
 
     def build(self) -> ExcerptSet:
-        """Return the excerpts, or none and the text around the best chunk as a guess.
+        """Return the excerpts; if nothing is worth its tokens, the best chunk as a guess.
 
         Raises:
             OptionError: If no relevant chunk with its header fits into an excerpt.
@@ -350,7 +350,7 @@ class ExcerptBuilder:
             selector = self._selector()
             picks = selector.select()
             if not picks:
-                return self._nothing(selector)
+                return self._no_excerpts(selector)
             excerpts = self._fill_all(picks)
             if self._fence_holds(excerpts):
                 context = self._context(excerpts)
@@ -369,11 +369,11 @@ class ExcerptBuilder:
         )
 
     def guess(self) -> ExcerptSet:
-        """Return no excerpts, and the text around the best chunk as a guess."""
+        """Return only a guess: the best chunk and the text around it."""
         return ExcerptSet(best_guess=self._fill_all([self._selector().guess()])[0])
 
-    def _nothing(self, selector: ExcerptSelector) -> ExcerptSet:
-        """Return a guess if nothing is worth its tokens; raise if nothing has room."""
+    def _no_excerpts(self, selector: ExcerptSelector) -> ExcerptSet:
+        """Return a guess if no chunk is worth its tokens; raise if no chunk fits."""
         if selector.tokens_needed:
             raise OptionError(
                 f"excerpt_tokens is {self._options.excerpt_tokens}; the best chunk of a document "
@@ -396,12 +396,12 @@ class ExcerptBuilder:
         if not needed:
             return ()
         return (
-            f"excerpts of {self._options.excerpt_tokens} tokens have no room for header and best "
-            f"chunk of {len(needed)} of the documents; {max(needed.values())} would have",
+            f"the best chunk of {len(needed)} of the documents does not fit with its header into "
+            f"{self._options.excerpt_tokens} tokens; {max(needed.values())} are enough",
         )
 
     def _fence_holds(self, excerpts: Sequence[Excerpt]) -> bool:
-        """Return whether nothing in the excerpts closes the fence; if it does, change the fence."""
+        """Return whether no text can close the fence; otherwise choose another tag."""
         self._fenced_texts += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
         tag = fence_tag(self._fenced_texts, name=_TAG)
         if tag == self._renderer.tag:
@@ -417,9 +417,9 @@ class ExcerptBuilder:
             document_picks.sort(key=lambda pick: pick.runs)
             evidence = [self._renderer.characters(handle, pick.runs) for pick in document_picks]
             filled = self._fill_document(handle, evidence)
-            everything = [part for parts in evidence for part in parts]
+            all_evidence = [part for parts in evidence for part in parts]
             excerpts += [
-                self._excerpt(pick, parts, everything)
+                self._excerpt(pick, parts, all_evidence)
                 for pick, parts in zip(document_picks, filled, strict=True)
             ]
         return tuple(
@@ -429,7 +429,7 @@ class ExcerptBuilder:
         )
 
     def _fill_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
-        """Return the parts of each excerpt of a document: filled forwards, backwards, or both."""
+        """Return the parts of each excerpt of a document; the fill order with most text is used."""
         reader = self._renderer.readers[handle]
         if len(evidence) == 1 and self._renderer.fits_whole(handle):
             return [[(0, reader.record.chars)]]
@@ -446,7 +446,13 @@ class ExcerptBuilder:
     def _fill_in_turn(
         self, handle: int, evidence: Sequence[list[Part]], *, step: int
     ) -> list[list[Part]]:
-        """Return the parts of each excerpt, filled in this order; each may borrow from the next."""
+        """Return the parts of each excerpt; each may take evidence from the one filled next.
+
+        Args:
+            handle: Handle of the document.
+            evidence: Evidence of each excerpt.
+            step: 1 to fill the excerpts in order, -1 in reverse order.
+        """
         shown = list(evidence)
         for at in range(len(shown))[::step]:
             own, following = shown[at], at + step
@@ -465,7 +471,7 @@ class ExcerptBuilder:
         return self._renderer.measure(handle)(parts) >= USED * self._renderer.budget_tokens
 
     def _reserved(self, handle: int, parts: Sequence[Part], *, step: int) -> list[Part]:
-        """Return the far end of a text, which the excerpt before must leave."""
+        """Return the far end of an excerpt's evidence, which its neighbour must not take."""
         reader = self._renderer.readers[handle]
         reserved = _chars([parts]) // _RESERVED_PART
         left = _chars([parts]) - reserved if step > 0 else reserved
@@ -479,7 +485,7 @@ class ExcerptBuilder:
         return subtract_parts(parts, [near]) or list(parts)
 
     def _fill(self, handle: int, evidence: Sequence[Part], taken: Sequence[Part]) -> list[Part]:
-        """Return the parts of one excerpt."""
+        """Return the parts of one excerpt: its evidence and the text around it."""
         reader = self._renderer.readers[handle]
         measure = self._renderer.measure(handle)
         left = max(0, self._renderer.budget_tokens - measure(evidence))
@@ -502,7 +508,7 @@ class ExcerptBuilder:
     def _excerpt(
         self, pick: ExcerptEvidence, parts: Sequence[Part], evidence: Sequence[Part]
     ) -> Excerpt:
-        """Return a filled excerpt, given all evidence of its document."""
+        """Return an excerpt with these parts, given the evidence of its document."""
         handle, renderer = pick.handle, self._renderer
         reader = renderer.readers[handle]
         spans = tuple(
@@ -548,7 +554,7 @@ class ExcerptBuilder:
         return self._renderer.readers[pick.handle].chunks(first, first + 1)[0]
 
     def _relevance(self, handle: int, span: Part) -> float:
-        """Return the mean relevance of a range; text that was not scored counts as 0."""
+        """Return the mean relevance of a range; chunks that were not scored count as 0."""
         mass = 0.0
         for chunk in self._renderer.readers[handle].overlapping(*span):
             shown = min(span[1], chunk.end) - max(span[0], chunk.start)
@@ -569,7 +575,7 @@ def _chars(shown: Sequence[Sequence[Part]]) -> int:
 
 
 def _split(part: Part, evidence: Sequence[Part]) -> list[Part]:
-    """Return the evidence inside a part and the text between and around it, in order."""
+    """Return a part divided at the ends of the evidence, in order."""
     places = {part[0], part[1]}
     places.update(place for span in evidence for place in span if part[0] < place < part[1])
     return list(pairwise(sorted(places)))

@@ -1,4 +1,4 @@
-"""Exact choice of segments among scored chunks, with their headers inside the budget."""
+"""Choice of segments, exact or by the published greedy method, with headers inside the budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Chooses segments among the scored chunks so that they fit with their headers."""
+    """Chooses segments that fit into the budget with their headers."""
 
     evidence: Evidence
     """Evidence of the question."""
@@ -104,7 +104,7 @@ class Extractor:
         ).runs
 
     def guess(self) -> SegmentRange:
-        """Return the best chunk."""
+        """Return the best chunk, whatever its value."""
         return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
 
     def values(self) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ class Extractor:
         )
 
     def locate(self, run: Run) -> SegmentRange:
-        """Return the position in its document of a run of a range."""
+        """Return a run of the evidence as a range of its document."""
         evidence = self.evidence
         span = evidence.ranges[run.document]
         first = int(evidence.starts[run.document])
@@ -148,7 +148,7 @@ class Extractor:
         )
 
     def _check_limits(self, header_tokens: int) -> None:
-        """Raise if there are chunks worth taking and none of them fits into the limits."""
+        """Raise an error if chunks are worth taking but none of them fits into the limits."""
         options = self.options.segments
         is_worthy = self.values() > max(options.min_segment_value, 0.0)
         if not is_worthy.any():
@@ -175,15 +175,15 @@ def extract_greedy(
 ) -> tuple[list[Segment], Segment | None, tuple[str, ...]]:
     """Return the published segments of a question that fit into the token budget.
 
-    The candidates with the greatest shares are the retrieved chunks of each query. Their relevance
-    relative to the best one takes the place of the reranker's score: the presets were made for
-    rerankers that score the best chunk near 1, and absolute relevance would give no segments for
-    every second question. Near-duplicates are excluded. Of a document that was not read whole, each
-    range counts as a document.
+    The retrieved chunks of a query are its candidates with the greatest shares, without
+    near-duplicates. The published method uses reranker scores, and its presets assume that the best
+    chunk has a score near 1. Relevance is therefore divided by the relevance of the best chunk;
+    otherwise every second question would have no segments. If a document was not read whole, each
+    range that was read counts as a document.
 
     Returns:
-        Segments in reading order, or none and the best chunk as a guess; and a warning if some did
-        not fit. The segments of greatest value are kept.
+        Segments in reading order; the best chunk as a guess if there are none; and a warning if
+        segments of lower value did not fit.
 
     Raises:
         OptionError: If none of the segments fits into the budget.
@@ -248,21 +248,21 @@ def _tokens(evidence: Evidence, document: int, start: int, end: int) -> int:
 def _fitting(
     extractor: Extractor, ranges: Sequence[SegmentRange]
 ) -> tuple[list[Segment], list[Segment]]:
-    """Return the segments that fit, chosen by value, in reading order, and the others."""
-    budget = left = extractor.options.budget_tokens
+    """Return the segments that fit, greatest value first, in reading order; and the others."""
+    budget = remaining = extractor.options.budget_tokens
     # Upper bound: rendered together, the tag of the fence may be shorter.
-    offered = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)
+    all_segments = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)
     by_rank = sorted(ranges, key=lambda run: (-run.value, run.handle, run.start))
     fitting: list[SegmentRange] = []
     left_out: list[Segment] = []
-    for run, segment in zip(by_rank, offered, strict=True):
-        if segment.tokens <= left:
+    for run, segment in zip(by_rank, all_segments, strict=True):
+        if segment.tokens <= remaining:
             fitting.append(run)
-            left -= segment.tokens
+            remaining -= segment.tokens
         else:
             left_out.append(segment)
     if not fitting:
-        needed = min(segment.tokens for segment in offered)
+        needed = min(segment.tokens for segment in all_segments)
         raise OptionError(
             f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
         )

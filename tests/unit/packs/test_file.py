@@ -96,7 +96,7 @@ WRONG = {
         'name = "x"\ndescription = "x"\n[landmarks."A b"]\ntitles = ["a"]\nitems = ["b"]\n',
     ),
     "a name of two landmarks": (
-        r"leases\.toml:10: landmarks\.end\.name is 'rent clause', as that of another one",
+        r"leases\.toml:10: landmarks\.end\.name is 'rent clause', the name of another landmark",
         LEASES.replace("[landmarks.end]", '[landmarks.end]\nname = "rent clause"'),
     ),
     "a flag": (
