@@ -33,9 +33,8 @@ from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
 from spanwise.search.pipeline import Searcher
-from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
 from spanwise.search.scoring import Scope, search_queries
-from spanwise.search.token_counter import make_token_counter
 from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]

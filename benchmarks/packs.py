@@ -29,7 +29,7 @@ from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import shipped_packs
 from spanwise.search.chunk_weights import shipped_model
 
 Fields = Mapping[str, Mapping[str, str]]

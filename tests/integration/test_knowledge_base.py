@@ -220,7 +220,7 @@ def test_a_long_question_is_searched_by_its_telling_terms(base: KnowledgeBase) -
     words = " ".join(f"word{at}" for at in range(12_000))
     result = base.search(f"gross margin raw material freight {words}"[:100_000])
     assert "Higher raw material costs" in result.context
-    assert any("most telling" in warning for warning in result.warnings)
+    assert any("most informative" in warning for warning in result.warnings)
 
 
 def test_an_unknown_preset_names_those_there_are(base: KnowledgeBase) -> None:

@@ -76,7 +76,7 @@ def test_the_rarest_words_of_a_long_question_count_wherever_they_stand(place: st
         result = base.search(question)
     assert "freight costs rose" in result.context
     assert result.question == question
-    assert any("most telling" in warning for warning in result.warnings)
+    assert any("most informative" in warning for warning in result.warnings)
 
 
 def test_a_long_question_in_a_script_without_spaces_is_bounded_too() -> None:

@@ -10,7 +10,7 @@ from spanwise.core.answers.citations import locate
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import OptionError
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
-from spanwise.types.plain import shown
+from spanwise.errors import shown
 
 if TYPE_CHECKING:
     from spanwise.stores.port import Store

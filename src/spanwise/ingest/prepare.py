@@ -13,9 +13,8 @@ import numpy as np
 
 from spanwise.core.answers.citations import printed_labels
 from spanwise.core.documents.chunks import chunk_lengths, split_chunks
-from spanwise.core.documents.headers import chunk_header, headed_text
+from spanwise.core.documents.headers import chunk_header, headed_text, searched_text, table_heads
 from spanwise.core.documents.summary import summarise
-from spanwise.core.documents.table_heads import searched_text, table_heads
 from spanwise.core.documents.titles import title_words
 from spanwise.core.extraction.render import segment_frame
 from spanwise.core.ranking.vectors import unit_rows

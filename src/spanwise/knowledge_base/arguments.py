@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from spanwise.errors import OptionError
 from spanwise.filters import parse_filter
-from spanwise.filters.tree import MAX_DIGITS, kind_of
+from spanwise.filters import MAX_DIGITS, kind_of
 from spanwise.options import (
     ExcerptOptions,
     PublishedOptions,
@@ -18,7 +18,7 @@ from spanwise.options import (
 )
 from spanwise.search.scoring import Scope
 from spanwise.types import Durability, GivenParts, Scalar
-from spanwise.types.plain import shown
+from spanwise.errors import shown
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter

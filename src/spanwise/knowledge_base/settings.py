@@ -13,9 +13,9 @@ from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
-from spanwise.packs.pack_file import recorded_packs
-from spanwise.packs.shipped_packs import default_record, record_of
-from spanwise.types.plain import from_plain, shown
+from spanwise.packs.pack_file import default_record, record_of, recorded_packs
+from spanwise.errors import shown
+from spanwise.types.plain import from_plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,11 +1,11 @@
-"""Fields of the first page of a filing: company, form, fiscal year, end of the period.
+"""Metadata from the first page of a filing: company, form, fiscal year, end of the period.
 
 Rules of covers:
     Precision before recall: a doubtful field is omitted, and a text that is not a filing, an
     earnings release or an annual report has no fields.
-    A filing begins with a line of the Securities and Exchange Commission and its form; prose before
-    them means that a text is about a filing. Its company is before "(Exact name of registrant
-    ...)", or has a legal form and follows the file number of the Commission.
+    A filing begins with a line of the Securities and Exchange Commission and a form. A text with
+    prose before them is about a filing. The company is before "(Exact name of registrant ...)", or
+    has a legal form and follows the file number of the Commission.
     An earnings release has a quarter and "results" in its first lines, and a company with its
     exchange that reports something "today"; its fiscal year is the one in its first lines.
     An annual report has "Annual Report" and a year in a line of its first page.
@@ -13,16 +13,16 @@ Rules of covers:
 Rules of company names:
     A name loses its article and legal form: "THE BOEING COMPANY" is "Boeing", "3M Company" is "3M".
     Documents of several years and kinds thus share one name to filter by.
-    A name in capitals is written as the text writes it most often ("PEPSICO, INC." is "PepsiCo",
-    "NVIDIA" stays); if the text hardly mentions it, its words are capitalised.
+    A name in capitals takes its most frequent spelling in the text ("PEPSICO, INC." is "PepsiCo",
+    "NVIDIA" is unchanged). If the text hardly mentions it, its words are capitalised.
 
 Rules of fiscal years:
     A year that ends in March or later has the number of the calendar year it ends in.
-    A year that ends in January or February has that number or the one before, whichever the company
-    uses more often ("fiscal 2022"); without either, one that ends in the first week of January has
-    the number of the calendar year before.
-    A quarter belongs to the year after the last whole one that its report mentions ("for the fiscal
-    year ended September 24, 2022").
+    A year that ends in January or February has this number or the number before, whichever the text
+    mentions more often ("fiscal 2022"). If both are equally frequent, a year that ends in the first
+    week of January has the number before.
+    A quarter belongs to the year after the last complete year that its report mentions ("for the
+    fiscal year ended September 24, 2022").
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def has_legal_form(name: str) -> bool:
 
 
 def company_name(written: str, *, text: str) -> str:
-    """Return the name of a company without article and legal form; empty if it is not a name.
+    """Return a company name without article and legal form; empty if it is no valid name.
 
     Args:
-        written: Whole name as written in one place.
-        text: The document, searched for a mixed-case form of a name in capitals.
+        written: Name as the document writes it.
+        text: Text of the document, searched for a mixed-case spelling of a name in capitals.
     """
     name = " ".join(written.split()).strip(_EDGES)
     if not 1 < len(name) <= _MAX_CHARS or _NO_NAME.search(name):
@@ -74,7 +74,7 @@ def company_name(written: str, *, text: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """Return a name without article and legal forms; a name that is nothing else is unchanged."""
+    """Return a name without article and legal forms; unchanged if nothing would remain."""
     bare = _ARTICLE.sub("", name, count=1) if _ARTICLE.match(name) else name
     while legal_form := _LEGAL_FORM.search(bare):
         bare = bare[: legal_form.start()].strip(_EDGES)
@@ -82,7 +82,7 @@ def _bare(name: str) -> str:
 
 
 def _in_mixed_case(name: str, text: str) -> str:
-    """Return a name in capitals as the text writes it most often, or capitalised.
+    """Return the most frequent spelling of a name in capitals, or the capitalised name.
 
     Spaces that PDF extraction inserts into words ("R ESORTS") are ignored.
     """
@@ -164,7 +164,7 @@ def fiscal_year_of_quarter(end: date, *, text: str) -> int:
 
     Args:
         end: Last day of the part.
-        text: The document; if it mentions no year that ended before, the calendar year is used.
+        text: Text of the document. If it mentions no earlier year end, the calendar year is used.
     """
     read = text[:_READ_CHARS]
     ends = Counter(
@@ -182,7 +182,7 @@ def fiscal_year_of_quarter(end: date, *, text: str) -> int:
 
 
 def _number(end: date, mentions: Counter[str]) -> int:
-    """Return the number of a year from its end and from how often each year is mentioned."""
+    """Return the number of a fiscal year, given its end and the mentions of each number."""
     if end.month > _LAST_MONTH_IN_DOUBT:
         return end.year
     before, same = mentions[str(end.year - 1)], mentions[str(end.year)]
@@ -258,8 +258,8 @@ def cover_fields(text: str) -> dict[str, Scalar]:
     """Return the fields of the first page of a document; doubtful fields are omitted.
 
     Args:
-        text: The document; its start is read, and more of it for the spelling of the company's name
-            and the numbering of its years.
+        text: Text of the document. Its start has the fields; up to 300,000 characters are searched
+            for the spelling of the company and the numbering of its years.
 
     Returns:
         `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual report"),
@@ -275,9 +275,9 @@ def cover_fields(text: str) -> dict[str, Scalar]:
 
 
 def cover_title(fields: Mapping[str, Scalar]) -> str:
-    """Return a title made of the fields of a cover; empty without a company or a form.
+    """Return a title from the fields of a first page; empty without a company or a form.
 
-    An annual report is titled by its year, another one by the last day of its period.
+    The title of an annual report has its year, other titles the last day of the period.
     """
     company, form = fields.get("company"), fields.get("form")
     if not company or not form:
@@ -289,7 +289,7 @@ def cover_title(fields: Mapping[str, Scalar]) -> str:
 
 
 def _filed_form(cover: str) -> str:
-    """Return the form of a filing, "10-K/A" if amended; empty if it is not a filing."""
+    """Return the form of a filing, such as "10-K" or, amended, "10-K/A"; empty for other texts."""
     commission = _COMMISSION.search(cover)
     if commission is None or _PROSE.search(cover, 0, commission.start()):
         return ""

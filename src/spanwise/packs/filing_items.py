@@ -6,8 +6,8 @@ Rules:
     Items follow the order of the form. Among all occurrences, the ordered chain with the most text
     under it is selected; page headers and references have next to no text.
     A line that ends with a page number is a line of a table of contents, like those before it.
-    There is no filing if there are fewer than three items, more than a hundred different ones, or
-    only whole numbers without a part, as in agendas.
+    A text is not a filing if it has fewer than three items, more than a hundred different ones, or
+    only whole numbers without a part, like an agenda.
 
 Method: dynamic programming over chains of items in the order of the form.
 """
@@ -26,8 +26,8 @@ _PART_LEVEL = 1
 _ITEM_LEVEL = 2
 _LEAST = 3
 _MOST_LINES = 2_000
-_MOST_ITEMS = 100  # different items; no form has half as many
-_WORTH_CHARS = 2_000  # more text under an item does not count
+_MOST_ITEMS = 100  # different items; every form has fewer than half as many
+_WORTH_CHARS = 2_000  # maximum length of the text under an item that adds to its value
 _TITLE_CHARS = 160
 _CONTENTS_CHARS = 2_500  # maximum distance of two lines of a table of contents
 _ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4}
@@ -55,7 +55,7 @@ class _Key(NamedTuple):
 
 
 class _Chain(NamedTuple):
-    """Best chain of items that ends with a certain item, and its value."""
+    """Best chain of items up to one item, as a linked list."""
 
     value: int
     match: re.Match[str]
@@ -69,7 +69,7 @@ def is_item(title: str) -> bool:
 
 
 def is_after_items(title: str) -> bool:
-    """Return whether a heading follows the last item and belongs to none."""
+    """Return whether a heading is that of signatures or exhibits, which follow the last item."""
     return _AFTER.match(title) is not None
 
 
@@ -77,7 +77,7 @@ def filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ..
     """Return the headings of a filing: parts, items, and other headings below them.
 
     Headings of exhibits and signatures after the last item are on the highest level. Headings of
-    the parser that look like an item but are none, as in a table of contents, are dropped.
+    the parser that look like items but are none, such as lines of a table of contents, are dropped.
 
     Args:
         text: Text of the document.
@@ -125,9 +125,9 @@ def _is_title(after: str) -> bool:
 
 
 def _without_contents(lines: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return lines without those of a table of contents.
+    """Return the lines that are not in a table of contents.
 
-    These end with a page number, or are shortly before such a line.
+    A line is in a table of contents if it, or a line shortly after it, ends with a page number.
     """
     remaining: list[re.Match[str]] = []
     page = -1
@@ -140,7 +140,7 @@ def _without_contents(lines: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _best_chain(text: str, lines: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the lines that are in the order of the form and have the most text."""
+    """Return the chain of lines in the order of the form that has the most text."""
     best: dict[_Key, _Chain] = {}
     for match, chars in zip(lines, _chars_under(text, lines), strict=True):
         value = 1 + min(chars, _WORTH_CHARS)
@@ -163,7 +163,7 @@ def _best_chain(text: str, lines: list[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _chars_under(text: str, lines: list[re.Match[str]]) -> list[int]:
-    """Return the length of the text under each line; that of a part extends to the next part."""
+    """Return the length of the text from each line to the next; for parts, to the next part."""
     chars: list[int] = []
     next_line = next_part = len(text)
     for match in reversed(lines):
@@ -175,7 +175,7 @@ def _chars_under(text: str, lines: list[re.Match[str]]) -> list[int]:
 
 
 def _key_of(match: re.Match[str]) -> _Key:
-    """Return the position in a form that a line names; an item does not name its part."""
+    """Return the position of a line in its form; the part of an item is unknown and set to 0."""
     if match["part"] is not None:
         return _Key(_ROMAN[match["part"].upper()])
     item, more, letter = int(match["item"]), int((match["more"] or ".0")[1:]), match["letter"] or ""
@@ -191,9 +191,10 @@ def _keys(match: re.Match[str]) -> list[_Key]:
 
 
 def _may_follow(key: _Key, previous: _Key) -> bool:
-    """Return whether a line may come after another: a part after a lower one, an item in its part.
+    """Return whether a line may follow another one.
 
-    No item precedes the first part.
+    A part follows any lower position, but nothing precedes the first part. An item follows its part
+    or a lower item of it.
     """
     if key.item == 0:
         return previous < key and (previous.part > 0 or key.part > 1)

@@ -1,11 +1,11 @@
-"""Intents of a question according to packs, and the scores that packs add to chunks (lifts).
+"""Intents of a question, according to packs, and lifts: additions of packs to scores.
 
 Rules:
     If a question points to a landmark, the landmark's signal is added to the score of a chunk.
-    If a glossary contains a word of the question, a chunk gains by the terms that documents use
-    instead, in standard deviations over the scanned chunks.
+    If a glossary contains a word of the question, a chunk gets a lift for the terms that documents
+    use instead, in standard deviations over the chunks that were read.
     Documents without a landmark of a pack get no lift from that pack.
-    `benchmarks/packs.py` selects both weights on some companies and evaluates them on others.
+    `benchmarks/packs.py` selects the weights on some companies and evaluates them on others.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Aim:
     landmarks: tuple[Landmark, ...]
     """Landmarks that the question points to, in the order of the pack."""
     terms: tuple[str, ...]
-    """Glossary terms for words of the question, without the question's own terms; in order, at most
+    """Glossary terms for words of the question, except terms of the question, in order; at most
     `MAX_TERMS`."""
 
 
 def read_aims(packs: Sequence[Pack], question: str) -> tuple[Aim, ...]:
-    """Return the aim of a question for each pack that knows one of its words."""
+    """Return the aim of a question for each pack that contains one of its words."""
     aims = (_aim(pack, question) for pack in packs)
     return tuple(aim for aim in aims if aim.landmarks or aim.terms)
 
@@ -72,7 +72,7 @@ class _Lexicon:
     words: Mapping[Phrase, tuple[str, ...]]
     """Keys of landmarks by word."""
     glossary: Mapping[Phrase, tuple[str, ...]]
-    """Terms of documents by word of a question."""
+    """Terms that documents use, by word of a question."""
     longest: int
     """Number of terms of the longest phrase."""
 

@@ -1,4 +1,4 @@
-"""Kinds of documents that Spanwise knows, applied to titles, headings, sections and metadata."""
+"""Known kinds of documents, applied to titles, headings, sections and metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spanwise.core.documents import outlines, sections, titles
-from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.outlines import DocumentKind
 from spanwise.packs import filing_covers
 from spanwise.packs.filing_items import filing_headings
 
@@ -51,17 +51,17 @@ def document_headings(document: Document) -> tuple[Heading, ...]:
 def split_sections(
     document: Document, *, options: SectionOptions | None = None, embed: Embed | None = None
 ) -> tuple[Section, ...]:
-    """Return the sections of a document in order, which partition its text.
+    """Return the sections of a document in order; they partition its text.
 
     Args:
-        document: Document to split. If it has no headings, they are searched for in its text.
-        options: Lengths between which long sections are split; None for the defaults.
-        embed: Embedding function to find changes of topic; None to compare terms, which is as good
-            and faster.
+        document: The document. If it has no headings, they are detected in its text.
+        options: Minimum and maximum length of a section; None for the defaults.
+        embed: Embedding function to detect changes of topic; None for term counts, which are as
+            good and faster.
 
     Returns:
-        Sections, none of them empty; none longer than `options.max_chars`, except where characters
-        cannot be separated. A title is empty if its section has no words. Empty for an empty text.
+        Non-empty sections; none longer than `options.max_chars`, except for characters that cannot
+        be split. A title is empty if its section has no word. Empty for an empty text.
 
     Raises:
         OptionError: If the headings are not in order or not inside the text.

@@ -7,10 +7,11 @@ The signal of a chunk is computed in three steps:
     3. The result is standardised: its deviation from the document's mean in standard deviations.
 
 Rules:
-    A document has a landmark if a place with a title contains at least a share `_MIN_COVERAGE` of
-    its items. Other landmarks have no signal, so a pack has no effect on unrelated documents.
+    A document has a landmark if the chunks near one of its titles contain at least a share
+    `_MIN_COVERAGE` of its items. Other landmarks have no signal, so a pack has no effect on
+    unrelated documents.
     If a pack has `throughout` phrases, a third of the document's chunks must contain one.
-    A title is in lines with few other words; the same words inside a sentence are no title.
+    A title is a line, or several, with few other words. The same words in a sentence are no title.
     The signals of a document depend only on its chunks and the pack.
 """
 
@@ -45,7 +46,7 @@ _RUN_IN = re.compile(
     rf"(?:^[ \t]*(?:{_NUMBER})?|(?<=[.;:][ \t])[ \t]*{_NUMBER})([^.:;\n]{{2,60}})[.:;](?=\s)",
     re.MULTILINE,
 )
-"""Run-in heading, which opens a paragraph: "Section 12. Governing Law. This agreement ..."."""
+"""Run-in heading at the start of a paragraph: "Section 12. Governing Law. This agreement ..."."""
 _OTHER_RUN_IN_TERMS = 3
 _TITLE_CHARS = 200  # longer lines are not searched for titles
 _TABLE_DIGITS = 0.12  # share of digits at which a chunk counts fully as a table of numbers
@@ -87,7 +88,7 @@ def landmark_signals(pack: Pack, texts: Sequence[str]) -> Mapping[str, NDArray[n
 def _may_be_of_kind(pack: Pack, texts: Sequence[str]) -> bool:
     """Return whether a document may be of the kind of a pack: a fast test of its characters.
 
-    False only if the full analysis would find nothing, or only words that are run together.
+    False only if the full analysis would find nothing, or only words without spaces between them.
     """
     lowered = [text.lower() for text in texts]
     if not _may_have_throughout(pack, lowered):
@@ -111,9 +112,10 @@ def _may_have_throughout(pack: Pack, lowered: Sequence[str]) -> bool:
     for text in candidates:
         if spare < 0:
             break
-        found = set(pattern.findall(text))
+        first_words = set(pattern.findall(text))
         if not any(
-            first_terms.intersection(word_terms(word, language=pack.language)) for word in found
+            first_terms.intersection(word_terms(word, language=pack.language))
+            for word in first_words
         ):
             spare -= 1
     return spare >= 0
@@ -121,7 +123,7 @@ def _may_have_throughout(pack: Pack, lowered: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _title_patterns(pack: Pack) -> tuple[tuple[list[str], re.Pattern[str]], ...]:
-    """Return the word beginnings of each title in lower case, and a pattern that joins them."""
+    """Return the beginnings of the words of each title, in lower case, and a pattern for them."""
     titles = tuple(dict.fromkeys(title for mark in pack.landmarks for title in mark.titles))
     # The two character classes are disjoint, which prevents quadratic backtracking.
     return tuple(
@@ -132,7 +134,7 @@ def _title_patterns(pack: Pack) -> tuple[tuple[list[str], re.Pattern[str]], ...]
 
 @lru_cache(maxsize=64)
 def _beginnings(phrases: tuple[str, ...], language: str) -> list[list[str]]:
-    """Return the beginnings of the words of each phrase that all inflected forms share.
+    """Return the beginning of each word of each phrase, common to all inflected forms.
 
     Empty if a phrase is not ASCII, because other letters can be written in several ways.
     """
@@ -236,9 +238,9 @@ class _TermPositions:
         return len(np.unique(np.concatenate(chunks))) >= _THROUGHOUT * len(self.texts)
 
     def titled(self, landmark: Landmark) -> NDArray[np.float64]:
-        """Return the proximity of each chunk to a preceding title of a landmark, (n,).
+        """Return the proximity of each chunk to the last title of a landmark before it, (n,).
 
-        1 in the chunk of the title, less in the chunks after it, 0 beyond `_TITLE_REACH`.
+        It is 1 in the chunk of the title, less in the chunks after it, 0 beyond `_TITLE_REACH`.
         """
         proximity = np.zeros(len(self.texts))
         for title in landmark.titles:
@@ -253,7 +255,7 @@ class _TermPositions:
         return proximity
 
     def item_matrix(self, landmark: Landmark) -> NDArray[np.bool_]:
-        """Return which items of a landmark each chunk contains, (items, n)."""
+        """Return whether each item of a landmark is in each chunk, (items, n)."""
         contained = np.zeros((len(landmark.items), len(self.texts)), dtype=bool)
         for row, item in zip(contained, landmark.items, strict=True):
             row[self.chunks_with(self.term_ids.of(item))] = True
@@ -288,7 +290,7 @@ class _Lines:
         )
 
     def have_title(self, phrase: tuple[int, ...]) -> bool:
-        """Return whether a phrase is in lines, or in a run-in heading, with few other terms."""
+        """Return whether a phrase is a title: in lines or a run-in heading with few other terms."""
         size = len(phrase)
         max_size = size + min(_OTHER_TERMS, _OTHER_TERMS_EACH * size)
         if any(
@@ -337,7 +339,7 @@ def _signal(
 
 
 def _within_reach(contained: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which items each chunk or a chunk within `_REACH` contains, (items, n)."""
+    """Return whether each item is in each chunk or a chunk within `_REACH`, (items, n)."""
     near = contained.copy()
     for offset in range(1, _REACH + 1):
         near[:, offset:] |= contained[:, :-offset]

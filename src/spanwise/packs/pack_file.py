@@ -6,7 +6,7 @@ titles and typical items), intents (words of questions that point to a landmark)
 documents; `packs.intents` matches questions and adjusts scores.
 
 Rules:
-    Phrases are plain words. They are compared by terms, so case, spacing and endings do not matter.
+    Phrases are plain words, compared by their terms: case, spacing and endings are ignored.
     A pack has no effect on documents of another kind or without any of its landmarks.
     Files are untrusted: size, number and length of phrases are limited, and an unknown key or an
     invalid value is an error that names the line.
@@ -21,9 +21,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import PackError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 Phrase = tuple[str, ...]
 """Terms of a phrase, in order."""
@@ -58,9 +65,9 @@ class Intent:
     landmark: str
     """Key of the landmark."""
     names: tuple[str, ...] = ()
-    """Names of the place. A question with one of them points to no other landmark by `words`."""
+    """Names of the place. A question with such a name ignores the `words` of all intents."""
     words: tuple[str, ...] = ()
-    """Words for information found at the place."""
+    """Words for information at the place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +231,9 @@ class _Reader:
         self.check_keys(table, values, ("name", "titles", "items", "numbers"))
         name = self.one_line(table, values, "name", default=key.replace("_", " "))
         if name in names:
-            raise self.error(f"{table}.name", f"is {name!r}, as that of another one; rename it")
+            raise self.error(
+                f"{table}.name", f"is {name!r}, the name of another landmark; rename it"
+            )
         numbers = values.get("numbers", False)
         if not isinstance(numbers, bool):
             raise self.error(f"{table}.numbers", f"is {shown(numbers)}; give true or false")
@@ -320,7 +329,7 @@ class _Reader:
                 raise self.error(f"{table}.{key}".lstrip("."), f"is no key; give {_or(near)}")
 
     def error(self, name: str, problem: str, *, at: str | None = None) -> PackError:
-        """Return an error with the line of a key, or that of the key `at` if it is missing."""
+        """Return an error with the line of a key, or of the key `at` if the key is missing."""
         line = _line_of(name, self.text) or _line_of(at or name.rpartition(".")[0], self.text) or 1
         if len(name) > _SHOWN_CHARS or not name.isprintable():
             name = shown(name)
@@ -348,3 +357,57 @@ def _line_of(name: str, text: str) -> int:
         elif current == table and line.partition("=")[0].strip().strip("\"'") == key:
             return number
     return 0
+
+
+SHIPPED = "spanwise"
+"""Origin of packs shipped with Spanwise."""
+
+
+@lru_cache(maxsize=1)
+def shipped_packs() -> tuple[NamedPack, ...]:
+    """Return the packs shipped with Spanwise, ordered by name."""
+    files = [
+        file
+        for file in resources.files("spanwise").joinpath("packs").iterdir()
+        if file.name.endswith(".toml")
+    ]
+    packs = (read_pack(file.read_text("utf-8"), place=file.name) for file in files)
+    return tuple(NamedPack(pack, SHIPPED) for pack in sorted(packs, key=lambda pack: pack.name))
+
+
+def default_record() -> str:
+    """Return the record for a new knowledge base: all packs shipped with Spanwise."""
+    return pack_record(shipped_packs())
+
+
+def open_pack(name: str | Path) -> NamedPack:
+    """Return a shipped pack by its name, or the pack of a file by its path.
+
+    Raises:
+        PackError: If there is no such pack, or it cannot be read.
+    """
+    shipped = {named.pack.name: named for named in shipped_packs()}
+    if isinstance(name, str) and name in shipped:
+        return shipped[name]
+    path = Path(name)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise PackError(
+            f"the pack {str(name)!r} cannot be read: {error}; name a file or a shipped pack: "
+            f"{', '.join(shipped)}"
+        ) from error
+    return NamedPack(read_pack(text, place=str(path)), str(path.absolute()))
+
+
+def record_of(names: Sequence[str | Path]) -> str:
+    """Return the record of packs, each given by name or path.
+
+    Raises:
+        PackError: If a pack cannot be read, two packs have the same name, or there are too many.
+    """
+    if isinstance(names, str | Path):
+        raise PackError(f"packs is {names!r}; give a list of names and paths")
+    return pack_record([open_pack(name) for name in names])

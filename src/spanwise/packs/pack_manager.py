@@ -9,8 +9,14 @@ import numpy as np
 
 from spanwise.errors import PackError
 from spanwise.packs.landmarks import document_signals, landmark_signals
-from spanwise.packs.pack_file import NamedPack, pack_record, recorded_packs
-from spanwise.packs.shipped_packs import SHIPPED, open_pack, shipped_packs
+from spanwise.packs.pack_file import (
+    SHIPPED,
+    NamedPack,
+    open_pack,
+    pack_record,
+    recorded_packs,
+    shipped_packs,
+)
 from spanwise.types import PackInfo, PackPlace
 
 if TYPE_CHECKING:
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PackStore(Protocol):
-    """Operations of a store that the management of packs needs."""
+    """Store of a knowledge base, as far as packs need it."""
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record missing settings, and return all recorded settings."""
@@ -47,7 +53,7 @@ class Packs:
     """Packs that a knowledge base uses, in order."""
 
     def __init__(self, store: PackStore) -> None:
-        """Manage the packs of a store; every call reads the present state."""
+        """Manage the packs of a store; each call reads their current state."""
         self._store = store
 
     def list(self) -> tuple[PackInfo, ...]:
@@ -112,7 +118,7 @@ class Packs:
         for name in names:
             if name not in known:
                 raise PackError(
-                    f"the pack {name!r} is not in use; those in use are {', '.join(known) or '-'}"
+                    f"the pack {name!r} is not in use; packs in use: {', '.join(known) or 'none'}"
                 )
         self._record([named for named in used if named.pack.name not in names])
         return self.list()
@@ -162,7 +168,7 @@ class Packs:
 
 
 def _pack_names(signals: Sequence[str]) -> set[str]:
-    """Return the names of the packs that some signals belong to."""
+    """Return the names of the packs of signals."""
     return {signal.partition("/")[0] for signal in signals}
 
 

@@ -1,4 +1,4 @@
-"""Scoring of chunks that a caller holds, without a store; and the shipped relevance model."""
+"""Scoring of chunks passed by the caller, without a store; and the shipped relevance model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spanwise.core.ranking.scan import range_signals
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
 from spanwise.packs.landmarks import document_signals
-from spanwise.packs.shipped_packs import default_record, shipped_packs
+from spanwise.packs.pack_file import default_record, shipped_packs
 from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms
 from spanwise.types import Chunk
@@ -43,7 +43,7 @@ def shipped_model() -> RelevanceModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChunkWeights:
-    """Expected shares of the evidence for a question in given chunks."""
+    """Shares and relevances of the chunks passed to `weigh_chunks`."""
 
     shares: tuple[NDArray[np.float64], ...]
     """Share of the evidence in each chunk of each document; all shares sum to 1."""
@@ -52,7 +52,7 @@ class ChunkWeights:
     candidates: tuple[tuple[int, int], ...]
     """Document and chunk of the scored chunks, ascending, (c,); the others have share 0."""
     features: NDArray[np.float64]
-    """Features of the candidates, (c, features), as in `core.ranking.features.FEATURES`."""
+    """Features of the candidates, (c, features), in the order of `FEATURES`."""
     model: RelevanceModel = field(repr=False)
     """Relevance model that computed the shares."""
 
@@ -74,23 +74,24 @@ def weigh_chunks(
     sections: NumbersByDocument | None = None,
     model: RelevanceModel | None = None,
 ) -> ChunkWeights:
-    """Return the expected shares of the evidence for a question in given chunks.
+    """Return the expected share of a question's evidence in each of the given chunks.
 
-    The chunks are searched and scored like those of a knowledge base, all of them in every call.
-    Use it for the results of your own store, or for some thousand chunks. The language of each
+    The chunks are searched and scored as in a knowledge base, all of them in every call. Use it for
+    the results of your own store, or for a few thousand chunks. The language of each
     document is detected from its chunks.
 
     Args:
         question: Text of the question.
-        chunks: Texts of the chunks of each document, in order, because neighbours count; or of one
-            document in a flat list. The model was trained on chunks of about 400 characters.
+        chunks: Texts of the chunks of each document, or of one document in a flat list. Keep their
+            order: neighbours affect the scores. The model was trained on chunks of about 400
+            characters.
         titles: Title of each document, with the words of file name and path if they are meaningful;
             empty for no titles.
-        similarities: Cosine of each chunk to the question under your own embedder, in the form of
+        similarities: Cosine of each chunk to the question under your own embedder, nested like
             `chunks`; None for a keyword search.
-        sections: Index of the section of each chunk, in the form of `chunks`; None if each document
-            is one section.
-        model: Relevance model to use in place of the shipped one.
+        sections: Index of the section of each chunk, nested like `chunks`; None if each document is
+            one section.
+        model: Relevance model; None for the shipped one.
 
     Returns:
         Shares and relevances of all chunks. At most 4,000 chunks of the 256 best matching documents
@@ -124,7 +125,7 @@ def weigh_chunks(
 
 
 class _CallerChunks:
-    """Chunks of a caller; implements `stores.port.Searchable` with given similarities."""
+    """Searchable (`stores.port.Searchable`) over the chunks and similarities of a caller."""
 
     def __init__(
         self,
@@ -152,7 +153,7 @@ class _CallerChunks:
         self,
         query: ScanQuery,
         *,
-        where: Filter | None = None,  # noqa: ARG002 - there is nothing to leave out
+        where: Filter | None = None,  # noqa: ARG002 - all chunks are in scope
         documents: Sequence[str] | None = None,  # noqa: ARG002
     ) -> Scan:
         """Search all chunks."""
@@ -184,7 +185,7 @@ class _CallerChunks:
         )
 
     def packs(self) -> str:
-        """Return the packs of a new knowledge base."""
+        """Return the record of the shipped packs."""
         return default_record()
 
     def signals(
@@ -198,7 +199,7 @@ class _CallerChunks:
 
 
 class _ConstantEmbedder:
-    """Placeholder embedder: the similarities are given, and its vectors are ignored."""
+    """Placeholder embedder: its vectors are ignored, because the caller passes similarities."""
 
     name = "given"
     version = ""
@@ -212,7 +213,7 @@ class _ConstantEmbedder:
 def _weights(
     scored: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
 ) -> ChunkWeights:
-    """Return the scores by document; handles are document indexes."""
+    """Return the scores grouped by document; document handles are indexes."""
     starts = np.cumsum([0, *map(len, documents)])
     shares = np.zeros(int(starts[-1]))
     candidates: list[tuple[int, int]] = []
@@ -321,7 +322,7 @@ def _matching(
     """Return the numbers of each document, one per chunk.
 
     Raises:
-        OptionError: If there are more or fewer, or they are not numbers.
+        OptionError: If their count differs from the number of chunks, or they are not numbers.
     """
     rows = by_document(numbers)
     for row in rows:

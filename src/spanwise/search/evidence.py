@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.search.rendering import TokenCounter
     from spanwise.search.scoring import QueryHits, ScoredChunks
-    from spanwise.search.token_counter import TokenCounter
     from spanwise.stores.port import Snapshot
 
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
@@ -47,7 +47,8 @@ def find_near_duplicates(
 ) -> NDArray[np.int64]:
     """Return the representative row of each row, (n,): itself if it has no near-duplicate.
 
-    Only texts that look alike to one of the queries, and differ for none, are read and compared.
+    Texts are compared only if their features are similar for some query, and no query that scored
+    both finds different terms in them.
 
     Args:
         scored: Scored chunks of each query.
@@ -80,7 +81,7 @@ def find_near_duplicates(
 def _alike(
     query: ScoredChunks, place: NDArray[np.int64], shown: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """Return pairs of merged rows that look alike to one query."""
+    """Return the pairs of merged rows with similar features for one query."""
     rows = query.candidates
     pairs = candidate_pairs(
         query.passages, rows, query.rows.documents[rows], shown=shown[place[rows]]
@@ -91,7 +92,7 @@ def _alike(
 def _distinguished(
     query: ScoredChunks, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs of merged rows match different terms of a query that scored both."""
+    """Return whether a query scored both rows of each pair and found different terms in them."""
     query_row = np.full(rows, -1, dtype=np.int64)
     query_row[place] = np.arange(len(place))
     keys = term_keys(query.passages.impacts)
@@ -102,7 +103,7 @@ def _distinguished(
 def _confirmed(
     pairs: Sequence[tuple[int, int]], fingerprints: _Fingerprints
 ) -> list[tuple[int, int]]:
-    """Return the pairs that are near-duplicates, without those implied by earlier pairs."""
+    """Return the pairs that are near-duplicates, except pairs implied by earlier ones."""
     copies: list[tuple[int, int]] = []
     same_as: dict[int, int] = {}
     compared = 0
@@ -151,7 +152,7 @@ class Evidence:
     starts: NDArray[np.int64]
     """First row of each range, (r,)."""
     lengths: NDArray[np.int64]
-    """Tokens of each chunk for the reader, (n,)."""
+    """Length of each chunk in tokens of the reader's tokenizer, (n,)."""
     relevances: NDArray[np.float64]
     """Probability that a chunk contains evidence for each query, (q, n)."""
     relevance: NDArray[np.float64]
@@ -185,7 +186,7 @@ class Evidence:
     def best_share(self, reference_length: int) -> float:
         """Return the share of the best chunk, reduced to the reference length if it is longer.
 
-        With several queries, that of the query whose best chunk has the least.
+        With several queries, the minimum over the queries.
         """
         rows = np.array(self.best_rows())
         parts = reference_length / np.maximum(self.lengths[rows], reference_length)
@@ -194,8 +195,8 @@ class Evidence:
     def served_queries(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
         """Return the queries that some rows contain evidence for, ascending; at least one.
 
-        These are queries whose best chunk is among the rows, or with more than `least` of their
-        share.
+        A query counts if its best chunk is among the rows, or if they have more than `least` of its
+        shares.
         """
         if len(self.scored) == 1:
             return (0,)

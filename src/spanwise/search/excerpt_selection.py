@@ -1,13 +1,13 @@
-"""Choice of the documents that give excerpts, and of the evidence in each excerpt.
+"""Selection of the documents with excerpts, and of the evidence in each excerpt.
 
 Rules:
     Excerpts are chosen one by one; the next one goes to the document with the greatest gain
     (greedy with lazy upper bounds). The content of a document with n excerpts is solved exactly for
-    the tokens of n excerpts. A document therefore gives a second excerpt if that is worth more than
-    the first of any other document.
+    the tokens of n excerpts. A document therefore gets a second excerpt if it is worth more than
+    the first excerpt of any other document.
     The gain is, in order: the number of best chunks of queries not yet covered, the value, the age
     of the document. The first run of an excerpt has no charge.
-    A document that fits whole gives one excerpt.
+    A document that fits into one excerpt gets only one.
     Several excerpts of one document are consecutive ranges, divided with the least loss
     (`core.extraction.bins`).
 """
@@ -49,11 +49,11 @@ class ExcerptEvidence:
 
 
 _MOST_DIVIDED = 16
-"""Maximum number of excerpts of one document that are divided optimally, to limit the time."""
+"""Maximum number of excerpts of one document whose partition is optimised."""
 _UNITS = 16
-"""Minimum number of places where an excerpt may be divided, if its chunks allow."""
+"""Minimum number of units per excerpt, if it has enough chunks."""
 _STEPS = 16
-"""Number of steps in which the evidence is reduced until it fits."""
+"""Number of steps in which the budget is reduced if a unit is too long."""
 
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
 
@@ -62,7 +62,7 @@ class ExcerptSizes(Protocol):
     """Token counts of evidence after rendering."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt besides its runs, and of a run besides its text."""
+        """Return the tokens of an excerpt without its runs, and of a run without its text."""
 
     def chunks(self, handle: int) -> int:
         """Return the number of chunks of a document."""
@@ -83,11 +83,11 @@ class _Selection:
     value: float
     """Value of the chunks less the charges, without that of the first run of each excerpt."""
     count: int
-    """Number of excerpts that it was chosen for."""
+    """Number of excerpts available for the content."""
     budget_tokens: int
-    """Tokens with which it fits."""
+    """Token budget at which the content fits after rendering."""
     picks: tuple[ExcerptEvidence, ...]
-    """Evidence of each excerpt; fewer if it fits into fewer."""
+    """Evidence of each excerpt, at most `count` entries."""
     rows: frozenset[int]
     """Rows of all evidence."""
 
@@ -126,7 +126,7 @@ class ExcerptSelector:
         self._document_ranges = _document_ranges(evidence)
         self._counts: dict[tuple[int, tuple[Part, ...]], int] = {}
         self.tokens_needed: dict[int, int] = {}
-        """Tokens needed by the best chunk of each document without room for it, by handle."""
+        """Tokens needed by the best chunk of each document where it does not fit, by handle."""
 
     def select(self) -> list[ExcerptEvidence]:
         """Return the evidence of each excerpt, by document; empty if nothing fits."""
@@ -222,7 +222,7 @@ class ExcerptSelector:
         return None
 
     def _over(self, picks: Sequence[ExcerptEvidence], bins: Bins) -> int:
-        """Return the number of tokens to remove at least; 0 if everything fits."""
+        """Return the minimum number of tokens to remove; 0 if everything fits."""
         if not picks:
             return max(1, bins.capacity_tokens // _STEPS)
         limit = self._options.excerpt_tokens
@@ -265,7 +265,7 @@ class ExcerptSelector:
         ]
 
     def _divide_best(self, picks: tuple[ExcerptEvidence, ...]) -> tuple[ExcerptEvidence, ...]:
-        """Return the evidence of a document divided with the least loss, if it fits that way."""
+        """Return the evidence of a document divided with the least loss, if it still fits."""
         if not 1 < len(picks) <= _MOST_DIVIDED:
             return picks
         handle = picks[0].handle
@@ -295,7 +295,7 @@ class ExcerptSelector:
         return tuple(self._pick(units[start:end]) for start, end in groups)
 
     def _units(self, runs: Sequence[Part], *, least_tokens: int) -> list[Part]:
-        """Return runs of rows, divided where one is too long."""
+        """Return runs divided into units of at least `least_tokens`, except at their ends."""
         units: list[Part] = []
         for start, end in runs:
             tokens = least_tokens

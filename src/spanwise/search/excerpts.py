@@ -1,56 +1,313 @@
-"""Excerpts: choose the evidence, fill in the text around it, render.
+"""Excerpts of a question: select the evidence, add the text around it, render.
 
-If several excerpts of one document touch, evidence may move from one to the one before it, as far
-as that one has tokens left and no other text next to it.
+If excerpts of one document touch, an excerpt with unused tokens may take evidence from the next
+one, once there is no other text left between them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.answers.citations import cite
+from spanwise.core.documents.headers import chunk_header
 from spanwise.core.extraction.context_expansion import (
     USED,
     Part,
     Window,
     fill_excerpt,
     first_stop,
+    merge_parts,
     subtract_parts,
 )
-from spanwise.core.extraction.render import render_context
+from spanwise.core.extraction.render import (
+    SEPARATOR,
+    ExcerptPart,
+    render_context,
+    render_parts,
+    render_segment,
+)
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
-from spanwise.search.excerpt_renderer import DocumentReaders, ExcerptRenderer
+from spanwise.options import HeaderOptions
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
-from spanwise.types import Excerpt, ExcerptSpan
+from spanwise.types import Citation, Excerpt, ExcerptSpan
 
 if TYPE_CHECKING:
+    from spanwise.core.documents.splitting import CountTokens
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.models.ports import Tokenizer
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk
+    from spanwise.types import Chunk, DocumentRecord, Page, Section
+
+
+_FIRST_STEP = 8  # chunks read in the first step; each later step reads twice as many
+
+
+class DocumentReader:
+    """Text, sections and pages of one document, read from a snapshot on demand."""
+
+    def __init__(self, snapshot: Snapshot, handle: int, count_tokens: CountTokens) -> None:
+        self._snapshot = snapshot
+        self._handle = handle
+        self._count_tokens = count_tokens
+        self._chunks: dict[int, Chunk] = {}
+        self._order: list[int] = []
+        self._sections: dict[int, Section] = {}
+
+    @cached_property
+    def record(self) -> DocumentRecord:
+        """Record of the document."""
+        return self._snapshot.record(self._handle)
+
+    @cached_property
+    def pages(self) -> tuple[Page, ...]:
+        """Pages of the document."""
+        return self._snapshot.pages(self._handle)
+
+    def section(self, position: int) -> Section:
+        """Return a section by its index."""
+        if position not in self._sections:
+            (self._sections[position],) = self._snapshot.sections(
+                self._handle, position, position + 1
+            )
+        return self._sections[position]
+
+    def chunks(self, start: int, end: int) -> list[Chunk]:
+        """Return the chunks in `[start, end)` that exist."""
+        low, high = max(0, start), min(end, self.record.chunks)
+        missing = [index for index in range(low, high) if index not in self._chunks]
+        if missing:
+            for chunk in self._snapshot.chunks(self._handle, missing[0], missing[-1] + 1):
+                self._chunks[chunk.index] = chunk
+            self._order = sorted(self._chunks)
+        return [self._chunks[index] for index in range(low, high)]
+
+    def part(self, start: int, end: int) -> Part:
+        """Return the character range of the chunks `[start, end)`."""
+        chunks = self.chunks(start, end)
+        return chunks[0].start, chunks[-1].end
+
+    def chunk_at(self, place: int) -> Chunk:
+        """Return the chunk that contains a character; it must have been read."""
+        at = bisect_right(self._order, place, key=lambda index: self._chunks[index].start) - 1
+        return self._chunks[self._order[at]]
+
+    def overlapping(self, start: int, end: int) -> list[Chunk]:
+        """Return the chunks that overlap a character range."""
+        first = self.chunk_at(start).index
+        last = self.chunk_at(end - 1).index
+        return self.chunks(first, last + 1)
+
+    def text(self, start: int, end: int) -> str:
+        """Return the text of a character range."""
+        chunks = self.overlapping(start, end)
+        base = chunks[0].start
+        return "".join(chunk.text for chunk in chunks)[start - base : end - base]
+
+    def windows(
+        self, parts: Sequence[Part], *, room_tokens: int, taken: Sequence[Part]
+    ) -> list[Window]:
+        """Return the text around some ranges, except text that other excerpts show.
+
+        Args:
+            parts: Character ranges, in order; they must have been read.
+            room_tokens: Tokens of text to read on either side of each range.
+            taken: Ranges that other excerpts show.
+        """
+        runs = [self.overlapping(*part) for part in parts]
+        spans = merge_parts(
+            [
+                (
+                    self._start_before(chunks[0].index, room_tokens),
+                    self._end_after(chunks[-1].index + 1, room_tokens),
+                )
+                for chunks in runs
+            ]
+        )
+        windows: list[Window] = []
+        for first, last in spans:
+            chunks = self.chunks(first, last)
+            starts = [b.start for a, b in pairwise(chunks) if a.section != b.section]
+            for start, end in subtract_parts([(chunks[0].start, chunks[-1].end)], taken):
+                inside = tuple(place for place in starts if start < place < end)
+                text = self.text(start, end)
+                windows.append(Window(start=start, text=text, section_starts=inside))
+        return windows
+
+    def _start_before(self, start: int, room_tokens: int) -> int:
+        """Return the first of the chunks before `start` that have `room_tokens` tokens or more."""
+        step = _FIRST_STEP
+        while start > 0 and room_tokens > 0:
+            first = max(0, start - step)
+            room_tokens -= self._tokens(first, start)
+            start, step = first, 2 * step
+        return start
+
+    def _end_after(self, end: int, room_tokens: int) -> int:
+        """Return the end of the chunks from `end` on that have `room_tokens` tokens or more."""
+        step = _FIRST_STEP
+        while end < self.record.chunks and room_tokens > 0:
+            last = min(self.record.chunks, end + step)
+            room_tokens -= self._tokens(end, last)
+            end, step = last, 2 * step
+        return end
+
+    def _tokens(self, start: int, end: int) -> int:
+        return sum(self._count_tokens([chunk.text for chunk in self.chunks(start, end)]))
+
+
+_WHOLE_RATIO = 2  # a document of more tokens than this multiple of the budget never fits whole
+
+
+class DocumentReaders(dict[int, DocumentReader]):
+    """Readers of documents by handle, created on first use."""
+
+    def __init__(self, snapshot: Snapshot, tokenizer: Tokenizer) -> None:
+        """Store the snapshot and the tokenizer."""
+        super().__init__()
+        self.snapshot = snapshot
+        self.tokenizer = tokenizer
+
+    def __missing__(self, handle: int) -> DocumentReader:
+        self[handle] = DocumentReader(self.snapshot, handle, self.tokenizer.count)
+        return self[handle]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcerptRenderer:
+    """Renders excerpts inside one fence and counts their tokens."""
+
+    readers: DocumentReaders
+    """Readers of the documents."""
+    options: ExcerptOptions
+    """Options of the excerpts."""
+    tag: str
+    """Tag of the fence."""
+    budget_tokens: int
+    """Maximum tokens of an excerpt."""
+
+    def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
+        """Return the tokens of an excerpt without its runs, and of a run without its text."""
+        reader = self.readers[handle]
+        chars = reader.record.chars
+        frame = self._widest(handle, (0, chars), "")
+        place = self._place(handle, reader.chunks(chunk, chunk + 1)[0].section)
+        ends = [ExcerptPart(start=start, text="", place=place) for start in (0, chars)]
+        return self.count(frame), self.count(render_parts(ends))
+
+    def chunks(self, handle: int) -> int:
+        """Return the number of chunks of a document."""
+        return self.readers[handle].record.chunks
+
+    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
+        """Return the tokens of an excerpt with only these runs of chunks."""
+        return self.measure(handle)(self.characters(handle, runs))
+
+    def fits_whole(self, handle: int) -> bool:
+        """Return whether the whole document fits into an excerpt."""
+        reader = self.readers[handle]
+        record = reader.record
+        if record.tokens > _WHOLE_RATIO * self.budget_tokens:
+            return False
+        reader.chunks(0, record.chunks)
+        return self.measure(handle)([(0, record.chars)]) <= self.budget_tokens
+
+    def characters(self, handle: int, runs: Sequence[Part]) -> list[Part]:
+        """Return the character ranges of runs of chunks."""
+        return merge_parts([self.readers[handle].part(start, end) for start, end in runs])
+
+    def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
+        """Return a function that counts the tokens of an excerpt, separator included."""
+
+        def measured(parts: Sequence[Part]) -> int:
+            span = (parts[0][0], parts[-1][1])
+            return self.count(self._widest(handle, span, self.text(handle, parts)) + SEPARATOR)
+
+        return measured
+
+    def text(self, handle: int, parts: Sequence[Part]) -> str:
+        """Return the text of an excerpt; each section path is printed once.
+
+        The path is omitted at the start of the document, whose first lines contain the title.
+        """
+        reader = self.readers[handle]
+        shown: list[ExcerptPart] = []
+        printed_place = ""
+        for start, end in parts:
+            place = self._place(handle, reader.chunk_at(start).section)
+            text = reader.text(start, end)
+            is_known = start == 0 or place == printed_place
+            shown.append(ExcerptPart(start=start, text=text, place="" if is_known else place))
+            printed_place = self._place(handle, reader.chunk_at(end - 1).section)
+        return render_parts(shown)
+
+    def header(self, handle: int) -> str:
+        """Return the header of an excerpt."""
+        if not self.options.headers:
+            return ""
+        record = self.readers[handle].record
+        return chunk_header(record.title, summary=record.summary, options=HeaderOptions())
+
+    def rendered(self, citation: Citation, header: str, text: str, number: int) -> str:
+        """Return the rendered text of an excerpt."""
+        if not self.options.headers:
+            return text.strip()
+        return render_segment(self.tag, number=number, citation=citation, header=header, text=text)
+
+    def citation(self, handle: int, span: Part, path: tuple[str, ...]) -> Citation:
+        """Return the citation of a range of a document."""
+        reader = self.readers[handle]
+        return cite(
+            reader.record,
+            span,
+            pages=reader.pages,
+            section_path=path,
+            text=reader.text(*span),
+        )
+
+    def count(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self.readers.tokenizer.count([text])[0]
+
+    def _place(self, handle: int, section: int) -> str:
+        """Return the section path at the start of a part, as one line."""
+        if not self.options.headers:
+            return ""
+        reader = self.readers[handle]
+        path = reader.section(section).path
+        if path and path[0].casefold() == reader.record.title.casefold():
+            path = path[1:]
+        return chunk_header("", section_path=path, options=HeaderOptions())
+
+    def _widest(self, handle: int, span: Part, text: str) -> str:
+        """Return an excerpt with the widest possible number."""
+        reader = self.readers[handle]
+        citation = cite(reader.record, span, pages=reader.pages, section_path=(), text=None)
+        return self.rendered(citation, self.header(handle), text, self.options.excerpts)
 
 
 _TAG = "excerpt"
-_RESERVED_PART = 8  # an excerpt keeps one eighth of its evidence when another borrows
+_RESERVED_PART = 8  # an excerpt keeps one eighth of its evidence when another takes some
 _ROOM_RATIO = 2  # tokens of text read around evidence, relative to the tokens left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptSet:
-    """Excerpts of one question."""
+    """Excerpts of one question, rendered and counted."""
 
     excerpts: tuple[Excerpt, ...] = ()
     """Excerpts in reading order."""
     best_guess: Excerpt | None = None
-    """Excerpt around the best chunk if nothing was found."""
+    """Excerpt around the best chunk if there are no excerpts; otherwise None."""
     context: str = ""
     """Rendered excerpts."""
     tokens: int = 0
@@ -71,7 +328,7 @@ class ExcerptBuilder:
         snapshot: Snapshot,
         tokenizer: Tokenizer,
     ) -> None:
-        """Store the evidence and the sources of text."""
+        """Store the evidence and the sources of its text."""
         self._evidence = evidence
         self._model = model
         self._options = options
@@ -84,7 +341,7 @@ class ExcerptBuilder:
         self._fenced_texts: list[str] = []
 
     def build(self) -> ExcerptSet:
-        """Return the excerpts, or none and the text around the best chunk as a guess.
+        """Return the excerpts; if nothing is worth its tokens, the best chunk as a guess.
 
         Raises:
             OptionError: If no relevant chunk with its header fits into an excerpt.
@@ -93,7 +350,7 @@ class ExcerptBuilder:
             selector = self._selector()
             picks = selector.select()
             if not picks:
-                return self._nothing(selector)
+                return self._no_excerpts(selector)
             excerpts = self._fill_all(picks)
             if self._fence_holds(excerpts):
                 context = self._context(excerpts)
@@ -112,11 +369,11 @@ class ExcerptBuilder:
         )
 
     def guess(self) -> ExcerptSet:
-        """Return no excerpts, and the text around the best chunk as a guess."""
+        """Return only a guess: the best chunk and the text around it."""
         return ExcerptSet(best_guess=self._fill_all([self._selector().guess()])[0])
 
-    def _nothing(self, selector: ExcerptSelector) -> ExcerptSet:
-        """Return a guess if nothing is worth its tokens; raise if nothing has room."""
+    def _no_excerpts(self, selector: ExcerptSelector) -> ExcerptSet:
+        """Return a guess if no chunk is worth its tokens; raise if no chunk fits."""
         if selector.tokens_needed:
             raise OptionError(
                 f"excerpt_tokens is {self._options.excerpt_tokens}; the best chunk of a document "
@@ -139,12 +396,12 @@ class ExcerptBuilder:
         if not needed:
             return ()
         return (
-            f"excerpts of {self._options.excerpt_tokens} tokens have no room for header and best "
-            f"chunk of {len(needed)} of the documents; {max(needed.values())} would have",
+            f"the best chunk of {len(needed)} of the documents does not fit with its header into "
+            f"{self._options.excerpt_tokens} tokens; {max(needed.values())} are enough",
         )
 
     def _fence_holds(self, excerpts: Sequence[Excerpt]) -> bool:
-        """Return whether nothing in the excerpts closes the fence; if it does, change the fence."""
+        """Return whether no text can close the fence; otherwise choose another tag."""
         self._fenced_texts += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
         tag = fence_tag(self._fenced_texts, name=_TAG)
         if tag == self._renderer.tag:
@@ -160,9 +417,9 @@ class ExcerptBuilder:
             document_picks.sort(key=lambda pick: pick.runs)
             evidence = [self._renderer.characters(handle, pick.runs) for pick in document_picks]
             filled = self._fill_document(handle, evidence)
-            everything = [part for parts in evidence for part in parts]
+            all_evidence = [part for parts in evidence for part in parts]
             excerpts += [
-                self._excerpt(pick, parts, everything)
+                self._excerpt(pick, parts, all_evidence)
                 for pick, parts in zip(document_picks, filled, strict=True)
             ]
         return tuple(
@@ -172,7 +429,7 @@ class ExcerptBuilder:
         )
 
     def _fill_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
-        """Return the parts of each excerpt of a document: filled forwards, backwards, or both."""
+        """Return the parts of each excerpt of a document; the fill order with most text is used."""
         reader = self._renderer.readers[handle]
         if len(evidence) == 1 and self._renderer.fits_whole(handle):
             return [[(0, reader.record.chars)]]
@@ -189,7 +446,13 @@ class ExcerptBuilder:
     def _fill_in_turn(
         self, handle: int, evidence: Sequence[list[Part]], *, step: int
     ) -> list[list[Part]]:
-        """Return the parts of each excerpt, filled in this order; each may borrow from the next."""
+        """Return the parts of each excerpt; each may take evidence from the one filled next.
+
+        Args:
+            handle: Handle of the document.
+            evidence: Evidence of each excerpt.
+            step: 1 to fill the excerpts in order, -1 in reverse order.
+        """
         shown = list(evidence)
         for at in range(len(shown))[::step]:
             own, following = shown[at], at + step
@@ -208,7 +471,7 @@ class ExcerptBuilder:
         return self._renderer.measure(handle)(parts) >= USED * self._renderer.budget_tokens
 
     def _reserved(self, handle: int, parts: Sequence[Part], *, step: int) -> list[Part]:
-        """Return the far end of a text, which the excerpt before must leave."""
+        """Return the far end of an excerpt's evidence, which its neighbour must not take."""
         reader = self._renderer.readers[handle]
         reserved = _chars([parts]) // _RESERVED_PART
         left = _chars([parts]) - reserved if step > 0 else reserved
@@ -222,7 +485,7 @@ class ExcerptBuilder:
         return subtract_parts(parts, [near]) or list(parts)
 
     def _fill(self, handle: int, evidence: Sequence[Part], taken: Sequence[Part]) -> list[Part]:
-        """Return the parts of one excerpt."""
+        """Return the parts of one excerpt: its evidence and the text around it."""
         reader = self._renderer.readers[handle]
         measure = self._renderer.measure(handle)
         left = max(0, self._renderer.budget_tokens - measure(evidence))
@@ -245,7 +508,7 @@ class ExcerptBuilder:
     def _excerpt(
         self, pick: ExcerptEvidence, parts: Sequence[Part], evidence: Sequence[Part]
     ) -> Excerpt:
-        """Return a filled excerpt, given all evidence of its document."""
+        """Return an excerpt with these parts, given the evidence of its document."""
         handle, renderer = pick.handle, self._renderer
         reader = renderer.readers[handle]
         spans = tuple(
@@ -291,7 +554,7 @@ class ExcerptBuilder:
         return self._renderer.readers[pick.handle].chunks(first, first + 1)[0]
 
     def _relevance(self, handle: int, span: Part) -> float:
-        """Return the mean relevance of a range; text that was not scored counts as 0."""
+        """Return the mean relevance of a range; chunks that were not scored count as 0."""
         mass = 0.0
         for chunk in self._renderer.readers[handle].overlapping(*span):
             shown = min(span[1], chunk.end) - max(span[0], chunk.start)
@@ -312,7 +575,7 @@ def _chars(shown: Sequence[Sequence[Part]]) -> int:
 
 
 def _split(part: Part, evidence: Sequence[Part]) -> list[Part]:
-    """Return the evidence inside a part and the text between and around it, in order."""
+    """Return a part divided at the ends of the evidence, in order."""
     places = {part[0], part[1]}
     places.update(place for span in evidence for place in span if part[0] < place < part[1])
     return list(pairwise(sorted(places)))

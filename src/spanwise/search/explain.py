@@ -41,7 +41,7 @@ _MOST_TOKENS = 10_000_000
 def explain_search(
     result: SearchResult, *, extractor: Extractor | None, options: SearchOptions
 ) -> Explanation:
-    """Return the explanation of a search, from the snapshot of the search.
+    """Return the explanation of a search; its snapshot must still be open.
 
     Args:
         result: Result of the search.
@@ -354,7 +354,7 @@ def _words(question: Question) -> dict[str, str]:
 
 
 def _spread(scores: Floats, shares: Floats) -> Floats:
-    """Return the reduction of each score before it became a share, <= 0.
+    """Return the reduction of each score by better chunks of its document, <= 0.
 
     A share is the exponential of the reduced score times a constant. The best chunk of a document
     is not reduced.
@@ -365,21 +365,21 @@ def _spread(scores: Floats, shares: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Decisions:
-    """Decides why each chunk is in or out, by choosing again under looser limits."""
+    """Reason for the decision on each chunk, found by repeating the choice with looser limits."""
 
     explainer: _Explainer
     refused: Bools
-    """Rows that would be taken if the evidence were not too weak, (n,)."""
+    """Whether each row would be taken if the evidence were not too weak, (n,)."""
     by_budget: Bools
-    """Rows that a larger budget would take, (n,)."""
+    """Whether each row would be taken under a larger budget, (n,)."""
     by_length: Bools
-    """Rows that would also be taken without a maximum segment length, (n,)."""
+    """Whether each row would also be taken without a maximum segment length, (n,)."""
     by_minimum: Bools
-    """Rows that would also be taken without a minimum segment value, (n,)."""
+    """Whether each row would also be taken without a minimum segment value, (n,)."""
 
     @classmethod
     def of(cls, explainer: _Explainer) -> _Decisions:
-        """Return the decisions, computed by choosing again under looser limits."""
+        """Repeat the choice of an explainer with looser limits."""
         options, budget = explainer.extractor.options.segments, _MOST_TOKENS
         original = explainer.extractor.options.budget_tokens
         refused = np.zeros(len(explainer.values), dtype=np.bool_)
@@ -419,7 +419,7 @@ class _Decisions:
 
 
 def _taken(explainer: _Explainer, segments: SegmentOptions, *, budget: int) -> Bools:
-    """Return the rows that the exact choice takes, (n,)."""
+    """Return whether the exact choice takes each row, (n,)."""
     extractor = explainer.extractor
     options = replace(extractor.options, segments=segments, budget_tokens=budget)
     taken = np.zeros(len(explainer.values), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Exact choice of segments among scored chunks, with their headers inside the budget."""
+"""Choice of segments, exact or by the published greedy method, with headers inside the budget."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.extraction.published import extract_published
 from spanwise.core.extraction.segments import Run, chunk_values, extract_segments
 from spanwise.errors import OptionError
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from spanwise.core.extraction.published import RankedChunk
     from spanwise.core.ranking.relevance import RelevanceModel
-    from spanwise.options import SearchOptions
+    from spanwise.options import PublishedOptions, SearchOptions
     from spanwise.search.evidence import Evidence
+    from spanwise.search.rendering import SegmentRange
     from spanwise.types import Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Chooses segments among the scored chunks so that they fit with their headers."""
+    """Chooses segments that fit into the budget with their headers."""
 
     evidence: Evidence
     """Evidence of the question."""
@@ -99,7 +104,7 @@ class Extractor:
         ).runs
 
     def guess(self) -> SegmentRange:
-        """Return the best chunk."""
+        """Return the best chunk, whatever its value."""
         return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
 
     def values(self) -> NDArray[np.float64]:
@@ -123,7 +128,7 @@ class Extractor:
         )
 
     def locate(self, run: Run) -> SegmentRange:
-        """Return the position in its document of a run of a range."""
+        """Return a run of the evidence as a range of its document."""
         evidence = self.evidence
         span = evidence.ranges[run.document]
         first = int(evidence.starts[run.document])
@@ -143,7 +148,7 @@ class Extractor:
         )
 
     def _check_limits(self, header_tokens: int) -> None:
-        """Raise if there are chunks worth taking and none of them fits into the limits."""
+        """Raise an error if chunks are worth taking but none of them fits into the limits."""
         options = self.options.segments
         is_worthy = self.values() > max(options.min_segment_value, 0.0)
         if not is_worthy.any():
@@ -159,3 +164,119 @@ class Extractor:
                 f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
                 f"its header needs {needed}"
             )
+
+
+_RETRIEVED = 200
+"""Number of chunks that each query of the published method ranks."""
+
+
+def extract_greedy(
+    extractor: Extractor, options: PublishedOptions
+) -> tuple[list[Segment], Segment | None, tuple[str, ...]]:
+    """Return the published segments of a question that fit into the token budget.
+
+    The retrieved chunks of a query are its candidates with the greatest shares, without
+    near-duplicates. The published method uses reranker scores, and its presets assume that the best
+    chunk has a score near 1. Relevance is therefore divided by the relevance of the best chunk;
+    otherwise every second question would have no segments. If a document was not read whole, each
+    range that was read counts as a document.
+
+    Returns:
+        Segments in reading order; the best chunk as a guess if there are none; and a warning if
+        segments of lower value did not fit.
+
+    Raises:
+        OptionError: If none of the segments fits into the budget.
+    """
+    evidence = extractor.evidence
+    runs = extract_published(
+        [_ranking(evidence, query) for query in range(len(evidence.questions))],
+        _lengths_chars(evidence),
+        options=options,
+    )
+    ranges = [
+        extractor.locate(
+            Run(
+                document=run.document,
+                start=run.start,
+                end=run.end,
+                value=run.value,
+                tokens=_tokens(evidence, run.document, run.start, run.end),
+            )
+        )
+        for run in runs
+    ]
+    if not ranges:
+        return [], extractor.renderer.segments([extractor.guess()])[0], ()
+    segments, left_out = _fitting(extractor, ranges)
+    return segments, None, _warnings(left_out, extractor.options.budget_tokens)
+
+
+def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
+    """Return the best chunks of a query, best first; ties go to the earlier row."""
+    scored = evidence.scored[query]
+    if scored is None:
+        return []
+    rows = evidence.positions[query][scored.candidates]
+    shares = scored.shares[scored.candidates]
+    is_own = evidence.copy_of[rows] == rows
+    rows, shares = rows[is_own], shares[is_own]
+    best = rows[np.argsort(-shares, kind="stable")[:_RETRIEVED]]
+    relevances = evidence.relevances[query, best]
+    relevances = (relevances / relevances.max(initial=1e-9)).tolist()
+    places = [evidence.place(row) for row in best.tolist()]
+    return [
+        (document, chunk, relevance)
+        for (document, chunk), relevance in zip(places, relevances, strict=True)
+    ]
+
+
+def _lengths_chars(evidence: Evidence) -> list[NDArray[np.int64]]:
+    """Return the length in characters of each chunk of each range."""
+    chars = np.zeros(len(evidence.lengths), dtype=np.int64)
+    for scored, place in zip(evidence.scored, evidence.positions, strict=True):
+        if scored is not None:
+            chars[place] = scored.passages.chars
+    return np.split(chars, evidence.starts[1:])
+
+
+def _tokens(evidence: Evidence, document: int, start: int, end: int) -> int:
+    first = int(evidence.starts[document])
+    return int(evidence.lengths[first + start : first + end].sum())
+
+
+def _fitting(
+    extractor: Extractor, ranges: Sequence[SegmentRange]
+) -> tuple[list[Segment], list[Segment]]:
+    """Return the segments that fit, greatest value first, in reading order; and the others."""
+    budget = remaining = extractor.options.budget_tokens
+    # Upper bound: rendered together, the tag of the fence may be shorter.
+    all_segments = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)
+    by_rank = sorted(ranges, key=lambda run: (-run.value, run.handle, run.start))
+    fitting: list[SegmentRange] = []
+    left_out: list[Segment] = []
+    for run, segment in zip(by_rank, all_segments, strict=True):
+        if segment.tokens <= remaining:
+            fitting.append(run)
+            remaining -= segment.tokens
+        else:
+            left_out.append(segment)
+    if not fitting:
+        needed = min(segment.tokens for segment in all_segments)
+        raise OptionError(
+            f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
+        )
+    return extractor.renderer.segments(fitting), left_out
+
+
+def _warnings(left_out: Sequence[Segment], budget_tokens: int) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    places = ", ".join(
+        f"{segment.document_id} characters {segment.start}-{segment.end} ({segment.tokens} tokens)"
+        for segment in left_out
+    )
+    return (
+        f"segments of least value that did not fit into {budget_tokens} tokens were left out: "
+        f"{places}",
+    )

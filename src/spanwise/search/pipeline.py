@@ -31,13 +31,11 @@ from spanwise.options import SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
-from spanwise.search.extract import Extractor
-from spanwise.search.greedy import extract_greedy
+from spanwise.search.extract import Extractor, extract_greedy
 from spanwise.search.question_limits import read_questions
-from spanwise.search.rendering import DocumentCache, SegmentRenderer
+from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, search_queries
-from spanwise.search.token_counter import make_token_counter
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import repeated_read
 from spanwise.types import ExcerptResult, SearchResult, Usage
@@ -54,9 +52,9 @@ if TYPE_CHECKING:
     from spanwise.options import ExcerptOptions, SearchOptions
     from spanwise.search.evidence import Evidence
     from spanwise.search.explanation import Explanation
+    from spanwise.search.rendering import TokenCounter
     from spanwise.search.rerank import Reranking
     from spanwise.search.scoring import ScoredChunks
-    from spanwise.search.token_counter import TokenCounter
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
     from spanwise.types import Excerpt, Segment
@@ -70,8 +68,8 @@ def apply_relative_penalty(
 ) -> SegmentOptions:
     """Return options with the higher of the absolute and the relative penalty.
 
-    The penalty is the relevance below which a chunk is not worth its tokens. The relative one is a
-    part of the share of the best chunk.
+    A penalty is the relevance below which a chunk is not worth its tokens. The relative penalty is
+    the relevance at a fraction of the best chunk's share.
     """
     if not options.relative_penalty:
         return options
@@ -127,7 +125,7 @@ COMPARISON_CHARGE = 1 / 3
 
 
 class _StepTimer:
-    """Times the steps of one search and notifies the listener."""
+    """Timer of the steps of one search; notifies the listener."""
 
     def __init__(self, listener: Listener | None) -> None:
         self._listener = listener
@@ -202,8 +200,8 @@ class Searcher:
     assessment_model: RelevanceModel | None = None
     """Relevance model for the abstention score; None for `model`.
 
-    The abstention model was fitted to the scores of the shipped model; those of others have another
-    scale.
+    The abstention model was fitted to the scores of the shipped model. Other relevance models have
+    scores of another scale.
     """
     falls_back: bool = True
     """Whether a search continues by keywords, with a warning, if its embedder fails."""
@@ -468,21 +466,22 @@ class Searcher:
         if evidence is not None:
             warnings += [
                 f"the question has {whole.original_words or len(whole.terms)} different words; "
-                f"it was searched by the {len(part.terms)} most telling ones"
+                f"the search used the {len(part.terms)} most informative ones"
                 for whole, part in zip(outcome.questions, evidence.questions, strict=True)
                 if whole.original_words or len(part.terms) < len(whole.terms)
             ]
         elif where is not None and not outcome.has_documents:
             warnings.append(
-                f"no document passes the filter `{where}`; `list` shows the fields of each, "
-                "and texts are equal letter for letter"
+                f"no document passes the filter `{where}`; `list` shows the fields of each "
+                "document, and texts must match exactly"
             )
         if self.embedder is None:
             warnings.append("searched by keywords alone: this knowledge base has no embedder")
         elif self.model.embedder not in ("", self.embedder.name):
             warnings.append(
-                f"uncalibrated: no weights were trained with the embedder {self.embedder.name}, "
-                f"those of {self.model.embedder} stand in; relevances may be too high or too low"
+                f"uncalibrated: no weights were trained with the embedder {self.embedder.name}; "
+                f"the weights for {self.model.embedder} are used, and relevances may be too high "
+                "or too low"
             )
         return tuple(warnings)
 

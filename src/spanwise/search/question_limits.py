@@ -1,17 +1,16 @@
-"""Questions checked, bounded and read, before anything is searched.
+"""Validation and analysis of questions, with a limit on very long ones.
 
 Rules:
-    1. A text that is too long, empty or not valid Unicode is refused before any work.
-    2. Of a very long question, the distinct words that are rarest in the documents and most often
-       repeated are kept, in their order. Everything after that works on these alone: the terms
-       that are searched by, the vector and the reranker.
+    1. A text that is too long, empty or not valid Unicode is an error.
+    2. A very long question is reduced to its most informative distinct words: words that are rare
+       in the documents, or repeated often. They stay in order. Search terms, vector and reranker
+       use only these words.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from spanwise.core.text.terms import stem_language, word_pieces, word_terms
 from spanwise.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,26 +31,26 @@ if TYPE_CHECKING:
 
 _MAX_QUERIES = 16
 _LONG_CHARS = 8_192
-"""Characters up to which a question is read as it is."""
-_KEPT_WORDS = 512
-"""Words that are kept of a longer question."""
+"""Maximum length of a question that is used unchanged, in characters."""
+_MAX_WORDS = 512
+"""Maximum number of words of a longer question."""
 _BATCH = 4_096
-"""Words that are looked up at a time, which bounds the memory."""
+"""Number of words looked up together; limits the memory."""
 
 
 def read_questions(texts: Sequence[str], searchable: Searchable) -> tuple[Question, ...]:
-    """Return a question and its further queries, each once, in the languages of the documents.
+    """Return the analysis of a question and its additional queries, without repetitions.
 
     Args:
         texts: The question, then the queries.
-        searchable: The documents; they say which words of a long question are rare.
+        searchable: Documents to search, for their languages and the frequencies of words.
 
     Raises:
-        QueryError: If a text has no word, or as `check_question`; or if there are too many.
+        QueryError: If there are too many queries, a text has no word, or `check_question` fails.
     """
     if len(texts) > _MAX_QUERIES:
         raise QueryError(
-            f"{len(texts)} queries are given, the question among them; give at most {_MAX_QUERIES}"
+            f"there are {len(texts)} queries including the question; give at most {_MAX_QUERIES}"
         )
     distinct = tuple(dict.fromkeys(check_question(text) for text in texts))
     check_question_length(sum(map(len, distinct)))
@@ -64,9 +63,9 @@ def _read(text: str, languages: Sequence[str], searchable: Searchable) -> Questi
         question = read_question(text, languages=languages)
     else:
         uses = Counter(word_pieces(text))
-        kept = _telling_words(uses, languages, searchable)
+        selected = _informative_words(uses, languages, searchable)
         question = replace(
-            read_question(" ".join(kept), languages=languages),
+            read_question(" ".join(selected), languages=languages),
             original_text=text,
             original_words=len(uses),
         )
@@ -75,34 +74,38 @@ def _read(text: str, languages: Sequence[str], searchable: Searchable) -> Questi
     return question
 
 
-def _telling_words(
+def _informative_words(
     uses: Mapping[str, int], languages: Sequence[str], searchable: Searchable
 ) -> list[str]:
-    """Return the words that say most about a question, as `telling_terms`, in their order."""
+    """Return the most informative words in order, scored like `informative_terms`.
+
+    Args:
+        uses: Number of occurrences of each word in the question.
+        languages: Languages of the documents.
+        searchable: Documents to search.
+    """
     stemmers = sorted({stem_language(language) for language in languages or ("",)})
-    weights = [_weights(batch, stemmers, searchable) for batch in _batches(list(uses))]
+    words = list(uses)
+    weights = [
+        _weights(words[start : start + _BATCH], stemmers, searchable)
+        for start in range(0, len(words), _BATCH)
+    ]
     counts = np.fromiter(uses.values(), dtype=np.float64, count=len(uses))
     values = np.concatenate([*weights, np.zeros(0)]) * (1 + np.log(counts))
-    best = set(np.argsort(-values, kind="stable")[:_KEPT_WORDS].tolist())
-    return [word for at, word in enumerate(uses) if at in best]
-
-
-def _batches(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    rest = iter(words)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch
+    best = set(np.argsort(-values, kind="stable")[:_MAX_WORDS].tolist())
+    return [word for at, word in enumerate(words) if at in best]
 
 
 def _weights(
     words: Sequence[str], stemmers: Sequence[str], searchable: Searchable
 ) -> NDArray[np.float64]:
-    """Return the weight of the rarest term of each word; 0 where no document holds any."""
+    """Return the weight of the rarest term of each word; 0 if no document contains any."""
     terms = [
         [term for name in stemmers for term in word_terms(word, language=name)] for word in words
     ]
-    owners = np.repeat(np.arange(len(words)), [len(one) for one in terms])
-    holders, chunks = searchable.term_counts([term for one in terms for term in one])
-    found = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+    owners = np.repeat(np.arange(len(words)), [len(word_forms) for word_forms in terms])
+    holders, chunks = searchable.term_counts([term for word_forms in terms for term in word_forms])
+    term_weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
     weights = np.zeros(len(words))
-    np.maximum.at(weights, owners, found)
+    np.maximum.at(weights, owners, term_weights)
     return weights

@@ -1,11 +1,11 @@
-"""Reranking: a reranker reads the best candidates, and its scores are added to theirs.
+"""Reranking: a reranker scores the best candidates, and its scores are added to the search's.
 
 Rules:
-    A reranker reads each chunk under its header.
-    Its scores are standardised over the candidates it read for one query, because rerankers have
-    different scales.
-    A candidate that was not read gets the lowest score of those read. It ranked lower before, and
-    with the mean it would overtake the ones that the reranker rejected.
+    A reranker scores each chunk with its header.
+    Its scores are standardised over the candidates of one query, because rerankers have different
+    scales.
+    A candidate that the reranker did not score gets the lowest score of the others. It ranked lower
+    before the reranking; with the mean score it would overtake candidates with low scores.
     If a reranker fails, the scores are unchanged and the result has a warning.
 """
 
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.headers import headed_text
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import headed_text, searched_text
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
@@ -52,12 +51,12 @@ def rerank_lift(
 ) -> NDArray[np.float64]:
     """Return the addition of a reranker to each candidate, (count,).
 
-    Each score is standardised; if all are equal, nothing is added. A candidate that was not read
-    has the lowest score of those that were.
+    Scores are standardised; if all are equal, the addition is 0. A candidate without a score gets
+    the lowest addition.
 
     Args:
-        scores: Scores of the candidates that were read, finite, (k,), k > 0.
-        at: Positions of these candidates, (k,).
+        scores: Scores of the reranker, finite, (k,), k > 0.
+        at: Position of the candidate of each score, (k,).
         count: Number of candidates, at least k.
         weight: Weight per standard deviation, >= 0.
     """
@@ -89,13 +88,13 @@ class Reranking:
     options: RerankOptions
     """Number of candidates and weight."""
     falls_back: bool = True
-    """Whether a search continues without a reranker that fails."""
+    """Whether a search continues, with a warning, if the reranker fails."""
 
     def score(self, candidates: _RerankInput) -> RerankReply | ModelError:
-        """Return the reply of the reranker, or the error.
+        """Return the reply of the reranker, or its error if `falls_back` is True.
 
         Raises:
-            ModelKeyError: If the provider rejects the key: no search could be reranked.
+            ModelKeyError: If the provider rejects the key.
             ModelError: If it fails and `falls_back` is False.
         """
         try:
@@ -137,7 +136,7 @@ def rerank(
 
     Raises:
         ModelKeyError: If the provider rejects the key.
-        ModelError: If the reranker fails, and nothing falls back.
+        ModelError: If the reranker fails and `falls_back` is False.
     """
     if reranking is None:
         return RerankResult(hits=tuple(hits))
@@ -147,8 +146,8 @@ def rerank(
     reader = _InputReader(DocumentCache(snapshot))
     inputs = [reader.read(query, options.chunks) for query in hits]
     replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
-    counts = not all(isinstance(reply, ModelError) for reply in replies)
-    warnings = [_uncalibrated(name)] if counts and trained is None else []
+    is_reranked = not all(isinstance(reply, ModelError) for reply in replies)
+    warnings = [_uncalibrated(name)] if is_reranked and trained is None else []
     reranked, usage = [], Usage()
     for query, candidates, reply in zip(hits, inputs, replies, strict=True):
         if isinstance(reply, ModelError):
@@ -163,8 +162,8 @@ def rerank(
 
 def _uncalibrated(name: str) -> str:
     return (
-        f"uncalibrated: no weights were trained with the reranker {name}, which counts with the "
-        f"default weight of {DEFAULT_WEIGHT:g}; relevances may be too high or too low"
+        f"uncalibrated: no weight was trained for the reranker {name}; the default weight of "
+        f"{DEFAULT_WEIGHT:g} is used, and relevances may be too high or too low"
     )
 
 
@@ -186,26 +185,26 @@ def _with_scores(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RerankInput:
-    """Candidates of one query as the reranker reads them."""
+    """Best candidates of one query, as input of the reranker."""
 
     query: str
     """Text of the query."""
     candidates: NDArray[np.int64]
     """Positions among the candidates, (k,)."""
     texts: tuple[str, ...]
-    """Text of each candidate under its header, (k,)."""
+    """Text of each candidate with its header, (k,)."""
     documents: tuple[int, ...]
     """Handle of the document of each candidate, (k,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _InputReader:
-    """Reads chunks under their headers."""
+    """Reads the texts of candidates."""
 
     documents: DocumentCache
 
     def read(self, query: QueryHits, count: int) -> _RerankInput:
-        """Return the best candidates of a query as text."""
+        """Return the best `count` candidates of a query with their texts."""
         scored = query.scored
         if scored is None:
             return _RerankInput(query.question.text, np.zeros(0, dtype=np.int64), (), ())
@@ -218,7 +217,7 @@ class _InputReader:
         return _RerankInput(query.question.text, best, shown_texts, tuple(handles))
 
     def _texts(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return the texts of chunks by handle and position; neighbours are read together."""
+        """Return the texts of chunks, by handle and index; neighbours are read together."""
         texts: dict[tuple[int, int], str] = {}
         # In a run of neighbours, the position less the rank in order stays the same.
         runs = groupby(enumerate(sorted(places)), key=lambda at: (at[1][0], at[1][1] - at[0]))

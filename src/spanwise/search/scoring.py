@@ -1,4 +1,4 @@
-"""Scoring of the chunks of one snapshot for a query: from words and vectors to shares."""
+"""Scoring of the chunks of a snapshot for a query: from words and vectors to shares."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ import numpy as np
 from spanwise.core.ranking.bm25 import inverse_frequencies
 from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
 from spanwise.core.ranking.known_answers import answer_lift
-from spanwise.core.ranking.query_terms import (
-    group_passage_terms,
-    group_scan_terms,
-    group_term_counts,
-)
 from spanwise.core.ranking.question import MAX_TERMS, informative_terms
 from spanwise.core.ranking.relevance import (
     hedge_weight,
@@ -24,7 +19,12 @@ from spanwise.core.ranking.relevance import (
     spread_over_documents,
 )
 from spanwise.core.ranking.routing import route, select_ranges
-from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.scan import (
+    ScanQuery,
+    group_passage_terms,
+    group_scan_terms,
+    group_term_counts,
+)
 from spanwise.packs.intents import (
     Aim,
     glossary_lift,
@@ -58,17 +58,16 @@ def compute_lifts(
     rows: Rows,
     model: RelevanceModel,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the additions to each score by packs and known answers, by label, (n,) each.
+    """Return the additions of packs and known answers to the scores, (n,) each, by label.
 
-    Empty if no pack knows the question's words, or none of its landmarks is in the ranges, and the
-    question is similar to no kind with known answers.
+    Empty if no pack and no known answers apply to the question and the chunks.
 
     Args:
         question: The question.
         snapshot: Snapshot to search.
         ranges: Ranges of chunks that were read.
-        rows: Layout of these chunks, n rows.
-        model: Weights of the parts of a lift, and the known answers.
+        rows: Layout of the chunks in these ranges, n rows.
+        model: Weights of the additions, and the known answers.
     """
     packs = [named.pack for named in recorded_packs(snapshot.packs())]
     lifts: dict[str, NDArray[np.float64]] = {}
@@ -98,7 +97,7 @@ def _known_lift(
         return {}
     lift = answer_lift(
         snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
-        worth=weights,
+        term_weights=weights,
         rows=rows,
         weight=model.lift_weights.answers * expansion.similarity,
     )
@@ -194,7 +193,7 @@ def search_queries(
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
-        DocumentNotFoundError: If `documents` names one that does not exist.
+        DocumentNotFoundError: If the scope names a document that does not exist.
     """
     searchable = [replace(query, terms=select_search_terms(query, snapshot)) for query in questions]
     return tuple(
@@ -233,7 +232,7 @@ def score_chunks(
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
-        DocumentNotFoundError: If `documents` names one that does not exist.
+        DocumentNotFoundError: If the scope names a document that does not exist.
     """
     vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
     forms, words = question.forms()
@@ -310,11 +309,13 @@ def _residual_vectors(
     embedder: Embedder | None,
     vector: NDArray[np.float32] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the vectors of the question: whole, and without the words of titles.
+    """Return the vectors of the whole question, and of the question without words of titles.
 
-    There is one residual vector per distinct set of question terms in the title of a document that
-    was read. Returns the vectors, (m, dimension), and the vector of each document of the scan,
-    (documents,).
+    There is one residual vector for each distinct question without the words of a document's title.
+
+    Returns:
+        The vectors, (m, dimension), the whole question first; and the index of the residual vector
+        of each document of the scan, (documents,).
     """
     which = np.zeros(len(scan.handles), dtype=np.int64)
     if embedder is None or vector is None:

@@ -71,7 +71,7 @@ def select_sentences(
         cost: Penalty for the tokens of all sentences, in share, >= 0.
 
     Returns:
-        First sentence, and index after the last. Of equal ranges the first.
+        Index of the first sentence, and index after the last; ties go to the first range.
     """
     weights = [
         length * exp(_WORDS_WEIGHT * coverage)
@@ -96,8 +96,8 @@ def select_sentences(
 class Trimmer:
     """Trims segments of one chunk to sentences.
 
-    Runs of several chunks are unchanged, because their evidence is long. So is a best guess of
-    negative value, because the sentence of least loss would be the shortest.
+    Runs of several chunks are unchanged, because their evidence is long. A best guess of negative
+    value is unchanged too: trimming would always leave its shortest sentence.
     """
 
     words: tuple[tuple[Mapping[str, int], tuple[float, ...]], ...]

@@ -1,7 +1,7 @@
-"""Tuning file: tuned options, how the file is written, read and validated.
+"""Tuning file: its contents, and functions that write, read and validate it.
 
 The file is readable TOML, and the same tuning gives the same bytes. An unknown key, a number out of
-range, or features of another version are errors: a search must never silently differ from its file.
+range, or features of another version are errors: a search must never silently differ from the file.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class _TuningReader:
         if names != list(FEATURES):
             raise self.error(
                 "relevance.features",
-                f"are {names!r}, and this version weighs {list(FEATURES)!r}; tune again",
+                f"are {names!r}, and this version uses {list(FEATURES)!r}; tune again",
             )
         deviations = self.numbers("relevance.deviations", data.get("deviations"))
         if not (deviations > 0).all():
@@ -367,7 +367,7 @@ class _TuningReader:
         for name in data:
             if name not in known:
                 whole = f"{table}.{name}" if table else name
-                raise self.error(whole, f"is no key of it; the keys are {', '.join(known)}")
+                raise self.error(whole, f"is unknown; the keys are {', '.join(known)}")
 
     def text(self, key: str, value: object) -> str:
         if not isinstance(value, str):

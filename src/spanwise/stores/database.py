@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import searched_text
 from spanwise.core.documents.versions import VERSION_CHARS, text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies
-from spanwise.core.ranking.query_terms import group_term_counts
-from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
+from spanwise.core.ranking.scan import Moments, Scan, ScanQuery, group_term_counts
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.part import find_terms, run_indexes, term_hashes

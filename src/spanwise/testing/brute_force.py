@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.ranking.vectors import quantise_rows, unit_rows

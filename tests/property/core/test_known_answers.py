@@ -127,7 +127,7 @@ def test_a_lift_takes_at_most_six_deviations_and_nothing_from_the_best_of_a_docu
 ) -> None:
     rows = build_rows([(at, PassageRange(at, 0, len(one))) for at, one in enumerate(documents)])
     impacts = np.array([[value for one in documents for value in one]], dtype=np.float32)
-    lift = answer_lift(impacts, worth=np.array([1.0]), rows=rows, weight=weight)
+    lift = answer_lift(impacts, term_weights=np.array([1.0]), rows=rows, weight=weight)
     assert (lift <= 0).all()
     assert (lift >= -6 * weight - 1e-9).all()
     for at in range(len(documents)):

@@ -12,8 +12,7 @@ from tests.reports import LEASES, PROSE, REPORT, STATEMENTS
 from spanwise.errors import PackError
 from spanwise.packs.intents import read_aims
 from spanwise.packs.landmarks import landmark_signals
-from spanwise.packs.pack_file import read_pack
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import read_pack, shipped_packs
 
 PACK = read_pack(LEASES, place="leases.toml")
 FILINGS = next(named.pack for named in shipped_packs() if named.pack.name == "filings")

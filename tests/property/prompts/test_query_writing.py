@@ -11,8 +11,7 @@ from tests.records import make_record
 
 from spanwise.core.ranking.question_fields import folded_words, question_fields
 from spanwise.errors import ModelAnswerError
-from spanwise.filters import Comparison, Filter, Membership, matches, parse_filter
-from spanwise.filters.tree import children
+from spanwise.filters import Comparison, Filter, Membership, children, matches, parse_filter
 from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.queries import QueryTask, request_queries
 from spanwise.options import QueryOptions
@@ -89,7 +88,7 @@ def test_what_is_used_is_bounded_checked_and_leaves_a_document(
         about = said[leaf.name]
         if about.kind != "day":
             values = leaf.values if isinstance(leaf, Membership) else (leaf.value,)
-            assert set(values) <= set(about.said)
+            assert set(values) <= set(about.mentioned)
 
 
 @given(question=_TEXTS, earlier=st.lists(_TEXTS, max_size=2), metadata=_METADATA)
@@ -100,8 +99,8 @@ def test_fields_are_of_half_of_the_documents_and_their_values_are_said(
         held = [fields[about.name] for fields in metadata if about.name in fields]
         assert 2 * len(held) >= len(metadata)
         if about.kind == "text":
-            assert set(about.said) <= set(held)
-        for value in about.said:
+            assert set(about.mentioned) <= set(held)
+        for value in about.mentioned:
             texts = (question, *earlier)
             if isinstance(value, str):
                 assert any(folded_words(value)[0] in folded_words(text) for text in texts)

@@ -60,7 +60,7 @@ def test_a_pack_is_used_and_removed(folder: Path, capsys: pytest.CaptureFixture[
     assert "leases  active in 1 of 2" in text
     assert "filings  not in use" in text
     message = output(capsys, "remove", "filings", "--kb", "a.kb", code=ExitCode.USAGE)
-    assert "'filings' is not in use; those in use are leases" in message
+    assert "'filings' is not in use; packs in use: leases" in message
 
 
 def test_another_version_of_a_pack_is_reported(

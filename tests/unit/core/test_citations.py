@@ -78,7 +78,7 @@ def test_the_same_version_has_the_text_where_it_was() -> None:
     assert (found.status, found.text, found.occurrences) == ("current", "None.", 2)
     assert found.citation is not None
     assert found.citation.start == start
-    assert found.message == "the document is as it was cited; it stands in 2 places"
+    assert found.message == "the document is unchanged; it occurs in 2 places"
 
 
 def test_a_change_elsewhere_leaves_it_current_in_the_new_version() -> None:
@@ -152,11 +152,11 @@ def test_places_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> No
     whole = make_whole("again " * 9)
     found = locate(whole, cite_range(whole, 42, 47))
     assert (found.status, found.occurrences) == ("current", 5)
-    assert found.message == "the document is as it was cited; it stands in 5 places or more"
+    assert found.message == "the document is unchanged; it occurs in 5 places or more"
 
 
 def test_a_beginning_in_too_many_places_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(citations, "_MAX_HASHED_CHARS", 10_000)
     cited = cite_range(make_whole("." * 700 + "end"), 0, 703)
-    with pytest.raises(OptionError, match="too many places"):
+    with pytest.raises(OptionError, match="occurs too often"):
         locate(make_whole("." * 2_000), cited)

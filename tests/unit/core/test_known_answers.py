@@ -80,7 +80,7 @@ def two_documents() -> Rows:
 
 def test_a_chunk_is_compared_with_the_best_of_its_document() -> None:
     impacts = np.array([[2.0, 0.0, 0.0, 1.0, 0.0]], dtype=np.float32)
-    lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=0.5)
+    lift = answer_lift(impacts, term_weights=np.array([1.0]), rows=two_documents(), weight=0.5)
     score = np.array([2.0, 0.6, 0.0, 1.0, 0.3])  # with three tenths of the neighbours
     best = np.array([2.0, 2.0, 2.0, 1.0, 1.0])
     assert lift == pytest.approx(-0.5 * (best - score) / score.std())
@@ -89,7 +89,7 @@ def test_a_chunk_is_compared_with_the_best_of_its_document() -> None:
 def test_documents_are_not_ranked_against_each_other() -> None:
     """A document without any of the words ranks like one with all of them."""
     impacts = np.array([[2.0, 0.0, 0.0, 0.0, 0.0]], dtype=np.float32)
-    lift = answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0)
+    lift = answer_lift(impacts, term_weights=np.array([1.0]), rows=two_documents(), weight=1.0)
     assert lift[0] == 0
     assert not lift[3:].any()
     assert (lift[1:3] < 0).all()
@@ -97,4 +97,6 @@ def test_documents_are_not_ranked_against_each_other() -> None:
 
 def test_words_in_every_chunk_have_no_effect() -> None:
     impacts = np.zeros((1, 5), dtype=np.float32)
-    assert not answer_lift(impacts, worth=np.array([1.0]), rows=two_documents(), weight=1.0).any()
+    assert not answer_lift(
+        impacts, term_weights=np.array([1.0]), rows=two_documents(), weight=1.0
+    ).any()

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from spanwise.core.documents.document_kinds import DocumentKind
-from spanwise.core.documents.outlines import document_headings, merge_headings
+from spanwise.core.documents.outlines import DocumentKind, document_headings, merge_headings
 from spanwise.errors import OptionError
 from spanwise.types import Document, Heading
 

@@ -97,8 +97,8 @@ def test_an_empty_ranking_gives_no_runs() -> None:
 @pytest.mark.parametrize(
     ("ranking", "said"),
     [
-        ([(0, 1, 0.5)], "chunk 1 of document 0, which there is not"),
-        ([(1, 0, 0.5)], "chunk 0 of document 1, which there is not"),
+        ([(0, 1, 0.5)], "chunk 1 of document 0, which does not exist"),
+        ([(1, 0, 0.5)], "chunk 0 of document 1, which does not exist"),
         ([(0, 0, 1.5)], r"has relevance 1\.5; it must be in \[0, 1\]"),
         ([(0, 0, 0.5), (0, 0, 0.4)], "chunk 0 of document 0 twice"),
     ],

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from spanwise.core.ranking.query_terms import (
+from spanwise.core.ranking.scan import (
+    Moments,
+    Passages,
+    Scan,
     group_passage_terms,
     group_scan_terms,
     group_term_counts,
 )
-from spanwise.core.ranking.scan import Moments, Passages, Scan
 
 NONE = Moments(0.0, 1.0)
 

@@ -17,7 +17,7 @@ def said(
     question: str, documents: Sequence[object] = FILINGS, *, earlier: Sequence[str] = ()
 ) -> dict[str, tuple[Scalar, ...]]:
     found = question_fields(question, earlier=earlier, documents=documents)  # type: ignore[arg-type]
-    return {about.name: about.said for about in found}
+    return {about.name: about.mentioned for about in found}
 
 
 def fields(*values: Scalar, name: str = "company") -> list[dict[str, Scalar]]:
@@ -26,7 +26,7 @@ def fields(*values: Scalar, name: str = "company") -> list[dict[str, Scalar]]:
 
 def test_values_are_found_by_their_kind() -> None:
     found = question_fields("How did sales of 3M change from 2016 to 2018?", documents=FILINGS)
-    assert [(about.name, about.kind, about.said, about.between) for about in found] == [
+    assert [(about.name, about.kind, about.mentioned, about.between) for about in found] == [
         ("company", "text", ("3M",), None),
         ("fiscal_year", "number", (2016, 2018), (2016, 2018)),
         ("period_end", "day", (2016, 2018), (2016, 2018)),

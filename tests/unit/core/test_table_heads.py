@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from spanwise.core.documents.chunks import ChunkSpan
-from spanwise.core.documents.table_heads import searched_text, table_heads
+from spanwise.core.documents.headers import searched_text, table_heads
 from spanwise.types import Block, Section
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.core.documents.document_kinds import DocumentKind
+from spanwise.core.documents.outlines import DocumentKind
 from spanwise.core.documents.titles import document_title, title_words
 from spanwise.types import Document, Heading, Scalar
 

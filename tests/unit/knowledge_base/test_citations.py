@@ -33,7 +33,7 @@ def test_a_place_alone_is_a_citation_if_its_text_is_quoted(base: KnowledgeBase) 
     """As other programs may give it: nothing is said of what has changed."""
     located = base.locate({"document_id": "a", "start": 0, "end": 12, "quote": "Margins fell"})
     assert (located.status, located.occurrences) == ("current", 20)
-    assert located.message == "the text stands where it was cited; it stands in 20 places"
+    assert located.message == "the text is at the cited place; it occurs in 20 places"
     elsewhere = base.locate({"document_id": "a", "start": 5, "end": 17, "quote": "Margins fell"})
     assert elsewhere.status == "moved"
 

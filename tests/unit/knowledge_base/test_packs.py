@@ -93,7 +93,7 @@ def test_packs_are_removed_by_name(leases: Path) -> None:
         assert [info.in_use for info in others] == [False, False]
         base.packs.remove("leases")
         assert used(base) == []
-        with pytest.raises(PackError, match="'leases' is not in use; those in use are -"):
+        with pytest.raises(PackError, match="'leases' is not in use; packs in use: none"):
             base.packs.remove("leases")
 
 

@@ -8,8 +8,14 @@ import pytest
 from tests.reports import LEASES
 
 from spanwise.errors import OptionError, PackError
-from spanwise.packs.pack_file import MAX_BYTES, NamedPack, pack_record, read_pack, recorded_packs
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import (
+    MAX_BYTES,
+    NamedPack,
+    pack_record,
+    read_pack,
+    recorded_packs,
+    shipped_packs,
+)
 
 
 def test_a_pack_is_read_as_it_is_written() -> None:
@@ -90,7 +96,7 @@ WRONG = {
         'name = "x"\ndescription = "x"\n[landmarks."A b"]\ntitles = ["a"]\nitems = ["b"]\n',
     ),
     "a name of two landmarks": (
-        r"leases\.toml:10: landmarks\.end\.name is 'rent clause', as that of another one",
+        r"leases\.toml:10: landmarks\.end\.name is 'rent clause', the name of another landmark",
         LEASES.replace("[landmarks.end]", '[landmarks.end]\nname = "rent clause"'),
     ),
     "a flag": (

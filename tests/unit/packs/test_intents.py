@@ -6,8 +6,7 @@ import pytest
 from tests.reports import LEASES
 
 from spanwise.packs.intents import Aim, read_aims
-from spanwise.packs.pack_file import phrase_terms, read_pack
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import phrase_terms, read_pack, shipped_packs
 
 PACKS = [named.pack for named in shipped_packs() if named.pack.name == "filings"]
 

@@ -10,8 +10,7 @@ from tests.reports import LEASES, PROSE, REPORT, STATEMENTS
 
 from spanwise.core.ranking.scan import PassageRange, range_signals
 from spanwise.packs.landmarks import document_signals, landmark_signals
-from spanwise.packs.pack_file import Pack, read_pack
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import Pack, read_pack, shipped_packs
 
 
 @pytest.fixture(scope="module")

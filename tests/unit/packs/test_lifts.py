@@ -12,7 +12,7 @@ from spanwise.packs.intents import (
     landmark_lifts,
     read_aims,
 )
-from spanwise.packs.shipped_packs import shipped_packs
+from spanwise.packs.pack_file import shipped_packs
 
 WEIGHTS = LiftWeights(landmark=0.5, glossary=2.0)
 

@@ -90,7 +90,7 @@ def test_a_full_budget_differs_from_worthless_chunks(explanation: Explanation) -
     assert {"segment", "budget"} <= decisions
     for one in explanation.candidates:
         if one.decision == "budget":
-            assert one.reason == f"worth taking, and the budget of {BUDGET} tokens is full"
+            assert one.reason == f"worth taking, but the budget of {BUDGET} tokens is full"
         if one.decision == "penalty":
             assert one.value <= 0
         elif one.decision not in ("bridge", "copy"):
@@ -190,7 +190,7 @@ def test_a_document_that_is_given_whole_is_explained_as_such(base: KnowledgeBase
     assert segment.last_chunk == explanation.documents[0].chunks
     assert {one.decision for one in explanation.candidates} == {"segment", "whole"}
     (reason,) = {one.reason for one in explanation.candidates if one.decision == "whole"}
-    assert reason == "in segment 1: its document fits whole, so it is given whole"
+    assert reason == "in segment 1: its document fits whole, so it is returned whole"
     assert "it is given whole. The sliders choose exactly." in explanation.to_html()
 
 

@@ -16,7 +16,7 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base.internals import store_of
-from spanwise.packs.shipped_packs import default_record
+from spanwise.packs.pack_file import default_record
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
 from spanwise.stores.memory import MemoryStore

@@ -4,7 +4,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
-from spanwise.search.token_counter import make_token_counter
+from spanwise.search.rendering import make_token_counter
 from spanwise.types import Section
 
 SECTION = Section(start=0, end=9, title="t", path=("t",), header_tokens=7)

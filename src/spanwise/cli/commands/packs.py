@@ -104,7 +104,7 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
 
     PACK is a file or the name of a built-in pack. Nothing is changed.
     """
-    from spanwise.packs.shipped_packs import open_pack
+    from spanwise.packs.pack_file import open_pack
 
     opened = open_pack(pack).pack
     path = knowledge_base_path(kb)

@@ -1,13 +1,13 @@
-"""Citations: made for a range of a document, and located in a later version of it.
+"""Citations: creation for a range of a document, and location in a later version of it.
 
 Rules:
-    A citation contains the hash of its text and the beginning of the text, so it can be located in
-    any version without the old one.
+    A citation contains the hash of its text and the beginning of the text. It can be located in any
+    version of the document, and the cited version is not needed.
     A location is confirmed by comparing every character, or the hash.
-    Of several places, the first choice is one in a section of the cited path, then the nearest. At
-    most the first 10,000 places are compared.
-    If the text is gone, the most similar passage is found by its hashed character 5-grams, for any
-    script, in time linear in the text.
+    If the text occurs several times, an occurrence in a section with the cited path is preferred,
+    then the nearest one. At most the first 10,000 occurrences are compared.
+    If the text was removed, the most similar passage is found by hashed character 5-grams. This
+    works for any script, in time linear in the text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SPACES = {ord(character): " " for character in "\t\n\v\f\r\x85\xa0"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A passage and its similarity to a quote."""
+    """Range of a text, and its similarity to a quote."""
 
     start: int
     """Offset of the first character."""
@@ -51,12 +51,12 @@ class Passage:
 
 
 def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
-    """Return the passage of whole words that is most similar to a quote, or None if none is.
+    """Return the passage of whole words that is most similar to a quote; None below 0.4.
 
     Args:
         text: The text.
         quote: The quote; all kinds of white space are equal.
-        near: Offset in the text; of two equally similar passages the nearer one is returned.
+        near: Offset in the text; of two equal matches the one nearer to it is used.
     """
     quote_hashes, text_hashes = _ngram_hashes(quote), _ngram_hashes(text)
     distinct = np.unique(quote_hashes)
@@ -96,7 +96,7 @@ def _ngram_hashes(text: str) -> NDArray[np.uint64]:
 def _densest(
     places: NDArray[np.int64], weights: NDArray[np.float64], *, length: int, near: int
 ) -> tuple[int, int]:
-    """Return the first and the last of the places in the window with the greatest weight."""
+    """Return the first and last place of the window of `length` with the greatest weight."""
     sums = np.concatenate(([0.0], np.cumsum(weights)))
     ends = np.searchsorted(places, places + max(1, length))
     window_weights = sums[ends] - sums[:-1]
@@ -134,7 +134,7 @@ def _similarity(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
 QUOTE_CHARS = 160
 """Number of characters of its text that a citation contains."""
 
-_LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # a label that is longer or has other signs is ignored
+_LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # labels that do not match are ignored
 _MAX_PLACES = 10_000
 _MAX_HASHED_CHARS = 100_000_000
 
@@ -154,7 +154,7 @@ def cite(
         span: Offset of the first character, and offset after the last one.
         pages: Pages of the document.
         section_path: Section path of the range.
-        text: Text of the range; None for a citation that is only displayed.
+        text: Text of the range; None for a citation that is displayed but never located.
     """
     numbers = page_numbers(pages, *span)
     return Citation(
@@ -221,7 +221,7 @@ def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
 def _cite_place(
     whole: WholeDocument, start: int, end: int, *, path: tuple[str, ...] | None
 ) -> Citation:
-    """Return the citation of a range, with the given path if one of its sections has it."""
+    """Return the citation of a range, with `path` if one of its sections has this path."""
     paths = _paths(whole.sections, start, end)
     return cite(
         whole.record,
@@ -233,7 +233,7 @@ def _cite_place(
 
 
 def _paths(sections: Sequence[Section], start: int, end: int) -> list[tuple[str, ...]]:
-    """Return the paths of the sections with characters of a range."""
+    """Return the paths of the sections that overlap a range."""
     first = bisect_right(sections, start, key=lambda section: section.end)
     last = bisect_left(sections, end, key=lambda section: section.start)
     return [section.path for section in sections[first:last]]
@@ -247,7 +247,7 @@ def locate(whole: WholeDocument, cited: Citation) -> CitationLocation:
         cited: A citation of any version of it, with the hash of its text and a non-empty quote.
 
     Raises:
-        OptionError: If the beginning of its text occurs in too many places to compare.
+        OptionError: If the beginning of the text has too many occurrences to compare.
     """
     text = whole.document.text
     places = set(islice(_places(text, cited), _MAX_PLACES))
@@ -295,9 +295,9 @@ def _places(text: str, cited: Citation) -> Iterator[int]:
             hashed_chars += length
             if hashed_chars > _MAX_HASHED_CHARS:
                 raise OptionError(
-                    f"the text of this citation begins {cited.quote[:40]!r}, which stands in too "
-                    f"many places of {cited.document_id!r} to compare them all; give the segment "
-                    "that the citation is from, with its text"
+                    f"the text of this citation begins {cited.quote[:40]!r}, which occurs too "
+                    f"often in {cited.document_id!r} to compare all occurrences; give the segment "
+                    "of the citation, with its text"
                 )
             if text_hash([text[start : start + length]]) == cited.text_hash:
                 yield start
@@ -305,14 +305,14 @@ def _places(text: str, cited: Citation) -> Iterator[int]:
 
 
 def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
-    """Return the location of the passage that is most similar to a text that is gone."""
+    """Return the location of the passage that is most similar to a removed text."""
     text = whole.document.text
     nearest = nearest_passage(text, cited.quote, near=cited.start)
     if nearest is None:
         return CitationLocation(
             cited=cited,
             status="changed",
-            message=f"the text is gone from {whole.record.id!r}, and nothing there is like it",
+            message=f"the text was removed from {whole.record.id!r}; no passage is similar to it",
         )
     quoted = "it"
     if len(cited.quote) < cited.end - cited.start:
@@ -324,25 +324,25 @@ def _changed(whole: WholeDocument, cited: Citation) -> CitationLocation:
         citation=citation,
         text=text[nearest.start : nearest.end],
         similarity=nearest.similarity,
-        message=f"the text was edited or is gone; most like {quoted} is what stands at "
-        f"{citation.place} ({nearest.similarity:.0%} alike)",
+        message=f"the text was edited or removed; the passage most similar to {quoted} is at "
+        f"{citation.place} ({nearest.similarity:.0%} similar)",
     )
 
 
 def _found_message(cited: Citation, citation: Citation, *, places: int) -> str:
-    """Return a message about the location of the cited text."""
+    """Return a message about the new location of a cited text."""
     if cited.document_id != citation.document_id:
         message = (
-            f"the document is {citation.document_id!r} now, and has the text at {citation.place}"
+            f"the document is now {citation.document_id!r}, and has the text at {citation.place}"
         )
     elif cited.start != citation.start:
-        message = f"the text stands at {citation.place} now, character for character"
+        message = f"the text is now at {citation.place}, unchanged"
     elif cited.version == citation.version:
-        message = "the document is as it was cited"
+        message = "the document is unchanged"
     else:
-        message = "the text stands where it was cited"
+        message = "the text is at the cited place"
         message = f"the document has changed elsewhere; {message}" if cited.version else message
     if places == 1:
         return message
     counted = f"{places:,} places" if places < _MAX_PLACES else f"{_MAX_PLACES:,} places or more"
-    return f"{message}; it stands in {counted}"
+    return f"{message}; it occurs in {counted}"

@@ -10,12 +10,12 @@ from spanwise.types.plain import Plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenQuote:
-    """Quote with the source that a model names for it."""
+    """Quote in the answer of a model, and the source that the model gives for it."""
 
     quote: str
     """Text of the quote."""
     source: int
-    """Index of the source among those shown to the model; may be out of range."""
+    """Index of the source in the prompt, as the model gives it; may be out of range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +30,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A whole answer."""
+    """Complete answer of a model."""
 
     answered: bool
-    """Whether the model says that the sources contain an answer."""
+    """Whether the sources contain an answer, according to the model."""
     statements: tuple[Statement, ...] = ()
     """Statements of the answer."""
     conflicts: tuple[Statement, ...] = ()
@@ -41,4 +41,4 @@ class Draft:
     missing: str = ""
     """Part of the question that the sources do not answer; empty for none."""
     data: Mapping[str, Plain] | None = None
-    """The answer in the requested JSON form."""
+    """Answer in the requested JSON form; None if no form was requested."""

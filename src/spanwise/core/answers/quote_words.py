@@ -8,9 +8,10 @@ Rules of tokens:
     A hyphen at the end of a line may split a word; it is joined if the quote has the whole word.
 
 Rules of words:
-    Case is ignored. Marks are ignored, except those that change a number: sign, percent, the
-    brackets of a loss, and "<" and the like. "1,577" is 1577, and "(1,577)" is -1577.
-    The currency of a number may be omitted in a quote, but never changed or added.
+    Case is ignored. Marks are ignored, except marks that change a number: signs, percent signs,
+    comparison signs such as "<", and the parentheses of a negative number. "1,577" is 1577, and
+    "(1,577)" is -1577. The currency of a number may be omitted in a quote, but never changed or
+    added.
     Numbers and guarded words must match in their place. Guarded words change a statement:
     negations, number words, months, and words of direction ("rose", "below", "before", "profit"),
     in the most common languages; words of direction in English, German, French and Spanish.
@@ -29,7 +30,7 @@ from spanwise.core.text.sentences import LINE_BREAKS
 from spanwise.core.text.terms import MARKS, UNSPACED
 
 ELLIPSIS = "..."
-"""Token of an ellipsis, of three points or more."""
+"""Token of an ellipsis (three or more points)."""
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060\ufeff"
 _LETTER = rf"[^\W_{UNSPACED}]"  # or a digit
@@ -50,7 +51,7 @@ _PLAIN = {
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a text, in order."""
+    """Tokens of a text, in order."""
 
     surfaces: list[str]
     """Each token in its plain form, case unchanged."""
@@ -67,11 +68,11 @@ class Tokens:
         return len(self.surfaces)
 
     def touch(self, position: int) -> bool:
-        """Return whether nothing is between a token and the next one."""
+        """Return whether a token and the next one are adjacent."""
         return self.ends[position] == self.starts[position + 1]
 
     def begins_line(self, position: int) -> bool:
-        """Return whether a line break stands between a token and the one before it."""
+        """Return whether a line break precedes a token."""
         between = self.text[self.ends[position - 1] : self.starts[position]] if position else ""
         return any(character in LINE_BREAKS for character in between)
 
@@ -213,7 +214,7 @@ _DENYING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "не", 
 def is_guarded(key: str) -> bool:
     """Return whether a case-folded word is guarded.
 
-    A letter of a script without spaces is guarded, because it may be a whole such word.
+    A letter of a script without spaces is guarded, because it may be a word on its own.
     """
     return (
         is_negation(key)
@@ -230,7 +231,7 @@ def is_negation(key: str) -> bool:
 
 
 def is_negated_form(word: str, other: str) -> bool:
-    """Return whether one of two words is the other with a negating prefix."""
+    """Return whether one of two words is the other one with a negating prefix."""
     short, long = sorted((word, other), key=len)
     return any(long == prefix + short for prefix in _DENYING_PREFIXES)
 
@@ -244,7 +245,7 @@ _PREFIX_TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a text, in order."""
+    """Words of a text in normal form, in order."""
 
     keys: list[str]
     """Normal form of each word, for comparison."""
@@ -304,7 +305,7 @@ def _number(tokens: Tokens, at: int) -> tuple[str, str]:
     key = tokens.surfaces[at].casefold()
     if _GROUPED.fullmatch(key):
         key = key.replace(",", "").replace("'", "")
-    is_less, is_open, currency, comparison = _before(tokens, at)
+    is_negative, is_open, currency, comparison = _before(tokens, at)
     after, part = _per_cent(tokens, at + 1)
     if not currency and after < len(tokens) and tokens.surfaces[after] in _CURRENCIES:
         # In a table row it belongs to the next number.
@@ -312,9 +313,9 @@ def _number(tokens: Tokens, at: int) -> tuple[str, str]:
         currency = "" if follows else tokens.surfaces[after]
         after += bool(currency)
     if is_open and after < len(tokens) and tokens.surfaces[after] == ")":
-        is_less = True
+        is_negative = True
         part = part or _per_cent(tokens, after + 1)[1]
-    return comparison + "-" * is_less + key + part, currency
+    return comparison + "-" * is_negative + key + part, currency
 
 
 def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
@@ -325,25 +326,25 @@ def _per_cent(tokens: Tokens, at: int) -> tuple[int, str]:
 
 
 def _before(tokens: Tokens, at: int) -> tuple[bool, bool, str, str]:
-    """Return minus, opening bracket, currency and comparison sign before a number."""
-    is_less, is_open, currency, comparison = False, False, "", ""
+    """Return the signs before a number: minus, opening bracket, currency, comparison."""
+    is_negative, is_open, currency, comparison = False, False, "", ""
     for place in range(at - 1, max(-1, at - 1 - _PREFIX_TOKENS), -1):
         surface = tokens.surfaces[place]
         if surface in _CURRENCIES and not currency:
             currency = surface
         elif surface == "(" and not is_open:
             is_open = True
-        elif surface == "-" and not is_less and tokens.touch(place) and _is_sign(tokens, place):
-            is_less = True
+        elif surface == "-" and not is_negative and tokens.touch(place) and _is_sign(tokens, place):
+            is_negative = True
         elif surface in _COMPARISONS:
             comparison = surface + comparison
         else:
             break
-    return is_less, is_open, currency, comparison.lstrip("=")
+    return is_negative, is_open, currency, comparison.lstrip("=")
 
 
 def _is_sign(tokens: Tokens, place: int) -> bool:
-    """Return whether a hyphen is a minus: it joins nothing before it."""
+    """Return whether a hyphen is a minus sign: it does not join words or numbers."""
     if place == 0 or not tokens.touch(place - 1):
         return True
     before = tokens.surfaces[place - 1]

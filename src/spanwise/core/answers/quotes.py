@@ -1,11 +1,11 @@
 """Quote verification: whether and where a quote occurs in one of several texts.
 
 Rules of status:
-    Exact: equal token by token, ignoring white space and typographic variants; the first letter may
-    be of the other case, as at the beginning of a sentence.
+    Exact: all tokens are equal, ignoring white space and typographic variants. The case of the
+    first letter is ignored, because it may begin a sentence.
     Near: at least .95 of its words in order; every number, negation and other guarded word is
     exact. A quote of fewer than three words and no number is exact or failed.
-    A quote directly before or after a negation has omitted it, and fails.
+    A quote fails if a negation directly before or after it was omitted.
     A quote with an ellipsis is checked part by part, in order, inside one text. Each ellipsis omits
     few words, and no negation in the sentences that it joins. Its parts have two words on average,
     or a number; otherwise any statement could be assembled from single words.
@@ -13,11 +13,11 @@ Rules of status:
 
 Rules of alignment:
     At least .95 of the words of the quote are in the passage, and of the passage in the quote.
-    Omitted words on either side are never guarded words, nor negated forms of each other; nor are
-    the words of the text at the place of the first and last words of the quote.
+    Words omitted on either side are never guarded words or negated forms of each other. If the
+    first or last words of the quote do not match, the words in their place are not guarded words.
 
-Method: banded edit distance. By the pigeonhole principle some run of the quote's words occurs
-unchanged in every such passage; passages are found by these runs. The time is linear in the text.
+Method: banded edit distance. By the pigeonhole principle, each such passage contains some run of
+the quote's words unchanged; these runs are searched for. The time is linear in the text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def align(quote: Words, text: Words, *, joined: str, first: int = 0) -> WordRun 
         joined: Keys of the text, joined by `join_keys`.
         first: First word of the text at which the passage may begin.
     """
-    width = 2 * _most_left_out(len(quote))
+    width = 2 * _most_omitted(len(quote))
     for diagonal in _diagonals(quote, joined, width):
         run = _aligned(quote, text, max(diagonal, first - width), width)
         if run is not None and run.first >= first:
@@ -85,19 +85,19 @@ def align(quote: Words, text: Words, *, joined: str, first: int = 0) -> WordRun 
 
 
 def join_keys(keys: list[str]) -> str:
-    """Return keys as one string in which runs of keys can be found."""
+    """Return keys as one string, for the search for runs of keys."""
     return _SEPARATOR + _SEPARATOR.join(keys) + _SEPARATOR
 
 
-def _most_left_out(count: int) -> int:
+def _most_omitted(count: int) -> int:
     return int(count * (1 - _LEAST_PART) + 1e-9)
 
 
 def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
     """Yield the possible starts of the quote in the text, one per neighbourhood.
 
-    Of `width + 1` runs that the quote is cut into, at least one occurs unchanged if at most `width`
-    words of both are omitted.
+    The quote is cut into `width + 1` runs. If at most `width` words of quote and text are omitted,
+    at least one run occurs unchanged.
     """
     seen: list[int] = []
     count = width + 1
@@ -130,7 +130,7 @@ def _aligned(quote: Words, text: Words, diagonal: int, width: int) -> WordRun | 
 
 
 def _changes_meaning(quote: Words, text: Words, pairs: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the words that are not in both change the statement."""
+    """Return whether the words without a match change the statement."""
     (head, first), (tail, last) = pairs[0], pairs[-1]
     in_place = (
         *text.guarded[max(0, first - head) : first],
@@ -147,9 +147,8 @@ def _changes_meaning(quote: Words, text: Words, pairs: Sequence[tuple[int, int]]
 def _moves(quote: Words, text: Words, diagonal: int, width: int) -> tuple[list[str], int] | None:
     """Return the best move to each cell of the band, one row per word, and the best last column.
 
-    Row i and column b stand for the first i words of the quote and the first `diagonal + i + b -
-    width` words of the text. "m" matches a word, "q" skips one of the quote, "t" skips one of the
-    text.
+    Cell (i, b) aligns the first i words of the quote with the first `diagonal + i + b - width`
+    words of the text. "m" matches a word, "q" skips a word of the quote, "t" a word of the text.
     """
     columns = range(2 * width + 1)
     count = len(text)
@@ -200,7 +199,7 @@ _OUTER = " \t\n\r\"'“”„‟«»`"
 _MAX_QUOTE_CHARS = 20_000
 _MIN_NEAR_WORDS = 3
 _MAX_PLACES = 1_000
-_MAX_LEFT_OUT = 100
+_MAX_OMITTED = 100
 _MIN_PART_WORDS = 2
 _MAX_PARTS = 16
 _MAX_BEGINNINGS = 50
@@ -219,7 +218,8 @@ class CheckedQuote:
     status: QuoteStatus
     """Whether the quote is exact, near or failed."""
     similarity: float
-    """Share of the quote's words found in order, in [0, 1]; if failed, in the best passage."""
+    """Share of the quote's words found in order, in [0, 1]; for a failed quote, in the most similar
+    passage."""
     text: int | None = None
     """Index of the text that contains the quote; None if it failed."""
     start: int = 0
@@ -240,7 +240,7 @@ class _Place:
 
 
 class _TokenizedText:
-    """A text or a quote in its compared forms, each computed on first use."""
+    """A text or a quote in the forms used for comparison, each computed on first use."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
@@ -315,7 +315,7 @@ class QuoteChecker:
         )
 
     def _best_similarity(self, quote: str, read_quote: _TokenizedText) -> float:
-        """Return the share of a failed quote in the most similar passage, below 1."""
+        """Return the share of a quote's words in the most similar passage, below 1."""
         passages = [
             (nearest.similarity, text[nearest.start : nearest.end])
             for text in self._texts
@@ -368,7 +368,7 @@ def _parts(tokens: Tokens) -> list[_TokenizedText]:
 
 
 def _places(parts: Sequence[_TokenizedText], text: _TokenizedText) -> list[_Place]:
-    """Return the consecutive places of the parts of a quote; empty if they are not all found."""
+    """Return the places of the parts of a quote, in order; empty if one is missing."""
     first = 0
     for _ in range(_MAX_BEGINNINGS if parts else 0):
         first_place = _place(parts[0], text, first=first)
@@ -389,20 +389,20 @@ def _places(parts: Sequence[_TokenizedText], text: _TokenizedText) -> list[_Plac
 
 
 def _may_join(before: _Place, after: _Place, text: _TokenizedText) -> bool:
-    """Return whether an ellipsis may stand for the text between two parts of a quote."""
-    few = len(text.words.inside(before.last, after.first)) <= _MAX_LEFT_OUT
+    """Return whether an ellipsis may replace the text between two parts of a quote."""
+    few = len(text.words.inside(before.last, after.first)) <= _MAX_OMITTED
     return few and not _denies(text.tokens.surfaces[before.last : after.first])
 
 
-def _denies(left_out: Sequence[str]) -> bool:
-    """Return whether the omitted words contain a negation in the sentences that are joined."""
-    stops = [at for at, surface in enumerate(left_out) if surface in _SENTENCE_STOPS]
-    joined = [*left_out[: stops[0]], *left_out[stops[-1] :]] if stops else left_out
+def _denies(omitted: Sequence[str]) -> bool:
+    """Return whether an ellipsis omits a negation of the sentences that it joins."""
+    stops = [at for at, surface in enumerate(omitted) if surface in _SENTENCE_STOPS]
+    joined = [*omitted[: stops[0]], *omitted[stops[-1] :]] if stops else omitted
     return any(is_negation(surface.casefold()) for surface in joined)
 
 
 def _place(quote: _TokenizedText, text: _TokenizedText, *, first: int) -> _Place | None:
-    """Return the first place of a quote at or after a token, an exact one if possible."""
+    """Return the first place of a quote from token `first` on, an exact one if possible."""
     return _exact(quote, text, first) or _near(quote, text, first)
 
 
@@ -413,7 +413,7 @@ def _exact(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | 
             continue
         matched_words = text.words.inside(place, place + count)
         per_cent = _next_line_per_cent(text.tokens, place + count)
-        # The quote may begin after the sign of a number, or end before its percent sign.
+        # The quote may begin after the minus sign of a number, or end before its percent sign.
         agrees = all(
             quote.words.agrees(
                 at, text.words, word, suffix=per_cent if word == matched_words[-1] else ""
@@ -464,16 +464,16 @@ def _near(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | N
 
 
 def _next_line_per_cent(tokens: Tokens, at: int) -> str:
-    """Return the "%" that begins a line at a token, as a caption of a table does, or nothing."""
+    """Return a "%" that begins a line at a token, as in the captions of tables; "" for none."""
     if at < len(tokens) and tokens.surfaces[at] in PER_CENT and tokens.begins_line(at):
         return tokens.surfaces[at]
     return ""
 
 
 def _begins_sentence(tokens: Tokens, at: int) -> bool:
-    """Return whether a capital letter or "%" begins a line, and with it a sentence.
+    """Return whether a token begins a line and a sentence: with a capital letter, or "%".
 
-    Between words in capitals, a capital letter says nothing.
+    A word in capitals after another one is no sign of a new sentence.
     """
     surface = tokens.surfaces[at]
     is_capital = surface[0].isupper() and not (
@@ -494,7 +494,7 @@ def _is_prefix(tokens: Tokens, at: int) -> bool:
 def _is_denied(tokens: Tokens, first: int, last: int) -> bool:
     """Return whether a negation is directly before or after a range of tokens.
 
-    After the range it counts only in the same sentence, and "non-" only for its own word.
+    A negation after the range counts only in the same sentence. The prefix "non-" does not count.
     """
     before = first - 1
     if before > 0 and tokens.surfaces[before] == "-":  # "non-cash"

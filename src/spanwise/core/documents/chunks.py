@@ -56,7 +56,7 @@ _SHORT_REST_COST = 1.0
 
 
 _DENSE = frozenset(("ja", "ko", "zh"))
-"""Languages in which one character carries as much as two or more letters of others."""
+"""Languages in which one character carries as much information as two or more letters."""
 
 
 class ChunkSpan(NamedTuple):
@@ -101,8 +101,8 @@ def split_chunks(
         sections: Sections in order, not empty; joined they cover the text.
         options: Lengths and their unit; None for the defaults.
         blocks: Tables and code, in order, disjoint.
-        count_tokens: Number of tokens of each text; required if the unit is the token. The length
-            of a chunk is the sum over its sentences.
+        count_tokens: Token counter; required if the unit is the token. The length of a chunk is the
+            sum over its sentences.
 
     Returns:
         One span per chunk, each inside one section; empty for an empty text.
@@ -173,7 +173,7 @@ class _Cutter:
             start = cuts[-1]
 
     def _window_stop(self, start: int, end: int, window: int) -> int:
-        """Return the end of a window: the end of the section, or a place outside blocks."""
+        """Return the end of a window: the end of the section, or an offset outside blocks."""
         if start + window >= end:
             return end
         stop = start + window
@@ -183,7 +183,7 @@ class _Cutter:
         return stop
 
     def _window_cuts(self, start: int, stop: int, *, is_last: bool) -> list[int]:
-        """Return the chunk ends of one window, without the last ones if text follows."""
+        """Return the chunk ends of one window, without the last ones if more text follows."""
         first = bisect_right(self._block_starts, start)
         if first and self._blocks[first - 1].end > start:
             first -= 1
@@ -200,7 +200,7 @@ class _Cutter:
 
 
 def _pack(pieces: Pieces, options: ChunkOptions, *, is_last: bool) -> list[int]:
-    """Return the ends of the chunks that the pieces are packed into."""
+    """Pack pieces into chunks, and return the ends of the chunks."""
     totals = list(accumulate(pieces.lengths))
     needed = -1 if is_last else 2 * options.block_max
     cuts: list[int] = []

@@ -11,9 +11,9 @@ Rules of numbers:
 Rules of sequences:
     A number is a clause if it continues a sequence: as the successor of the last number of its
     level, or as the first of a new level inside it. Up to two numbers of a level may be missing.
-    Numbers that start again (a table of contents, a schedule, a list) form a sequence of their own;
-    the surrounding sequence continues after it. A short sequence, or one of little more than
-    titles, has no clauses.
+    Numbers that start again (a table of contents, a schedule, a list) form a separate sequence; the
+    surrounding sequence continues after it. A sequence that is short, or has little text besides
+    titles, is dropped.
 
 Rules of titles:
     The title of a clause is the text up to the first stop or line end, if all its words except
@@ -63,15 +63,15 @@ class Mark(NamedTuple):
     """Number that may begin a clause."""
 
     start: int
-    """Offset of its line if it is at the start of one, else of the number."""
+    """Offset of the line if the number begins it, otherwise of the number."""
     end: int
     """Offset where the words of the clause begin."""
     label: str
-    """The number as written, without surrounding dots and words."""
+    """Number as written, without the dots and words around it."""
     readings: tuple[Reading, ...]
     """Possible readings, the most likely first."""
     is_bare: bool
-    """Whether it is a whole number without a dot, which may be any number."""
+    """Whether it is a whole number without a dot, which may be a number in the text."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -181,7 +181,7 @@ class _Sequence:
 
     @property
     def has_words(self) -> bool:
-        """Whether its clauses are more than titles or short lines."""
+        """Whether the clauses have text besides titles or short lines."""
         chars = self.clauses[-1].mark.start - self.clauses[0].mark.start
         return chars >= _LEAST_CHARS * (len(self.clauses) - 1)
 
@@ -202,7 +202,7 @@ class _Sequence:
         self.push(mark, reading)
 
     def open(self, mark: Mark) -> bool:
-        """Add the first number of a new level; return whether it is one."""
+        """Add a number as the first of a new level; return False if it cannot be the first."""
         return any(self._open(mark, reading) for reading in mark.readings)
 
     def _open(self, mark: Mark, reading: Reading) -> bool:
@@ -225,7 +225,10 @@ class _Sequence:
         return self.frames[-1].style not in _BRACKETED and self.frames[0].style not in _INNER
 
     def _enter(self, outer: tuple[int, ...]) -> bool:
-        """Make the clause of a number the innermost one, even if its own line is missing."""
+        """Close the clauses inside the given one; open it if its line is missing.
+
+        Returns False if the clause is neither open nor the next of an open one.
+        """
         for at in reversed(range(len(self.frames))):
             frame = self.frames[at]
             if frame.style in _INNER:
@@ -302,9 +305,8 @@ def _extended_sequence(active: list[_Sequence], mark: Mark) -> _Sequence | None:
     """Return the open sequence that a number was added to, or None.
 
     The next number of a sequence comes first, then the first number of a new level, then a later
-    number. Of several sequences the innermost one is taken, except for lists of short lines.
-    Letters belong to the innermost sequence that is no such list, because others would match by
-    chance.
+    number. The innermost sequence that is no list of short lines has precedence. Only that sequence
+    and the ones inside it may take a letter, because letters match other sequences by chance.
     """
     if mark.readings[0].style in _INNER:
         innermost = next((at for at in reversed(range(len(active))) if active[at].has_words), 0)

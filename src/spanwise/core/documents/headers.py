@@ -1,19 +1,34 @@
-"""Header of a chunk: document title, summary, section path and section summary.
+"""Text that search adds to a chunk: its header, and the head of a table that it continues.
 
-Rules:
+Rules of headers:
+    A header has document title, summary, section path and section summary.
     One line each; empty ones are omitted.
     The path omits a first title that repeats the document's, also as part of the joined title of
     merged sections ("Report / Fees").
     A header that is too long loses the middle of its section path first, then the end of the
     document summary, then that of the section summary, then the ends of path and title.
+
+Rules of table heads:
+    A table longer than a chunk is cut between rows. A row alone names neither its statement nor its
+    columns, so search sees the table head with every part. Readers see the text without the head.
+    The head of a table is the text before its first row of figures: caption, units and column
+    heads; only its first line if no such row follows soon. The section title is put before it.
+    The head is not repeated in the chunk that contains it, nor the title in the first chunk of its
+    section.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from spanwise.core.documents.summary import clip
 from spanwise.options import HeaderOptions
+from spanwise.types import Block, Section
+
+if TYPE_CHECKING:
+    from spanwise.core.documents.chunks import ChunkSpan
 
 _STEP = " > "
 _GAP = "…"
@@ -35,7 +50,7 @@ def chunk_header(
         title: Title of the document; may be empty.
         summary: One sentence about the document; may be empty, omitted if the options say so.
         section_path: Titles of the section and its ancestors, outermost first.
-        section_summary: One sentence about the section, treated as the summary of the document.
+        section_summary: One sentence about the section, under the same rules as `summary`.
         options: Maximum length; None for the default.
 
     Returns:
@@ -63,7 +78,7 @@ def chunk_header(
 
 
 def headed_text(text: str, *, header: str) -> str:
-    """Return a chunk under its header, as rerankers and contextual embedders read it."""
+    """Return a chunk with its header, the input of rerankers and contextual embedders."""
     return f"{header}\n\n{text}" if header else text
 
 
@@ -72,7 +87,7 @@ def _line(text: str) -> str:
 
 
 def _taken(*lines: str) -> int:
-    """Return the length of lines, each with its line break."""
+    """Return the length of the lines that are not empty, each with its line break."""
     return sum(len(line) + 1 for line in lines if line)
 
 
@@ -92,3 +107,63 @@ def _shorten_path(path: Sequence[str], max_chars: int) -> str:
         route = _STEP.join([*path[:left], _GAP, *path[left - shown :]])
         shown -= 1
     return route
+
+
+_MAX_LINES = 7
+_MAX_CHARS = 400
+_FIGURE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def searched_text(text: str, *, table_head: str, context: str) -> str:
+    """Return the text of a chunk for keyword and vector search: context, table head, text."""
+    return "\n".join((*filter(None, (context, table_head)), text))
+
+
+def table_heads(
+    text: str,
+    *,
+    sections: Sequence[Section],
+    blocks: Sequence[Block],
+    chunks: Sequence[ChunkSpan],
+) -> list[str]:
+    """Return the head of each chunk that begins inside a table, "" for the others.
+
+    Args:
+        text: Text of the document.
+        sections: Its sections.
+        blocks: Its tables and code, in order, disjoint.
+        chunks: Its chunks, in order.
+    """
+    tables = [block for block in blocks if block.kind == "table"]
+    heads: list[str] = []
+    table_index = 0
+    head, head_index = "", -1
+    for chunk in chunks:
+        while table_index < len(tables) and tables[table_index].end <= chunk.start:
+            table_index += 1
+        if table_index == len(tables) or tables[table_index].start > chunk.start:
+            heads.append("")
+            continue
+        table, section = tables[table_index], sections[chunk.section]
+        if head_index != table_index:
+            head = _table_head(text[table.start : min(table.end, table.start + _MAX_CHARS)])
+            head_index = table_index
+        title = section.title if chunk.start > section.start else ""
+        heads.append("\n".join(filter(None, (title, head if chunk.start > table.start else ""))))
+    return heads
+
+
+def _table_head(opening: str) -> str:
+    """Return the head of a table, given its first characters."""
+    lines = opening.split("\n")[:_MAX_LINES]
+    for index, line in enumerate(lines):
+        if _is_row(line):
+            return "\n".join(lines[:index])
+    return lines[0]
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line has a figure in a cell after the first; years are column heads."""
+    cells = [cell.strip() for cell in line.strip("| ").split("|")]
+    return any(_FIGURE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in cells[1:])

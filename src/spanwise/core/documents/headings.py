@@ -1,7 +1,7 @@
 """Detection of headings in plain text.
 
 Rules:
-    Precision before recall: a doubtful line is text, and everything works without headings.
+    Precision before recall: a doubtful line is not a heading.
     A heading is a line of its own, at most 120 characters long, of one of these kinds:
         named      "ARTICLE IV", "Item 7. Properties", "Schedule A": a word and a number
         numbered   "1. DEFINITIONS", "2.1 Term of the Agreement": after a blank line or a sentence
@@ -118,7 +118,7 @@ def _level(match: re.Match[str]) -> int | None:
 def _named_level(match: re.Match[str], line: str, *, blank_before: bool) -> int | None:
     named, after = match["named"], match["after"].strip()
     if named.lower() in _ATTACHED and re.search(named, after, re.IGNORECASE):
-        return None  # a list of several
+        return None  # a list of schedules or exhibits
     stands_apart = blank_before or (named.isupper() and match["sign"])
     if not (stands_apart and line[0].isupper()) or after[-1:] in _GOES_ON or not _is_title(after):
         return None

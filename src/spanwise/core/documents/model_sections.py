@@ -1,11 +1,11 @@
 """Sections from a language model: numbered lines, windows, and the sections of its answers.
 
-An answer names sections by the line that each begins with; each goes on to the start of the next.
-Whatever the answer contains, its sections therefore neither overlap nor leave a gap.
+An answer names the first line of each section. A section ends where the next one begins, so
+sections never overlap or leave a gap.
 
 Rules of lines:
-    The lines, joined, are the text. None is blank, except in a text that is all blank. A rule under
-    a heading, or another short line without a word, belongs to the line before it.
+    The lines, joined, are the text. Only a blank text has a blank line. A rule under a heading, or
+    another short line without a word, belongs to the line before it.
     A line begins at each heading, and where a paragraph, a row or a sentence ends at a line break;
     a sentence wrapped over several lines is not split.
     No line is longer than about 400 characters: longer ones are split at sentences, and if these
@@ -15,13 +15,13 @@ Rules of lines:
     if the part before is at least `min_chars` long.
 
 Rules of windows:
-    A window is what a model reads in one call: whole lines, within the token limit except for a
-    single longer line.
-    Consecutive parts share a window if they fit. A part that does not fit is split evenly and
-    shares none of its windows.
-    A seam is where two windows meet inside a part. The sections around it are decided again: the
-    last section before it, and the first sections after it up to `min_chars`; at most half of each
-    window, so that all seams can be decided in parallel.
+    A window is the input of one model call: whole lines, within the token limit except for a single
+    longer line.
+    Consecutive parts share a window if they fit. A part that does not fit is split evenly into
+    windows of its own.
+    A seam is the boundary of two windows inside a part. A second call decides on the last section
+    before it and the first sections after it, up to `min_chars`. It reads at most half of each
+    window, so all seams can be decided in parallel.
 
 Rules of titles:
     A title is one line of at most 120 characters.
@@ -33,17 +33,18 @@ Rules of starts:
     Line numbers that do not exist are ignored. Of several sections with the same first line, the
     first one with a title counts; their order does not matter.
     Lines before the first named section, and parts that no section begins, are untitled sections.
-    A section right after a heading begins with that heading, and keeps the heading's title if it
-    was named as a section of its own.
-    A section that is too short is merged into the next one of its part, or else into the one
-    before; then neighbours with one title are merged. The longest section gives the title.
+    A section right after a heading begins with that heading. If the heading was named as a section
+    too, its title is used.
+    A section that is too short is merged into the next one of its part, or else into the previous
+    one. Then neighbours with equal titles are merged. A merged section has the title of its longest
+    part.
 
 Rules of paths:
-    A heading applies up to the next one of its level or of an outer level. The path of a section
-    has every heading that applies to all of it. Of consecutive headings at its start, it counts as
-    beginning with the last one.
-    The path ends with the section's own title if that says more than the last heading. An untitled
-    section has the title of the heading it begins with, or one extracted from its words.
+    A heading applies up to the next heading of its level or of an outer level. The path of a
+    section has all headings that apply to the whole section. A section that begins with several
+    headings in a row begins with the last of them.
+    The path ends with the section's own title, unless the last heading contains it. An untitled
+    section has the title of the heading it begins with, or a title extracted from its words.
     A section longer than the maximum is cut by topic, as in `core.documents.sections`.
 """
 
@@ -81,19 +82,19 @@ _OUTER_LEVELS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedLines:
-    """The lines of a document, counted from 0; a model sees numbers per window, from 1."""
+    """Lines of a document, counted from 0. A model sees the lines of a window numbered from 1."""
 
     bounds: tuple[int, ...]
     """Offset of each line, and of the end of the text."""
     shown: tuple[str, ...]
-    """Each line as a model sees it, without its number."""
+    """Text of each line for a model, without its number."""
     headings: frozenset[int]
     """Indexes of the lines that consist of a heading."""
     parts: tuple[int, ...]
     """First line of each part, ascending, starting with 0."""
 
     def numbered(self, window: range) -> str:
-        """Return lines as a model sees them, each after its number: "[1] ..."."""
+        """Return lines for a model, each with its number in front: "[1] ..."."""
         shown = self.shown[window.start : window.stop]
         return "\n".join(f"[{number}] {line}" for number, line in enumerate(shown, start=1))
 
@@ -149,7 +150,7 @@ def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
 
 
 def _is_wordless(text: str, bounds: Sequence[int], end: int) -> bool:
-    """Return whether the text from the last bound to `end` belongs to the line before it."""
+    """Return whether the text from the last bound to `end` has no word: part of the last line."""
     if text[bounds[-1] : end].isspace():
         return True
     return end - bounds[-2] <= _LINE_CHARS and WORD.search(text, bounds[-1], end) is None
@@ -251,7 +252,7 @@ def _even_bounds(sums: Sequence[int], start: int, stop: int, limit: int) -> list
 
 def find_stretches(
     windows: Sequence[range],
-    found: Sequence[Mapping[int, str] | None],
+    starts: Sequence[Mapping[int, str] | None],
     *,
     lines: NumberedLines,
     tokens: Sequence[int],
@@ -261,17 +262,17 @@ def find_stretches(
 
     Args:
         windows: Windows of the document.
-        found: First lines of the sections of each window; None for a failed window, whose seams are
-            skipped.
+        starts: Title of each section by its first line, for each window; None for a failed window,
+            whose seams are skipped.
         lines: Lines of the document.
         tokens: Tokens of each line.
-        min_chars: Minimum text after a seam that is decided again.
+        min_chars: Minimum length of the text after a seam that is decided again.
     """
     sums = [0, *accumulate(tokens)]
     parts = frozenset(lines.parts)
     stretches = []
     for (before, after), (starts_before, starts_after) in zip(
-        pairwise(windows), pairwise(found), strict=True
+        pairwise(windows), pairwise(starts), strict=True
     ):
         seam = after.start
         if starts_before is None or starts_after is None or seam in parts:
@@ -321,7 +322,7 @@ def clean_title(title: str, *, first_line: str) -> str:
     return cleaned
 
 
-_MAX_TITLES = 8  # as in sections that are made without a model
+_MAX_TITLES = 8  # equal to the depth of sections that are made without a model
 
 
 class _Reach(NamedTuple):
@@ -343,7 +344,7 @@ class Outline(NamedTuple):
     reaches: list[_Reach]
     """Range and parent of each heading."""
     inner: list[int]
-    """For each heading, the last one of those that follow it without a word between them."""
+    """Index of the last heading that follows each heading without a word between them."""
 
     def begins(self, place: int) -> bool:
         """Return whether a heading begins at an offset."""
@@ -413,7 +414,7 @@ def read_starts(
     """Return the title of each section by its first line, in order.
 
     Args:
-        named: Number of the first line and title of each section, from the model.
+        named: Number of the first line, and title, of each section in the answer of the model.
         lines: Lines of the document.
         window: Lines that the model read, not empty; its line 1 is the first.
 
@@ -438,7 +439,7 @@ def read_starts(
 def decide_seam(
     starts: Mapping[int, str], stretch: Stretch, decided: Mapping[int, str]
 ) -> dict[int, str]:
-    """Return the sections of a document with those around a seam as decided again.
+    """Return the sections of a document, with a second decision on the sections around a seam.
 
     A section that crosses the seam gets the new title; others keep their title.
 
@@ -461,7 +462,7 @@ def decide_seam(
 def settle_starts(
     starts: Mapping[int, str], *, lines: NumberedLines, stop: int, min_chars: int
 ) -> dict[int, str]:
-    """Return sections of which none is too short and no two neighbours of a part have one title.
+    """Return sections after merging: short ones, then neighbours with equal titles.
 
     Args:
         starts: Title of each section by its first line, in order, not empty; parts begin sections.

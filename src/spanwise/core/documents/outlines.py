@@ -1,23 +1,37 @@
-"""Headings of a document: those of its parser, of its kind, and the clauses of contracts.
+"""Headings of a document: from its parser, from rules for its kind, and clauses of contracts.
 
 Rules:
-    Of two headings at the same place, that of the kind or the clause replaces that of the parser,
-    because a parser knows styles but not the meaning of numbers. All others keep their order.
-    The first kind of document that has headings for a text decides alone.
-    In a contract, clauses are on the level of the numbered headings of a plain text, and below the
-    last heading of a parser that is not a clause.
+    If a heading of the parser overlaps a clause or an item of the kind, it is dropped: a parser
+    knows styles but not the meaning of numbers.
+    If a kind of document recognises a text, only its headings are used. The first such kind wins.
+    Clauses of a plain text are on the level of its numbered headings. Otherwise they are below the
+    last heading of the parser that is not a clause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from spanwise.core.documents.clauses import TOP_CLAUSE_LEVEL, find_clauses
-from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
 from spanwise.errors import OptionError
-from spanwise.types import Document, Heading
+from spanwise.types import Document, Heading, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentKind:
+    """Rules for one kind of document, such as company filings: cover page and headings."""
+
+    cover_fields: Callable[[str], Mapping[str, Scalar]]
+    """Function from a text to the metadata on its first page; empty for other kinds."""
+    cover_title: Callable[[Mapping[str, Scalar]], str]
+    """Function from metadata to a title; empty for other kinds."""
+    kind_field: str
+    """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
+    headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]
+    """Function from a text and its parser's headings to all headings, in order; empty for other
+    kinds."""
 
 
 def document_headings(
@@ -27,7 +41,7 @@ def document_headings(
 
     Args:
         document: Document with the headings of its parser.
-        kinds: Kinds of documents with headings of their own, in order of precedence.
+        kinds: Rules for kinds of documents, in order of precedence.
 
     Raises:
         OptionError: If the parser's headings are not in order or not inside the text.

@@ -1,16 +1,16 @@
-"""Pages as Markdown from a model, and the replacement of the text of pages.
+"""Markdown of pages from a model, and replacement of the text of pages.
 
 Rules of Markdown:
-    The text has no markup: a heading is its words, a table row its cells joined by " | ", as for
+    The markup is removed: a heading becomes its words, a table row its cells joined by " | ", like
     tables read from the file itself.
-    Consecutive rows are one table. The line under its head is omitted.
+    Consecutive rows are one table. The separator line under its head is omitted.
     There is at most one blank line between two paragraphs, and none at the edges.
 
 Rules of replacement:
     All other pages keep their text, character for character.
     A blank line precedes and follows a replaced page if there is text; it belongs to that page.
-    Headings and blocks of the old text of a page are removed. Of a block that began before it, or
-    continues after it, the part on other pages stays.
+    Headings and blocks of the old text of a page are removed. The parts of its blocks on other
+    pages stay.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spanwise.core.documents.document_kinds import DocumentKind
-from spanwise.core.documents.outlines import document_headings
+from spanwise.core.documents.outlines import DocumentKind, document_headings
 from spanwise.core.documents.summary import clip, extract_title
 from spanwise.core.documents.topics import Embed, topic_cuts
 from spanwise.options import SectionOptions
@@ -49,9 +48,9 @@ def split_sections(
     Args:
         document: The document; if it has no headings, they are detected in the text.
         options: Minimum and maximum length; None for the defaults.
-        embed: Vectors to detect changes of topic; None for term counts, which are as good and
-            faster.
-        kinds: Kinds of documents with headings of their own, in order of precedence.
+        embed: Embedding function to detect changes of topic; None for term counts, which are as
+            good and faster.
+        kinds: Rules for kinds of documents, in order of precedence.
 
     Returns:
         Non-empty sections; none longer than `options.max_chars`, except for characters that cannot
@@ -92,7 +91,7 @@ def cut_long(
         end: Offset after the last character.
         path: Titles of the range; if empty, a title is extracted from its words.
         options: Maximum length of a section, minimum length of a part.
-        embed: Vectors to detect changes of topic; None for term counts.
+        embed: Embedding function to detect changes of topic; None for term counts.
 
     Returns:
         Sections that partition the range. If it is cut, each part has an extracted title under the
@@ -137,7 +136,7 @@ def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:
 def _merge_short(
     outlines: Sequence[_Outline], belongs: Callable[[tuple[str, ...], tuple[str, ...]], bool]
 ) -> list[_Outline]:
-    """Return outlines with short ones merged into the next one that `belongs` to them."""
+    """Return outlines with each short one merged into the next, if `belongs` accepts both paths."""
     merged: list[_Outline] = []
     joined: list[_Outline] = []
     for outline in outlines:
@@ -163,7 +162,8 @@ def _is_sibling(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
 def _join(joined: Sequence[_Outline]) -> _Outline:
     """Return consecutive outlines as one.
 
-    Its path is the last one if the others lead to it, otherwise their titles joined.
+    The path is the last path if all others are prefixes of it. Otherwise it is the shared path with
+    the joined titles.
     """
     paths = [outline.path for outline in joined if outline.path]
     path = paths[-1] if paths else ()
@@ -175,7 +175,7 @@ def _join(joined: Sequence[_Outline]) -> _Outline:
 
 
 def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the common prefix of all paths, without their own titles."""
+    """Return the common prefix of all paths without their last titles."""
     shared = paths[0][:-1]
     for path in paths[1:]:
         same = 0

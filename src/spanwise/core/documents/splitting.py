@@ -3,7 +3,7 @@
 Rules:
     A piece is a sentence or a line. A block that fits into `block_max` is one piece, together with
     the short line that introduces it.
-    A piece so long that it would leave the packing no choice is cut at clauses and words, and if
+    A piece longer than the maximum less the minimum of a chunk is cut at clauses and words, and if
     even words are too long, between characters.
 """
 
@@ -44,7 +44,7 @@ class Pieces(NamedTuple):
 
 
 def least_length(options: ChunkOptions) -> int:
-    """Return the length below which a chunk is made only if nothing else is possible."""
+    """Return the minimum length of a chunk; shorter ones are made only if unavoidable."""
     return max(1, options.target // 4)
 
 
@@ -74,11 +74,13 @@ def split_pieces(
     ends = text_ends(text, start=start, stop=stop, blocks=blocks)
     ends.append(last_end(stop))
     pieces = Pieces(ends, _lengths(text, start, ends, count_tokens))
-    kept: frozenset[int] = frozenset()
+    block_ends: frozenset[int] = frozenset()
     if blocks:
-        pieces, kept = _keep_blocks(pieces, blocks, options.block_max)
+        pieces, block_ends = _keep_blocks(pieces, blocks, options.block_max)
     limit = max(1, options.max - least_length(options))
-    refined = _Refinement(text=text, start=start, limit=limit, kept=kept, count_tokens=count_tokens)
+    refined = _Refinement(
+        text=text, start=start, limit=limit, block_ends=block_ends, count_tokens=count_tokens
+    )
     return refined.apply(pieces)
 
 
@@ -96,7 +98,7 @@ def _lengths(
 def _keep_blocks(
     pieces: Pieces, blocks: Sequence[Block], block_max: int
 ) -> tuple[Pieces, frozenset[int]]:
-    """Return pieces in which each block that fits is one piece, and the ends of these."""
+    """Return pieces in which each block that fits is one piece, and the ends of such blocks."""
     ends: list[int] = []
     lengths: list[int] = []
     whole = set()
@@ -125,12 +127,12 @@ def _keep_blocks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refinement:
-    """Cuts the pieces longer than `limit`, except those that end at one of `kept`."""
+    """Cuts the pieces longer than `limit`, except whole blocks."""
 
     text: str
     start: int
     limit: int
-    kept: frozenset[int]
+    block_ends: frozenset[int]
     count_tokens: CountTokens | None
 
     def apply(self, pieces: Pieces) -> Pieces:
@@ -158,7 +160,7 @@ class _Refinement:
         done = 0
         for index, length in enumerate(pieces.lengths):
             end = pieces.ends[index]
-            if length <= self.limit or end in self.kept:
+            if length <= self.limit or end in self.block_ends:
                 continue
             start = place_of(pieces.ends[index - 1]) if index else self.start
             stop = place_of(end)

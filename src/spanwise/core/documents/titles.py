@@ -1,13 +1,13 @@
 """Title of a document, and its routing words.
 
 Rules:
-    The title is that of the metadata, else that of a known kind of document (from the first page),
-    else the first heading of the parser, else a heading at the start of a plain text, else the
+    The title comes from the first of these that has one: the metadata, the cover page of a known
+    kind of document, the first heading of the parser, a heading at the start of a plain text, the
     file name.
     Numbers ("Exhibit 10.1"), speaker lines ("HOST: WELCOME") and stamps ("CONFIDENTIAL") are not
     titles. Other first lines are never used: they cost up to 13 points of recall on chat logs.
-    Routing words are the title, the words of file name and path, and company, form and fiscal year,
-    because questions about filings mention them.
+    Routing words are matched with questions to find documents: the title, the words of file name
+    and path, and company, form and fiscal year of a filing.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from spanwise.core.documents.document_kinds import DocumentKind
 from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.outlines import DocumentKind
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.terms import words
 from spanwise.types import Document
 
 _TITLE_CHARS = 200
-_HEADING_WITHIN_CHARS = 4_000  # a later heading is that of a section
+_HEADING_WITHIN_CHARS = 4_000  # a later heading belongs to a section
 _NUMBERED = re.compile(
     r"\d|(?:PART|CHAPTER|ARTICLE|ITEM|SECTION|SCHEDULE|EXHIBIT|ANNEX|APPENDIX|NOTE)\b",
     re.IGNORECASE,
@@ -47,7 +47,7 @@ def document_title(document: Document, *, kinds: Sequence[DocumentKind] = ()) ->
 
     Args:
         document: The document.
-        kinds: Kinds of documents with titles of their own, in order of precedence.
+        kinds: Rules for kinds of documents, in order of precedence.
 
     Returns:
         The given title; else the title of its kind; else the first heading; else the
@@ -117,7 +117,7 @@ def _titles_document(heading: str) -> bool:
 
 
 def _spaced(name: str) -> str:
-    """Return a file name with spaces for its separators; "10-K" is kept if there are others."""
+    """Return a file name with spaces for separators; for hyphens only if it has no others."""
     spaced = _SEPARATORS.sub(" ", name).strip()
     return spaced if " " in spaced else spaced.replace("-", " ").strip()
 
@@ -152,7 +152,7 @@ def _lower_words(text: str) -> list[str]:
 
 
 def _one_word(text: str) -> str:
-    """Return a text as in file names: "10k" for "10-K"."""
+    """Return a text as file names write it: "10k" for "10-K"."""
     return "".join(_lower_words(text))
 
 

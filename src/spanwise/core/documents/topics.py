@@ -9,8 +9,8 @@ Rules of segmentation:
 
 Rules of hashed word counts:
     A word is identified by its first six bytes (eight outside ASCII) of UTF-8, ignoring the case of
-    A to Z; words of fewer than four bytes are ignored. Each Chinese or Japanese character is a word
-    of its own.
+    A to Z; words of fewer than four bytes are ignored. Each Chinese or Japanese character is one
+    word.
     Counts are weighted by their square root and by the rarity of the word among the runs.
     Everything is done in numpy on bytes, with no Python object per word.
 
@@ -50,9 +50,9 @@ for _first, _last in (b"09", b"AZ", b"az"):
     _IS_WORD[_first : _last + 1] = True
 _SIGNS = ((0xC2, 2), (0xE2, 3), (0xEF, 3))
 """First byte and length of characters that are mostly spaces, quotes, dashes and signs."""
-_ALONE_FIRST, _ALONE_LAST, _ALONE_BYTES = 0xE3, 0xE9, 3
+_CJK_FIRST, _CJK_LAST, _CJK_BYTES = 0xE3, 0xE9, 3
 """Range of first bytes, and length, of Chinese and Japanese characters."""
-_ALONE_SIGNS = 0x80  # second byte of those under the first of these bytes that are punctuation
+_CJK_SIGNS = 0x80  # second byte of punctuation, whose first byte is _CJK_FIRST
 
 
 def hashed_word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
@@ -73,30 +73,30 @@ def hashed_word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
     buckets = ((keys * _MULTIPLIER) >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
     cells = np.bincount(run_of_word * BUCKETS + buckets, minlength=runs * BUCKETS)
     counts = cells.reshape(runs, BUCKETS).astype(np.float32)
-    runs_with = np.count_nonzero(counts, axis=0)
-    rarity = np.log((runs + 1) / (runs_with + 0.5)).astype(np.float32)
+    runs_with_bucket = np.count_nonzero(counts, axis=0)
+    rarity = np.log((runs + 1) / (runs_with_bucket + 0.5)).astype(np.float32)
     weighted: NDArray[np.float32] = np.sqrt(counts) * rarity
     return weighted
 
 
 def _word_keys(encoded: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the byte offset of each word of a text and a number for it; in no order."""
+    """Return the byte offset and an integer key of each word of a text, in any order."""
     padded = bytes(1) + encoded + bytes(_KEY_BYTES)
     codes = np.frombuffer(padded, dtype=np.uint8)
     is_word = _IS_WORD.take(codes)
-    alone = np.zeros(0, dtype=np.int64)
+    cjk = np.zeros(0, dtype=np.int64)
     if not encoded.isascii():
-        alone = np.flatnonzero((codes >= _ALONE_FIRST) & (codes <= _ALONE_LAST))
-        _clear(is_word, alone, _ALONE_BYTES)
-        is_sign = (codes[alone] == _ALONE_FIRST) & (codes[alone + 1] == _ALONE_SIGNS)
-        alone = alone[~is_sign]
+        cjk = np.flatnonzero((codes >= _CJK_FIRST) & (codes <= _CJK_LAST))
+        _clear(is_word, cjk, _CJK_BYTES)
+        is_sign = (codes[cjk] == _CJK_FIRST) & (codes[cjk + 1] == _CJK_SIGNS)
+        cjk = cjk[~is_sign]
         for first_byte, length in _SIGNS:
             _clear(is_word, np.flatnonzero(codes == first_byte), length)
     borders = np.flatnonzero(is_word[1:] != is_word[:-1]) + 1
     starts, lengths = borders[::2], borders[1::2] - borders[::2]
     is_long = lengths >= _MIN_BYTES
-    starts = np.concatenate([starts[is_long], alone])
-    lengths = np.concatenate([lengths[is_long], np.full(len(alone), _ALONE_BYTES)])
+    starts = np.concatenate([starts[is_long], cjk])
+    lengths = np.concatenate([lengths[is_long], np.full(len(cjk), _CJK_BYTES)])
     return starts - 1, _first_bytes(padded, starts, lengths)
 
 
@@ -150,7 +150,7 @@ def topic_cuts(
         stop: Offset after the last character.
         options: Minimum and maximum length of a piece.
         blocks: Tables and code that overlap the range, in order; they are cut only if necessary.
-        embed: Vectors to compare; None for hashed word counts.
+        embed: Embedding function; None for hashed word counts.
 
     Returns:
         Offsets in `(start, stop)`, ascending; empty if the text is short enough. No piece is longer
@@ -208,11 +208,11 @@ def gap_differences(
         text: The text.
         start: Offset of the first atom.
         places: End of each atom, ascending.
-        embed: Vectors to compare; None for hashed word counts.
+        embed: Embedding function; None for hashed word counts.
 
     Returns:
-        One number for each place but the last: one less the cosine of the atoms around it, in
-        standard deviations above the mean; zeros if all gaps are alike.
+        One number for each place except the last: one less the cosine of the atoms around it, in
+        standard deviations above the mean; zeros if all gaps are equal.
     """
     bounds = [start, *places]
     gaps = len(places) - 1
@@ -249,13 +249,13 @@ def _differences(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 def best_cuts(
     places: Sequence[int], strengths: Sequence[float], *, min_chars: int, max_chars: int
 ) -> list[int]:
-    """Return the places to cut at: those with the greatest sum of strengths.
+    """Return the cuts with the greatest sum of strengths under the length limits.
 
     Dynamic programming with two monotonic queues, linear in the number of atoms.
 
     Args:
         places: Ends of the atoms, ascending; the first atom starts at 0.
-        strengths: Value of a cut at each place but the last, finite; may be negative.
+        strengths: Value of a cut at each place except the last, finite; may be negative.
         min_chars: Minimum length of a piece. Divisions with the fewest shorter pieces come first.
         max_chars: Maximum length of a piece, at least that of the longest atom.
 

@@ -21,7 +21,7 @@ class Bins:
     count: int
     """Number of excerpts, at least 1."""
     capacity_tokens: int
-    """Tokens of each excerpt that its parts may use."""
+    """Maximum tokens of the runs of one excerpt."""
     run_tokens: int
     """Tokens of each run of chunks besides its text."""
     chunks: int
@@ -69,33 +69,35 @@ def split_units(
 def next_fit(
     units: Sequence[tuple[int, int]], lengths_tokens: Sequence[int], bins: Bins
 ) -> list[tuple[int, int]]:
-    """Return a partition of units into excerpts by the next-fit rule: each as long as it fits.
+    """Return a partition of units into excerpts by next fit: each excerpt is filled in order.
 
     Args:
-        units: As for `split_units`.
-        lengths_tokens: As for `split_units`.
+        units: Ranges of chunks in order, disjoint; they may touch.
+        lengths_tokens: Tokens of each unit, at least 1.
         bins: Size of the excerpts; the number of ranges may differ from its count.
 
     Returns:
-        As for `split_units`. Empty if a unit is longer than an excerpt.
+        Ranges of positions among the units, in order. Empty if a unit is longer than an excerpt.
     """
     groups: list[tuple[int, int]] = []
-    left = -1
+    free_tokens = -1
     for at, (unit, tokens) in enumerate(zip(units, lengths_tokens, strict=True)):
         opens = at == 0 or units[at - 1][1] < unit[0]
         cost = tokens + (bins.run_tokens if opens else 0)
-        if cost <= left:
+        if cost <= free_tokens:
             groups[-1] = (groups[-1][0], at + 1)
-            left -= cost
+            free_tokens -= cost
         else:
             groups.append((at, at + 1))
-            left = bins.capacity_tokens - tokens - bins.run_tokens
-            if left < 0:
+            free_tokens = bins.capacity_tokens - tokens - bins.run_tokens
+            if free_tokens < 0:
                 return []
     return groups
 
 
 class _Split:
+    """Units of one document, with the estimated tokens of the gaps between them."""
+
     def __init__(
         self, units: Sequence[tuple[int, int]], lengths_tokens: Sequence[int], bins: Bins
     ) -> None:

@@ -1,13 +1,13 @@
 """Graphs of candidate runs whose paths are the solutions that may still be optimal.
 
-Two forms. In a `ChainGraph`, opening a run, adding an item, closing a run and skipping an item are
-arcs of their own. It has few arcs, but cannot limit the length or the value of a run. In a
+There are two forms. A `ChainGraph` has an arc for each of: opening a run, adding an item, closing a
+run, skipping an item. It has few arcs, but cannot limit the length or the value of a run. In a
 `RunGraph`, each run that meets the limits is one arc.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,14 +97,7 @@ class CandidateRuns:
 
     def where(self, keep: NDArray[np.bool_]) -> CandidateRuns:
         """Return the runs selected by a mask."""
-        return CandidateRuns(
-            firsts=self.firsts[keep],
-            lasts=self.lasts[keep],
-            starts=self.starts[keep],
-            ends=self.ends[keep],
-            values=self.values[keep],
-            tokens=self.tokens[keep],
-        )
+        return CandidateRuns(**{item.name: getattr(self, item.name)[keep] for item in fields(self)})
 
 
 def candidate_runs(chain: Chain, problem: Problem, *, least: int) -> CandidateRuns:
@@ -239,7 +232,7 @@ class RunGraph:
         return value, sum(int(self._tokens[run]) for run in chosen)
 
     def choose(self, price: int) -> list[int]:
-        """Return the indexes of the runs that a call values.
+        """Return the indexes of the best runs at a price, without the budget.
 
         Among solutions of equal value, it returns the one whose runs start first and end last.
         """

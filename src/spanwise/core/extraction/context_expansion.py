@@ -1,4 +1,4 @@
-"""Context expansion: spends the tokens that evidence leaves unused on text between and around it.
+"""Context expansion: fills the unused budget of an excerpt with text around its evidence.
 
 Rules:
     Evidence is never cut. Parts are ranges of text in document order that share no character.
@@ -38,15 +38,15 @@ from spanwise.core.text.break_points import (
 from spanwise.core.text.sentences import LINE_BREAKS
 
 Part = tuple[int, int]
-"""Characters `[start, end)` of a document."""
+"""Half-open range `[start, end)`: of characters of a document, or of chunks or rows."""
 Measure = Callable[[Sequence[Part]], int]
 """Function that counts the tokens of an excerpt with these parts and all surrounding text."""
 
 USED = 0.95
-"""Share of the budget above which no piece is cut and no text is borrowed."""
+"""Share of the budget above which no piece is cut and no evidence of a neighbour is taken."""
 _STOPS = frozenset((PARAGRAPH, SENTENCE, ROW))
 _LONG_WORD_CHARS = 400  # longer "words" are data, such as base64
-_NEAR_CHARS = 2_000  # distance within which a stop is searched
+_NEAR_CHARS = 2_000  # maximum distance of a sentence end
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60"
     "\U00020000-\U0003134f]"
@@ -110,20 +110,20 @@ def fill_excerpt(
         windows: Text that may be shown, in order, disjoint.
         budget_tokens: Maximum that `measure` may return.
         measure: Tokens of the whole excerpt for parts that are in order and do not touch.
-        count_tokens: Tokens of pieces of text; estimates what they add to the whole.
+        count_tokens: Tokens of pieces of text, an estimate of their tokens in the excerpt.
 
     Returns:
         Parts in order that do not touch. Only the evidence if nothing else fits into the budget.
     """
     expansion = _Expansion(evidence, windows, budget_tokens, measure, count_tokens)
     expansion.close_gaps()
-    if expansion.left > 0:
+    if expansion.unused > 0:
         expansion.grow()
     return expansion.parts
 
 
 class _Side:
-    """Text after or before a part, as pieces in order from the part outwards."""
+    """Text after or before a part, as pieces in order of their distance from the part."""
 
     def __init__(self, window: Window, start: int, end: int, *, after: bool) -> None:
         self.window = window
@@ -137,7 +137,7 @@ class _Side:
 
     @property
     def next(self) -> Part | None:
-        """Next piece outwards, or None."""
+        """Nearest piece that was not taken, or None."""
         return self.pieces[self.taken] if self.taken < len(self.pieces) else None
 
     @property
@@ -180,15 +180,15 @@ class _Expansion:
         self._budget = budget_tokens
         self._measure = measure
         self._count_tokens = count_tokens
-        self.left = budget_tokens - measure(self.parts)
+        self.unused = budget_tokens - measure(self.parts)
 
     def _accept(self, added: Sequence[Part]) -> bool:
-        """Add parts if the whole stays inside the budget; return whether it does."""
+        """Add parts if the excerpt stays inside the budget; return whether it does."""
         parts = merge_parts([*self.parts, *added])
-        left = self._budget - self._measure(parts)
-        if left < 0:
+        unused = self._budget - self._measure(parts)
+        if unused < 0:
             return False
-        self.parts, self.left = parts, left
+        self.parts, self.unused = parts, unused
         return True
 
     def _count(self, window: Window, piece: Part) -> int:
@@ -209,12 +209,12 @@ class _Expansion:
         """Close gaps, the shortest first, as long as another one fits."""
         while True:
             gaps = sorted((self._count(window, gap), gap) for window, gap in self._gaps())
-            fitting, left = [], self.left
+            fitting, unused = [], self.unused
             for tokens, gap in gaps:
-                if tokens > left:
+                if tokens > unused:
                     break
                 fitting.append(gap)
-                left -= tokens
+                unused -= tokens
             fitting = fitting or [gap for _, gap in gaps[:1]]  # the estimate may be too high
             while fitting and not self._accept(fitting):
                 fitting.pop()
@@ -226,7 +226,7 @@ class _Expansion:
         sides = self._sides()
         while self._take_pieces(sides):
             pass
-        if self.left > (1 - USED) * self._budget:
+        if self.unused > (1 - USED) * self._budget:
             for side in sorted(sides, key=lambda side: not side.after):
                 if self._take_cut(side):
                     return
@@ -253,7 +253,7 @@ class _Expansion:
 
     def _take_pieces(self, sides: Sequence[_Side]) -> bool:
         """Take pieces until none fits; return whether any was taken."""
-        left = self.left
+        unused = self.unused
         heap: list[tuple[bool, int, int]] = []
         taken: list[_Side] = []
 
@@ -269,8 +269,8 @@ class _Expansion:
             side = sides[order]
             piece = side.pieces[side.taken]
             tokens = self._count(side.window, piece)
-            if tokens <= left:
-                left -= tokens
+            if tokens <= unused:
+                unused -= tokens
                 side.spent += tokens
                 side.taken += 1
                 taken.append(side)
@@ -294,14 +294,14 @@ class _Expansion:
                 fitting -= 1
             if fitting:
                 edge = outwards[fitting - 1]
-            if self.left <= (1 - USED) * self._budget:
+            if self.unused <= (1 - USED) * self._budget:
                 return True
         return False
 
     def _fitting(self, window: Window, edge: int, places: Sequence[int]) -> int:
-        """Return how many of the offsets, from an edge outwards, are estimated to fit."""
+        """Return the estimated number of offsets, in order of distance from an edge, that fit."""
         return bisect_right(
-            places, self.left, key=lambda place: self._count(window, _between(edge, place))
+            places, self.unused, key=lambda place: self._count(window, _between(edge, place))
         )
 
 

@@ -226,6 +226,8 @@ def _contract(
 
 @dataclass(frozen=True, slots=True)
 class _Subproblem:
+    """Search for a path inside the budget that loses at most a limit."""
+
     graph: _ContractedGraph
     price: int
     budget: int

@@ -86,7 +86,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DualBound:
-    """Solution of the dual problem, and the best feasible solution that the search met."""
+    """Solution of the dual problem, and the best feasible solution found by the search."""
 
     price: int
     """Price per token with the least bound."""
@@ -157,7 +157,7 @@ def crossings_at(chain: Chain, price: int, *, shift: int) -> Integers:
 def prune_by_bound(
     chain: Chain, reduced: Integers, *, opening: int, loss: int
 ) -> NDArray[np.bool_]:
-    """Return which items may begin or end a run in a solution that loses at most `loss`.
+    """Return whether each item may begin or end a run in a solution that loses at most `loss`.
 
     Removing an item, or a whole run, from such a solution must not gain more than `loss`. So each
     item is worth at least `-loss`, and the positive items of its document are worth at least the

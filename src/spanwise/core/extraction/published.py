@@ -10,7 +10,7 @@ Chunk values:
 
 Greedy search:
     A run is one or more consecutive chunks of one document whose first and last chunk are worth
-    at least 0. Its value is the sum of its chunk values for the query whose turn it is.
+    at least 0. Its value is the sum of its chunk values for one query.
     Queries take turns; in its turn, a query takes its best remaining run.
     Runs share no chunk. Each has at most `max_segment_chunks` chunks, all together at most
     `budget_chunks`.
@@ -18,8 +18,8 @@ Greedy search:
     Ties go to the first document, then the first start, then the shorter run.
     Values are rounded to a billionth, as in `core.extraction.segments`, so that sums do not depend
     on the platform.
-    The best end of each start is cached. Taking a run only shortens how far other runs may reach,
-    so a cached end that is still reachable remains the best one; only the others are recomputed.
+    The best end of each start is cached. Each run that is taken only shortens other runs, so a
+    cached end remains the best one while it is reachable. The others are computed again.
 
 Reranker scores are bunched. The method maps them to relevance by the cumulative distribution
 function of a beta distribution whose shape depends on the reranker.
@@ -101,14 +101,14 @@ def extract_greedily(
     turns = [_QueryTurns(row, reach) for row in joined]
     active = list(range(len(turns)))
     runs: list[GreedyRun] = []
-    left = budget_chunks
-    while left and active:
+    free_chunks = budget_chunks
+    while free_chunks and active:
         query = active.pop(0)
-        start, end, value = turns[query].best(reach, longest=min(max_segment_chunks, left))
+        start, end, value = turns[query].best(reach, longest=min(max_segment_chunks, free_chunks))
         if start < 0 or value < least:
             continue
         active.append(query)
-        left -= end - start
+        free_chunks -= end - start
         reach = _blocked(reach, start, end)
         document = int(np.searchsorted(ends, start, side="right"))
         first = int(starts[document])
@@ -142,7 +142,7 @@ def _join(values: Sequence[NumbersByDocument]) -> tuple[list[Integers], Integers
 
 
 def _blocked(reach: Integers, start: int, end: int) -> Integers:
-    """Return the reach of a run from each position after another run is taken."""
+    """Return the maximum end of a run from each position after another run was taken."""
     blocked = reach.copy()
     blocked[:start] = np.minimum(blocked[:start], start)
     blocked[start:end] = -1
@@ -270,7 +270,7 @@ def _check_ranking(ranking: Sequence[RankedChunk], counts: Sequence[int]) -> Non
     for document, chunk, relevance in ranking:
         if not 0 <= document < len(counts) or not 0 <= chunk < counts[document]:
             raise OptionError(
-                f"a ranking names chunk {chunk!r} of document {document!r}, which there is not; "
+                f"a ranking names chunk {chunk!r} of document {document!r}, which does not exist; "
                 "give the length of every chunk"
             )
         if not 0 <= relevance <= 1:
@@ -310,7 +310,7 @@ _MAX_STEPS = 1_000
 
 
 def beta_relevance(scores: ArrayLike, *, shape: str | tuple[float, float]) -> NDArray[np.float64]:
-    """Return reranker scores as relevance: the regularised incomplete beta function.
+    """Return reranker scores as relevance by the regularised incomplete beta function.
 
     Args:
         scores: Scores in [0, 1].
@@ -354,7 +354,7 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
 
 
 def _fraction(x: float, a: float, b: float) -> float:
-    """Return the continued fraction of the function, evaluated until it converges.
+    """Return the continued fraction of the incomplete beta function, evaluated to convergence.
 
     NIST Digital Library of Mathematical Functions, 8.17.22, by the modified Lentz method: the
     denominator is a product of quotients whose two parts are `c` and `d`.

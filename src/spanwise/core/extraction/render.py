@@ -84,8 +84,8 @@ def render_parts(parts: Sequence[ExcerptPart]) -> str:
 def segment_frame(citation: Citation, header: str) -> tuple[str, str]:
     """Return the text before and after the text of a segment, including the separator.
 
-    The number has its greatest width. Both parts are counted as tokens separately, because their
-    line breaks could merge into one token when joined.
+    The segment number has its greatest width. Count the tokens of both parts separately: joined,
+    their line breaks could merge into one token.
     """
     empty = render_segment(_TAG, number=_WIDE_NUMBER, citation=citation, header=header, text="")
     end = empty.rindex("\n")

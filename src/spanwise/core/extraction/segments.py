@@ -17,7 +17,7 @@ Method: exact optimisation by Lagrangian relaxation and branch and bound.
     1. Relax the token budget. A price per token replaces it, and the best runs at a price are
        found in one pass (`lagrangian`). The best price gives the dual bound: an upper bound on
        the value of every solution. The best feasible solution seen is the incumbent.
-    2. Prune. The reduced cost of a run is what every solution with that run loses against the
+    2. Prune. The reduced cost of a run is the minimum loss of a solution with that run against the
        dual bound. Runs that lose more than the gap between bound and incumbent are dropped
        (`candidate_graph`).
     3. Solve the remaining knapsack exactly by dynamic programming over the chain (`knapsack`).
@@ -256,6 +256,8 @@ def _check_limits(
 
 @dataclass(frozen=True, slots=True)
 class _Solution:
+    """Runs chosen by the solver."""
+
     runs: list[Ends]
     bound: int
     """Upper bound in reduced-value units (shifted left by `Problem.shift`)."""
@@ -314,7 +316,7 @@ class _ChunkArrays:
         for document, chunk in required:
             inside = 0 <= document < len(self.firsts) - 1
             if not inside or not 0 <= chunk < self.firsts[document + 1] - self.firsts[document]:
-                raise OptionError(f"required chunk {(document, chunk)!r} is none of the chunks")
+                raise OptionError(f"required chunk {(document, chunk)!r} does not exist")
             positions.append(int(self.firsts[document]) + chunk)
         size = np.abs(self.values).sum(dtype=np.float64) + float(charge) * len(required) + least
         if size * (len(required) + 1) >= 1 << _VALUE_BITS:
@@ -480,7 +482,7 @@ class _Solver:
         return _Solution(graph.runs(path.arcs), bound - path.loss, optimal=True)
 
     def _incumbent(self, dual: DualBound) -> list[Ends]:
-        """Return the runs of the best feasible solution that the dual search met."""
+        """Return the runs of the best feasible solution found by the dual search."""
         if dual.value_price is None:
             return []
         return relaxed_runs(self._chain, self._problem, dual.value_price)

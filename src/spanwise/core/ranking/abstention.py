@@ -1,8 +1,8 @@
 """Estimate of whether anything in scope answers a question: four signals and a logistic model.
 
-Shares of a question always sum to 1, so they cannot tell. The signals are: the weight of the
-question's words found in one place, the nearest meaning, and the score of the best place.
-`benchmarks/abstention.py` fits the weights and both thresholds.
+Shares always sum to 1, even if nothing answers the question, so they are no signal. The signals are
+the weight of the question's words in the best chunk and around it, the score of the best chunk, and
+the highest cosine. `benchmarks/abstention.py` fits the weights and both thresholds.
 
 Rules:
     A word that no chunk contains weighs a little more than a word that one chunk contains.
@@ -10,9 +10,9 @@ Rules:
     do not show that the word is uninformative. Scores have a lower limit, because among few chunks
     none can stand out.
     Words of the request ("summarize", "document") weigh less than words of the subject. A question
-    without a subject word is not assessed, nor is one too long for all its terms to be searched.
-    Cosines have a different scale for every embedder. With an embedder other than the one of the
-    model, and without an embedder, the model for keywords is used.
+    is not assessed if it has no subject word, or too many terms to search for all of them.
+    Cosines have a different scale for every embedder. The model without vectors is used unless the
+    embedder is the one that the model was fitted with.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class EvidenceAssessment:
 UNASSESSED = EvidenceAssessment(0.5, is_weak=False, is_missing=False)
 """Assessment of a question without a subject word."""
 NO_EVIDENCE = EvidenceAssessment(0.0, is_weak=True, is_missing=True)
-"""Assessment if nothing in scope matches a word or has a vector."""
+"""Assessment if no chunk in scope contains a search term or has a vector."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogisticModel:
-    """Weights of the signals, and both thresholds."""
+    """Weights of the signals, and the thresholds of weak and missing evidence."""
 
     weights: NDArray[np.float64]
     """Weight of each signal, (4,); without vectors the last one is 0."""
@@ -116,7 +116,7 @@ class LogisticModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbstentionModel:
-    """One logistic model with vectors for one embedder, and one for keywords only."""
+    """Two logistic models: one for the cosines of a certain embedder, one without vectors."""
 
     embedder: str
     """Name of the embedder of the training data."""
@@ -131,10 +131,10 @@ class AbstentionModel:
 
     @classmethod
     def from_json(cls, text: str) -> AbstentionModel:
-        """Return the model of a JSON text with these signals.
+        """Return the model in a JSON text.
 
         Raises:
-            OptionError: If the text is not a model, or has other signals.
+            OptionError: If the text is not a model, or its signals are not `SIGNALS`.
         """
         try:
             data = json.loads(text)
@@ -160,7 +160,7 @@ def _logistic(data: Mapping[str, object]) -> LogisticModel:
 
 
 def is_assessable(question: Question) -> bool:
-    """Return whether a question has a subject word and few enough terms to be searched by all."""
+    """Return whether a question has a subject word and fewer than `MAX_TERMS` terms."""
     if len(question.terms) >= MAX_TERMS:
         return False
     text = " ".join(question.words)
@@ -219,7 +219,7 @@ def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
 
 
 def _near(contained: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
-    """Return which terms each row or a neighbour in its range contains, (T, n)."""
+    """Return whether each term is in each row or in its neighbours in the same range, (T, n)."""
     near = contained.copy()
     joined = np.ones(contained.shape[1] - 1, dtype=bool)
     joined[rows.starts[1:] - 1] = False

@@ -1,7 +1,7 @@
 """Exhaustive in-memory search of a few documents: the reference implementation of a scan.
 
-Every query scores all chunks anew. It is meant for small collections, and as the reference that
-other stores are compared with.
+Every query scores all chunks. It is meant for small collections, and as the reference in tests of
+other stores.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.table_heads import searched_text
+from spanwise.core.documents.headers import searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
-from spanwise.core.ranking.query_terms import group_term_counts
-from spanwise.core.ranking.scan import Moments, Passages, Scan, digit_share, section_openings
+from spanwise.core.ranking.scan import (
+    Moments,
+    Passages,
+    Scan,
+    digit_share,
+    group_term_counts,
+    section_openings,
+)
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
 from spanwise.core.text.terms import text_terms
 
@@ -168,7 +174,7 @@ class Collection:
         terms: Sequence[str],
         similarities: NDArray[np.float32],
     ) -> Passages:
-        """Return the features of some ranges, as specified by `stores.port.Searchable.passages`.
+        """Return the features of the chunks in some ranges (see `stores.port.Searchable.passages`).
 
         Args:
             spans: Documents with the first chunk and the index after the last chunk.

@@ -4,10 +4,10 @@ Rules:
     Two chunks are near-duplicates if they have the same numbers and nearly the same shingles of
     three words. A table row with other figures is not a duplicate, whatever its words.
     Chunks that differ in the terms of the question are not duplicates for that question.
-    A group of duplicates is represented by its chunk in the document with the most shares, so that
-    one document shows the whole passage.
-    The chunks around a duplicate have shares only because of it. They lose their shares along with
-    it, as far as shares decrease, except for the best chunk of a query.
+    A group of duplicates is represented by its chunk in the document with the greatest sum of
+    shares. One document then shows the whole passage.
+    Smoothing gives the neighbours of a duplicate a part of its share. They lose their shares too,
+    on both sides as long as the shares decrease. The best chunk of a query keeps its share.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def candidate_pairs(
         passages: Inputs of the features of the question.
         rows: Candidates of the question, (n,).
         documents: Document of each candidate, (n,).
-        shown: Candidates that are likely to be shown, (n,); at least one of a pair is shown.
+        shown: Whether each candidate is likely to be in the result, (n,); true for at least one of
+            each pair.
 
     Returns:
-        Pairs of positions in `rows`, a shown one first; of two shown ones the smaller.
+        Pairs of positions in `rows`: the position in `shown` first, or the smaller one if both are.
     """
     impacts, chars = passages.impacts[:, rows], passages.chars[rows]
     digits = passages.digits[rows]
@@ -89,7 +90,7 @@ def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
 
 
 def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
-    """Return groups of two and more chunks with the same terms that include a shown chunk."""
+    """Return groups of at least two chunks with the same terms, at least one of them `shown`."""
     keys = term_keys(impacts)
     rows = np.flatnonzero(np.isin(keys, keys[shown]) & (keys != 0))
     order = rows[np.argsort(keys[rows], kind="stable")]
@@ -170,7 +171,9 @@ def deduplicate_shares(
     starts: NDArray[np.int64],
     protected: Sequence[int] = (),
 ) -> NDArray[np.float64]:
-    """Return shares in which each text counts once, (n,): its representative has the sum.
+    """Return shares in which each group of duplicates counts once, (n,).
+
+    The representative of a group has the sum of its shares.
 
     Args:
         shares: Share of each row, (n,).

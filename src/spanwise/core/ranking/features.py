@@ -64,8 +64,9 @@ The model weighs scores smoothed at several widths against each other: a single 
 negative contribution although together they are positive.
 """
 
-_TITLE_WORD = 0.15  # weight of a term in a passage whose document's title contains it
+_TITLE_WORD = 0.15  # weight of a term in a passage if the title of its document contains it
 NARROW = np.array([0.3, 1.0, 0.3])
+"""Kernel of the narrowest smoothing: a chunk and its two neighbours."""
 _ROUGH = {
     "document": 0.7,
     "title": 5.0,
@@ -109,27 +110,27 @@ class Rows:
     ) -> NDArray[np.float64]:
         """Return weighted sums over neighbouring rows of the same range; rows outside are 0."""
         reach = len(weights) // 2
-        room = self._pad(values, between=0.0)
-        size = len(room)
+        padded = self._pad(values, between=0.0)
+        size = len(padded)
         out = np.zeros(size)
         for offset, weight in zip(range(-reach, reach + 1), weights, strict=True):
             low, high = max(0, -offset), min(size, size - offset)
-            out[low:high] += weight * room[low + offset : high + offset]
+            out[low:high] += weight * padded[low + offset : high + offset]
         return out[self.padded + _PADDING]
 
     def best_near(self, values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
         """Return the maximum over up to `reach` rows on either side in the same range, (n,)."""
-        room = self._pad(values, between=-np.inf)
+        padded = self._pad(values, between=-np.inf)
         places = self.padded + _PADDING
         best = values.copy()
         for offset in range(-reach, reach + 1):
-            np.maximum(best, room[places + offset], out=best)
+            np.maximum(best, padded[places + offset], out=best)
         return best
 
     def _pad(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
-        room = np.full(int(self.padded[-1]) + 1 + 2 * _PADDING, between)
-        room[self.padded + _PADDING] = values
-        return room
+        padded = np.full(int(self.padded[-1]) + 1 + 2 * _PADDING, between)
+        padded[self.padded + _PADDING] = values
+        return padded
 
     def best_of_sections(
         self, values: NDArray[np.float64], openings: NDArray[np.bool_]
@@ -228,9 +229,14 @@ def keyword_scores(scan: Scan, rows: Rows, passages: Passages) -> NDArray[np.flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TextScores:
+    """Keyword scores of the text of each row, (n,)."""
+
     residual: NDArray[np.float64]
+    """BM25 score with a low weight on the words of the title."""
     local: NDArray[np.float64]
+    """The same, with inverse frequencies counted inside the document."""
     coverage: NDArray[np.float64]
+    """Weighted share of the terms in the row or its neighbours."""
 
 
 def _text_scores(
@@ -240,7 +246,7 @@ def _text_scores(
     weights: NDArray[np.float64],
     titles: NDArray[np.bool_],
 ) -> _TextScores:
-    """Return the other keyword scores of all rows, summed in the order of terms."""
+    """Return the scores of the text of all rows, summed in the order of terms."""
     n = len(rows.chunks)
     residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n)
     possible = np.zeros(n)
@@ -273,7 +279,7 @@ def _best_of_document(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.flo
 def candidate_rows(
     features: NDArray[np.float64], fused_near: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the rows to score, ascending: the best by a rough sum, and the best by fused score."""
+    """Return the rows to score, ascending: the best by a rough score, and by the fused score."""
     rough = np.zeros(len(features))
     for column, name in zip(features.T, FEATURES, strict=True):
         if name in _ROUGH:

@@ -1,10 +1,10 @@
 """Query expansion from known answers: words of the evidence of similar labelled questions.
 
 Idea:
-    The same is asked of many documents: the clauses of contracts, the items of reports. Questions
-    and answers use different words ("which law governs" and "construed in accordance with"), but
-    the answers in different documents are alike. Each kind of question stores the words of its
-    evidence, and a new question of that kind is expanded by them.
+    Many documents are asked the same questions: about the clauses of contracts or the items of
+    reports. Questions and answers use different words ("which law governs" and "construed in
+    accordance with"), but the answers in different documents are similar. Each kind of question
+    stores the words of its evidence, and a new question of that kind is expanded by them.
 
 Rules of a search:
     Expansion terms rank passages within a document, not documents: a chunk is compared with the
@@ -12,10 +12,9 @@ Rules of a search:
     A question that is similar to no kind is not expanded.
 
 Rules of learning:
-    A question belongs to a kind if its weighted Jaccard similarity to the first question of the
-    kind is at least one half; of several kinds, to the most similar. Words of document titles are
-    ignored.
-    If there are too many kinds, those with the most questions are kept.
+    A question belongs to the most similar kind, if the weighted Jaccard similarity to the first
+    question of that kind is at least one half. Words of document titles are ignored.
+    If there are too many kinds, the ones with the fewest questions are dropped.
     A kind, and each of its answer words, must occur in two documents at least. This removes names
     and numbers of single documents.
     The result does not depend on the order of the questions.
@@ -55,7 +54,7 @@ class QuestionKind:
     documents: int
     """Number of documents with evidence."""
     answers: Mapping[str, float]
-    """Share of the evidence in pieces with a term, in (0, 1], by term, ascending."""
+    """Share of the evidence, in (0, 1], that contains each answer word; ascending by word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +62,13 @@ class ExpansionTerms:
     """Expansion terms of one question."""
 
     shares: Mapping[str, float]
-    """Share of the evidence of similar questions with each term, in (0, 1], by term, ascending."""
+    """Share of the evidence of similar questions, in (0, 1], that contains each expansion term;
+    ascending by term."""
     similarity: float
     """Similarity of the question to the most similar kind, in (0, 1]."""
 
     def best(self, rarities: NDArray[np.float64]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the most informative terms and their weights: share times rarity, (words,).
+        """Return the most informative terms and their weights: share times rarity, (terms,).
 
         Args:
             rarities: Inverse frequency of each term in the knowledge base, in order; 0 for a term
@@ -121,33 +121,37 @@ def term_rarities(texts: Sequence[Sequence[str]]) -> dict[str, float]:
     return dict(zip(terms, weights.tolist(), strict=True))
 
 
-def _coverage(terms: Sequence[str], held: frozenset[str], weights: Mapping[str, float]) -> float:
-    """Return the weighted share of terms that are held, in [0, 1]."""
-    covered = sum(weights[term] for term in terms if term in held)
+def _coverage(
+    terms: Sequence[str], question_terms: frozenset[str], weights: Mapping[str, float]
+) -> float:
+    """Return the weighted share of `terms` that are in the question, in [0, 1]."""
+    covered = sum(weights[term] for term in terms if term in question_terms)
     return covered / sum(weights[term] for term in terms)
 
 
 def answer_lift(
     impacts: NDArray[np.float32],
     *,
-    worth: NDArray[np.float64],
+    term_weights: NDArray[np.float64],
     rows: Rows,
     weight: float,
 ) -> NDArray[np.float64]:
     """Return the score change of each chunk by the expansion terms, (n,).
 
     The change is `-weight * min(6, (best - score) / deviation)`, at most 0. The score is the
-    weighted sum of the saturations of the terms, smoothed over neighbours; `best` is the maximum in
-    the document, the deviation that of all chunks that were read.
+    weighted sum of the saturations of the terms, smoothed over neighbours. `best` is the highest
+    score in the document, `deviation` the standard deviation over all chunks.
 
     Args:
-        impacts: Saturation of each expansion term in each chunk, (words, n).
-        worth: Weight of each term, (words,).
+        impacts: BM25 saturation of each expansion term in each chunk, (terms, n).
+        term_weights: Weight of each term, (terms,).
         rows: Layout of the chunks.
         weight: Weight per standard deviation.
     """
     score = np.zeros(impacts.shape[1])
-    for term_weight, impact in zip(worth, impacts, strict=True):  # in this order on every machine
+    for term_weight, impact in zip(
+        term_weights, impacts, strict=True
+    ):  # in this order on every machine
         score += term_weight * impact.astype(np.float64)
     score = rows.smooth(score, NARROW)
     deviation = float(score.std())
@@ -195,7 +199,7 @@ class AnsweredQuestion:
 def learn_kinds(
     answered: Sequence[AnsweredQuestion], *, rarities: Mapping[str, float]
 ) -> tuple[QuestionKind, ...]:
-    """Return the kinds of questions that were answered in several documents, by terms.
+    """Return the kinds of questions with evidence in several documents, sorted by their terms.
 
     Args:
         answered: Questions with unique ids.
@@ -223,7 +227,7 @@ def _documents(group: Sequence[AnsweredQuestion]) -> frozenset[str]:
 
 
 def _groups(answered: Sequence[AnsweredQuestion]) -> list[list[AnsweredQuestion]]:
-    """Return the questions grouped by similarity to the first question of each group, by id."""
+    """Return questions in order of id, grouped by similarity to the first one of each group."""
     weights = term_rarities([sorted(question.terms) for question in answered])
     groups: list[list[AnsweredQuestion]] = []
     holders: defaultdict[str, list[int]] = defaultdict(list)
@@ -243,7 +247,7 @@ def _groups(answered: Sequence[AnsweredQuestion]) -> list[list[AnsweredQuestion]
 
 
 def _prefix_terms(terms: frozenset[str], weights: Mapping[str, float]) -> list[str]:
-    """Return the terms of which two questions of one kind share at least one (prefix filtering).
+    """Return the heaviest terms: two questions of one kind share at least one (prefix filtering).
 
     Two such questions share at least half of the weight of their union, so at least half of each.
     They therefore share a term outside any set of light terms that weighs less than half.

@@ -59,17 +59,18 @@ _BY_LANGUAGE = {language: frozenset(text.split()) for language, text in _WORDS.i
 
 
 def check_question(text: object) -> str:
-    """Return a question that can be read.
+    """Return the text of a question.
 
     Raises:
-        QueryError: If it is not a text, longer than `MAX_QUESTION_CHARS`, or has half a character.
+        QueryError: If it is not a text, is longer than `MAX_QUESTION_CHARS`, or contains a lone
+            surrogate.
     """
     if not isinstance(text, str):
         raise QueryError(f"the question is {shown(text)}; give one text")
     check_question_length(len(text))
     if not text.isascii() and _SURROGATE.search(text):
         raise QueryError(
-            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
+            f"the question {text[:80]!r} contains bytes that are not UTF-8; encode it as UTF-8"
         )
     return text
 
@@ -121,7 +122,7 @@ class Question:
     """Words, terms and kind of one question."""
 
     text: str
-    """Text to search for; of a very long question, its most telling words."""
+    """Text to search for; for a very long question, its most informative words."""
     words: tuple[str, ...]
     """All words in order, in Unicode normal form C."""
     stems: tuple[str | None, ...]
@@ -133,7 +134,7 @@ class Question:
     compares: bool
     """Whether the question compares documents, or one thing over time."""
     other_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    """Further forms of terms in other languages, by term; each form belongs to one term."""
+    """Additional forms of each term in other languages; each form belongs to one term."""
 
     uses: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Number of occurrences of each term in the question."""
@@ -165,7 +166,7 @@ class Question:
         return forms, (*range(len(self.terms)), *(place for _, place in added))
 
     def without(self, title_terms: frozenset[str]) -> str | None:
-        """Return the question without the words that a title contains.
+        """Return the question without the words of a title.
 
         None if the title contains none of its content words, or all of them.
         """
@@ -197,7 +198,7 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         uses.update(word_forms)
         stems.append(word_forms[0] if word_forms else None)
     terms = tuple(uses)
-    # Function words that are also forms of a content word count as further uses of its term.
+    # Function words that are also forms of a content word count as uses of its term.
     others = (word for word in word_list if word not in content)
     uses.update(
         term_of[s] for w in others for s in word_terms(w, language=stemmers[0]) if s in term_of

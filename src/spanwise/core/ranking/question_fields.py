@@ -1,4 +1,4 @@
-"""Metadata fields and values that a question mentions, and the filter made from model conditions.
+"""Metadata fields and values that a question mentions, and filters from a model's conditions.
 
 Metadata comes from documents, which are untrusted. A language model may only choose among values
 that the question itself mentions, so no document can cause a filter.
@@ -38,8 +38,7 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words
 from spanwise.core.text.terms import words as plain_words
-from spanwise.filters import field, matches
-from spanwise.filters.tree import kind_of
+from spanwise.filters import field, kind_of, matches
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter, Kind
@@ -67,10 +66,10 @@ class QuestionField:
     """Name of the field."""
     kind: Literal["text", "number", "day"]
     """Kind of its values."""
-    said: tuple[str | int | float, ...]
+    mentioned: tuple[str | int | float, ...]
     """Mentioned values, ascending: stored texts, numbers, or years of dates."""
     between: tuple[int | float, int | float] | None = None
-    """Least and greatest value over all documents (years for dates); None for texts."""
+    """Lowest and highest value over all documents (years for dates); None for texts."""
 
 
 def question_fields(
@@ -106,7 +105,7 @@ def question_fields(
 
 
 def _field_values(documents: Sequence[Mapping[str, Scalar]]) -> dict[str, dict[Scalar, None]]:
-    """Return the distinct values of the fields that are considered."""
+    """Return the distinct values of each field that most documents have."""
     counts: dict[str, int] = {}
     kinds: dict[str, set[Kind | None]] = {}
     values: dict[str, dict[Scalar, None]] = {}
@@ -144,7 +143,7 @@ class _Mentions:
         mentioned = _texts_with_prefix(texts, self._names)
         if not mentioned or mentioned != _texts_with_prefix(texts, self._runs):
             return None
-        return QuestionField(name=name, kind="text", said=tuple(mentioned[:_MAX_VALUES]))
+        return QuestionField(name=name, kind="text", mentioned=tuple(mentioned[:_MAX_VALUES]))
 
     def _of_numbers(
         self, name: str, values: Sequence[int | float], *, kind: Literal["number", "day"]
@@ -154,15 +153,12 @@ class _Mentions:
         if not mentioned or max(-least, most) > _MOST:
             return None
         return QuestionField(
-            name=name, kind=kind, said=tuple(mentioned[:_MAX_VALUES]), between=(least, most)
+            name=name, kind=kind, mentioned=tuple(mentioned[:_MAX_VALUES]), between=(least, most)
         )
 
 
 def _texts_with_prefix(texts: Sequence[str], runs: frozenset[tuple[str, ...]]) -> list[str]:
-    """Return the texts that are among the word runs, or are the only one that starts with a run.
-
-    The result is ascending.
-    """
+    """Return the texts equal to a word run, or the only text that starts with it; ascending."""
     matches: set[str] = set()
     texts_by_prefix: dict[tuple[str, ...], list[str]] = {}
     for text in texts:
@@ -186,7 +182,7 @@ def folded_words(text: str) -> tuple[str, ...]:
 
 
 def read_number(whole: str, decimals: str | None) -> int | float:
-    """Return the number of the groups of `NUMBER`."""
+    """Return the number in a match of `NUMBER`, given its two groups."""
     plain = whole.replace(",", "")
     return float(plain + decimals) if decimals and decimals.strip(".0") else int(plain)
 
@@ -194,8 +190,8 @@ def read_number(whole: str, decimals: str | None) -> int | float:
 def _runs(
     text: str, languages: Sequence[str]
 ) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
-    """Return the word runs that start with a name, and all word runs, except at stop words."""
-    words_found = list(_WORD.finditer(text))
+    """Return the word runs that start with a name, and all word runs; none at a stop word."""
+    word_matches = list(_WORD.finditer(text))
     folded = folded_words(text)
     language = question_language(text, {"de", *languages})
     content = {word.casefold() for word in content_words(text, language=language)}
@@ -203,12 +199,12 @@ def _runs(
     names: set[tuple[str, ...]] = set()
     runs: set[tuple[str, ...]] = set()
     has_case = not text.isupper()
-    for at, word in enumerate(words_found):
+    for at, word in enumerate(word_matches):
         if word[0].casefold() in stop_words:
             continue
         word_runs = {folded[at:end] for end in range(at + 1, at + 1 + _MAX_RUN_WORDS)}
         runs |= word_runs
-        is_first = at == 0 or _SENTENCE_END.search(text[words_found[at - 1].end() : word.start()])
+        is_first = at == 0 or _SENTENCE_END.search(text[word_matches[at - 1].end() : word.start()])
         # The part of the word in which a capital letter marks a name.
         marking = word[0][1:] if is_first or language == "de" else word[0]
         if re.search(r"\d", word[0]) or (
@@ -269,7 +265,7 @@ def filter_of_conditions(
             if (values := list(dict.fromkeys(values_by_condition.get((about.name, operator), ()))))
             for part in _parts(about, operator, values)
         ]
-        excluded = [value for value in about.said if not _keeps(own, about, value)]
+        excluded = [value for value in about.mentioned if not _keeps(own, about, value)]
         if excluded:
             warnings.append(
                 f"the condition `{reduce(and_, own)}` was left out of the filter: the question "
@@ -286,16 +282,18 @@ def filter_of_conditions(
 
 
 def _matching_values(text: str, about: QuestionField, operator: str) -> list[Scalar]:
-    """Return the mentioned values of a field that a model's text stands for."""
+    """Return the mentioned values of a field that equal a model's text."""
     if about.kind == "text":
         if operator != "=":
             return []
-        return [value for value in about.said if folded_words(str(value)) == folded_words(text)]
+        return [
+            value for value in about.mentioned if folded_words(str(value)) == folded_words(text)
+        ]
     read = (DAY if about.kind == "day" else NUMBER).fullmatch(text.strip())
     if read is None or operator not in ("=", ">=", "<="):
         return []
     number = int(read[1]) if about.kind == "day" else read_number(read[1], read[2])
-    return [value for value in about.said if value == number]
+    return [value for value in about.mentioned if value == number]
 
 
 def _parts(about: QuestionField, operator: str, values: Sequence[Scalar]) -> list[Filter]:
@@ -310,7 +308,7 @@ def _parts(about: QuestionField, operator: str, values: Sequence[Scalar]) -> lis
 
 
 def _keeps(parts: Sequence[Filter], about: QuestionField, value: Scalar) -> bool:
-    """Return whether filters on a field pass documents with a value (for dates, with its year)."""
+    """Return whether documents with this value, or a date in this year, pass filters on a field."""
     stored = f"{int(value):04d}-06" if about.kind == "day" else value
     return all(matches(part, {about.name: stored}) for part in parts)
 
@@ -333,6 +331,5 @@ def _warnings(left_out: Sequence[str]) -> tuple[str, ...]:
     if len(left_out) > 1:
         what = f"{len(left_out)} conditions, the first {first}, were"
     return (
-        f"{what} left out of the filter: the question says no such value of a field that the "
-        "documents have",
+        f"{what} left out of the filter: the question mentions no such value of a metadata field",
     )

@@ -85,7 +85,7 @@ class RelevanceModel:
     rerankers: Mapping[str, float] = field(default_factory=dict)
     """Trained weight of each reranker, per standard deviation of its scores."""
     keyword_share: float = KEYWORD_SHARE
-    """Weight of the keyword score where it is fused with the cosine, in [0, 1]."""
+    """Weight of the keyword score in the fused score, in [0, 1]."""
     known_answers: KnownAnswers = field(default_factory=KnownAnswers)
     """Kinds of questions with the words that answered them, learned from labelled questions."""
     curvature: NDArray[np.float64] | None = None
@@ -119,8 +119,7 @@ class RelevanceModel:
         top = float(self.table[1, -1])
         if not 0 <= relevance <= top:
             raise OptionError(
-                f"a relevance of {relevance!r} is asked for; it must be in [0, {top:.2f}], the "
-                "highest that the model can tell"
+                f"relevance is {relevance!r}; it must be in [0, {top:.2f}], the range of the model"
             )
         return float(self.shares_at(np.array([relevance]))[0])
 
@@ -134,10 +133,10 @@ class RelevanceModel:
 
     @classmethod
     def from_json(cls, text: str, *, features: Sequence[str]) -> RelevanceModel:
-        """Return the model of a JSON text with these features.
+        """Return the model in a JSON text.
 
         Raises:
-            OptionError: If the text is not a model, or has other features.
+            OptionError: If the text is not a model, or its features are not `features`.
         """
         try:
             data = json.loads(text)
@@ -156,7 +155,7 @@ class RelevanceModel:
             raise OptionError(f"these weights cannot be read: {error!r}") from error
         if names != tuple(features):
             raise OptionError(
-                f"these weights are for the features {names!r}, and this version weighs "
+                f"these weights are for the features {names!r}, and this version uses "
                 f"{tuple(features)!r}; train them again"
             )
         return model
@@ -185,9 +184,9 @@ def softmax_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hedge_weight(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> float:
-    """Return the weight to spread a question over documents that asks for no comparison, .2 to .7.
+    """Return the weight of the spread over documents for a question without comparison, .2 to .7.
 
-    The smaller the share of the best document, the less certain it is the right one: reports of one
+    The smaller the share of the best document, the less certain is the choice: all reports of one
     company fit about equally well.
 
     Args:
@@ -200,7 +199,7 @@ def hedge_weight(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> f
 def spread_over_documents(
     scores: NDArray[np.float64], documents: NDArray[np.int64], *, weight: float
 ) -> NDArray[np.float64]:
-    """Return scores that favour more documents: the best chunks of each document come first.
+    """Return scores with a penalty on all but the best chunk of each document, (n,).
 
     Each score is reduced by `weight * ln(1 + n)`, where n is the number of higher scores in the
     same document. At weight 1, for questions that compare documents, the share of the second chunk

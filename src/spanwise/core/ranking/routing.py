@@ -42,7 +42,7 @@ class Routing:
     order: NDArray[np.int64]
     """Positions of documents, best first; ties go to the older document."""
     keyword_share: float = KEYWORD_SHARE
-    """Weight of the keyword score where it is fused with the cosine, in [0, 1]."""
+    """Weight of the keyword score in the fused score, in [0, 1]."""
 
 
 def z_scores(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
@@ -79,7 +79,7 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
 
     Args:
         scan: Result of the search.
-        keyword_share: Weight of the keyword score where it is fused with the cosine, in [0, 1].
+        keyword_share: Weight of the keyword score in the fused score, in [0, 1].
     """
     count = len(scan.handles)
     alone = scan.documents <= 1
@@ -140,17 +140,17 @@ def select_ranges(
 
     Ordered by document position, then start; disjoint, and not touching inside a document.
     """
-    left = max_chunks
+    remaining = max_chunks
     chosen: list[tuple[int, PassageRange]] = []
     for position in routing.order[:_MAX_DOCUMENTS].tolist():
-        if left <= _AROUND_HIT:
+        if remaining <= _AROUND_HIT:
             break
         length = int(scan.document_chunks[position])
         handle = int(scan.handles[position])
-        whole = length <= left
-        spans = [(0, length)] if whole else _around_hits(scan, routing, position, room=left)
+        whole = length <= remaining
+        spans = [(0, length)] if whole else _around_hits(scan, routing, position, room=remaining)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
-        left -= sum(end - start for start, end in spans)
+        remaining -= sum(end - start for start, end in spans)
     return sorted(chosen, key=lambda item: (item[0], item[1].start))
 
 

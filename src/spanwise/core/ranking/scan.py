@@ -1,17 +1,23 @@
-"""Data that a store returns to the core for one query: counts, scores and features of chunks."""
+"""Interface between a store and the core for one query: its terms, counts, scores and features.
+
+A store counts terms. A query word may have several terms, its stems in the languages of the
+documents; `group_scan_terms` and `group_passage_terms` add up the terms of each word.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -22,7 +28,7 @@ class ScanQuery:
     terms: tuple[str, ...]
     """Distinct terms (`core.text.terms`); may be empty."""
     words: tuple[int, ...] = ()
-    """Index of the word that each term is a form of; empty if every term is a word of its own.
+    """Index of the query word of each term; empty if every term is a separate word.
 
     Terms of one word are counted together and have one weight.
     """
@@ -162,3 +168,65 @@ def range_signals(
             if landmark in of_document:
                 joined[row, begin:end] = of_document[landmark][span.start : span.end]
     return joined
+
+
+def group_term_counts(
+    counts: NDArray[np.int64], words: Sequence[int], *, most: int
+) -> NDArray[np.int64]:
+    """Return the number of chunks that contain a term of the same word, for each term, (T,).
+
+    Args:
+        counts: Number of chunks, or titles, that contain each term, (T,).
+        words: Index of the query word of each term; empty if every term is a separate word.
+        most: Number of all chunks, or titles. It limits the sum, because a text of mixed languages
+            may contain several terms of one word.
+    """
+    if not words:
+        return counts
+    together = np.bincount(words, counts, minlength=max(words) + 1).astype(np.int64)
+    return np.asarray(np.minimum(together, most)[list(words)])
+
+
+def group_scan_terms(scan: Scan, words: Sequence[int]) -> Scan:
+    """Return a scan with one column per word instead of one per term.
+
+    Args:
+        scan: Scan of T terms.
+        words: Index of the word of each term, from 0 to W - 1 without gaps; empty for no change.
+
+    Returns:
+        The scan of W words, in the order of their indexes.
+    """
+    if not words:
+        return scan
+    first = [words.index(word) for word in range(max(words) + 1)]
+    document_terms = np.minimum(
+        _sum_by_word(scan.document_terms, words), scan.document_chunks[:, None]
+    )
+    return replace(
+        scan,
+        term_chunks=group_term_counts(scan.term_chunks, words, most=scan.all_chunks)[first],
+        title_documents=group_term_counts(scan.title_documents, words, most=scan.all_documents)[
+            first
+        ],
+        document_terms=document_terms,
+        document_titles=_sum_by_word(scan.document_titles, words) > 0,
+    )
+
+
+def group_passage_terms(passages: Passages, words: Sequence[int]) -> Passages:
+    """Return passages with one row per word instead of one per term, like `group_scan_terms`."""
+    if not words:
+        return passages
+    return replace(passages, impacts=_sum_by_word(passages.impacts.T, words).T)
+
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def _sum_by_word(columns: NDArray[_Number], words: Sequence[int]) -> NDArray[_Number]:
+    """Return the sum of the columns of each word, added in order, (n, W)."""
+    total = np.zeros((len(columns), max(words) + 1), dtype=columns.dtype)
+    for column, word in zip(columns.T, words, strict=True):
+        total[:, word] += column
+    return total

@@ -80,7 +80,7 @@ class MomentSums:
 def _block_sums(
     block: NDArray[np.floating], value: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Return sum and sum of squares of a block in quanta; `value` and `high` are scratch."""
+    """Return sum and sum of squares of a block in quanta; `value` and `high` are scratch arrays."""
     np.multiply(block, 1 / QUANTUM, out=value)
     np.rint(value, out=value)
     total = float(value.sum())

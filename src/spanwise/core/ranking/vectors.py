@@ -1,4 +1,4 @@
-"""Vectors as stores hold and compare them: rows of bytes with one scale per row.
+"""Stored vectors: unit rows in half precision, and integer rows with a scale for comparison.
 
 Rules:
     A row is stored at unit length in half precision; only its direction matters. A row that was

@@ -28,7 +28,7 @@ from spanwise.core.text.sentences import (
 from spanwise.types import Block
 
 PARAGRAPH, SENTENCE, ROW, LINE, CLAUSE, WORD, LEAD, CHARACTER = range(8)
-"""Grades of break points, best first, except LEAD, after which text should continue."""
+"""Grades of break points, best first. LEAD ends a line that introduces the following text."""
 
 _GRADE_BITS = 3
 _LEAD_CHARS = 80
@@ -57,7 +57,7 @@ def first_end(place: int) -> int:
 
 
 def last_end(place: int) -> int:
-    """Return the break point at the end of a text."""
+    """Return the break point at the end of a text that ends at `place`."""
     return place << _GRADE_BITS | PARAGRAPH
 
 
@@ -76,7 +76,7 @@ def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> i
 
 
 def _leads(text: str, line_start: int, line_stop: int) -> bool:
-    """Return whether the first line of a paragraph is short and has no stop."""
+    """Return whether the first line of a paragraph introduces it: short, without a stop."""
     if line_stop - line_start > _LEAD_CHARS:
         return False
     return text[line_start:line_stop].rstrip()[-1:] not in _FULL_STOPS

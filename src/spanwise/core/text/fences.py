@@ -1,12 +1,12 @@
-"""Fences around untrusted text, which nothing in the text can close or open (prompt injection).
+"""Fences around untrusted text; nothing in the text can open or close them (prompt injection).
 
 Text of documents, and text derived from it, is never an instruction to a model.
 
 Rules:
     If a text contains the name of the fence, the fence gets a number that no text contains.
-    A model reads more than exact characters: case, spaces, entities, invisible characters, and
-    similar-looking brackets and letters all count as the tag itself. A superfluous number is
-    harmless.
+    A model may accept a tag that is spelled differently. Differences of case, spaces, entities,
+    invisible characters, and similar-looking brackets and letters are therefore ignored. A
+    superfluous number is harmless.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def fence_tag(texts: Sequence[str], *, name: str = "segment") -> str:
 
 
 def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:
-    """Return a text between an opening and a closing tag, each on a line of its own.
+    """Return a text between an opening and a closing tag, each on a separate line.
 
     Args:
         text: Untrusted text.
@@ -55,7 +55,7 @@ def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:
 
 
 def _numbers(text: str, name: str) -> Iterator[str]:
-    """Yield the number of each tag of a name that a text seems to contain; "" for none."""
+    """Yield the number of each tag with this name in a text; "" for a tag without a number."""
     if not _MAY_OPEN.search(text):
         return
     normalized = text if text.isascii() else unicodedata.normalize("NFKD", text)
@@ -65,7 +65,7 @@ def _numbers(text: str, name: str) -> Iterator[str]:
 
 @cache
 def _tags(name: str) -> re.Pattern[str]:
-    """Return the pattern of tags of a name, in which a non-ASCII character matches any letter."""
+    """Return a pattern for tags of a name; any non-ASCII character may replace a letter."""
     letters = "".join(f"[{re.escape(letter)}\u0080-\U0010ffff]" for letter in name)
     opening = rf"(?:[{_BRACKETS}]|{_ENTITY};?)[\s/\\]*"
     return re.compile(rf"{opening}{letters}(?:_(\d{{1,9}}))?", re.IGNORECASE)

@@ -20,7 +20,7 @@ def name_to_id(name: str) -> str:
 
 
 def names_of_id(identifier: str) -> tuple[str, ...]:
-    """Return the names of an id: itself, and one with invalid bytes if there is one."""
+    """Return the file names with this id: the id itself, and a name with raw bytes if possible."""
     name = unquote_to_bytes(identifier).decode("utf-8", "surrogateescape")
     if name == identifier or name_to_id(name) != identifier:
         return (identifier,)

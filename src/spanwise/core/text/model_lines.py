@@ -1,4 +1,4 @@
-"""Validation of a single line that a model wrote: a title or a sentence.
+"""Validation of a title or sentence from a model, as a single line.
 
 Rules:
     The result is one line without control characters, and without markup or quotation marks around
@@ -49,14 +49,14 @@ def is_refusal(text: str) -> bool:
 
 
 def model_line(text: str, *, max_chars: int) -> str:
-    """Return the text of a model as one line.
+    """Return the text of a model as one valid line.
 
     Args:
         text: The text.
         max_chars: Maximum length in characters.
 
     Raises:
-        ValueError: If the line is not usable, with the reason in words for the model.
+        ValueError: If the line is not usable. The message tells the model why.
     """
     words = " ".join(without_controls(text).split())
     line = _bare(words)

@@ -56,10 +56,10 @@ def safe_cut(text: str, cut: int, *, start: int) -> int:
     Args:
         text: The text.
         cut: Requested offset, `start < cut <= len(text)`.
-        start: Start of the piece that the cut ends.
+        start: Start of the piece of text before the cut.
 
     Returns:
-        An offset in `(start, cut]`; `cut` itself if every offset before it is no better.
+        An offset in `(start, cut]`; `cut` itself if the range has no safe offset.
     """
     place = cut
     while start < place < len(text) and is_joined(text, place):
@@ -117,7 +117,7 @@ def _opens(text: str, place: int) -> bool:
 
 
 def _ends_after_point(text: str, point: int, following: int) -> bool:
-    """Return whether the point at `point` ends a sentence, given the start of the next word."""
+    """Return whether the full stop at `point` ends a sentence; `following` is the next word."""
     before = text[max(0, point - _LAST_WORD_CHARS) : point].split()
     word = before[-1].lstrip(_BEFORE_WORD).lower() if before else ""
     if not word or len(word) == _LAST_WORD_CHARS:
@@ -134,7 +134,7 @@ def _ends_after_point(text: str, point: int, following: int) -> bool:
 
 
 def _numbers_clause(text: str, start: int) -> bool:
-    """Return whether a number at `start` counts a clause: it is after a line break or a stop."""
+    """Return whether the number at `start` numbers a clause: it follows a line break or a stop."""
     before = start - 1
     while before >= 0 and text[before] in " \t\xa0":
         before -= 1
@@ -150,7 +150,7 @@ def sentence_ends(text: str, *, start: int = 0, end: int | None = None) -> Itera
         end: Offset after the last character; None for the end of the text.
 
     Yields:
-        Offsets in `(start, end)`: after the spaces behind a sentence, where its line continues.
+        Offset of the next sentence in the same line, in `(start, end)`.
     """
     for match in _END.finditer(text, start, len(text) if end is None else end):
         place = match.end()

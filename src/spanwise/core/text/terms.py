@@ -4,8 +4,8 @@ Rules of words:
     A word is a run of letters and digits with their marks, or a number with its separators
     ("1,577.0").
     A compound word ("FY2018", "DiffExecutor") yields itself and its parts.
-    Words are composed, lower-cased and stemmed in the language of their document. Optional signs
-    (vowel signs of Arabic and Hebrew) are removed, and the digits of all scripts are equal. Runs of
+    Words are normalised (NFC), lower-cased and stemmed in the language of their document. Optional
+    vowel signs of Arabic and Hebrew are removed, and the digits of all scripts are equal. Runs of
     Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese yield bigrams.
     The index contains every term; a question drops its stop words unless nothing else is left.
     Only terms are normalised, never texts, so offsets in a text are unchanged.
@@ -60,7 +60,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 
 def stem_language(language: str) -> str:
-    """Return the language of the stemmer for a language: the same, or "en"."""
+    """Return the language whose stemmer is used for a language: itself, or "en"."""
     return language if language in STEMMERS else "en"
 
 
@@ -159,12 +159,11 @@ def words(text: str) -> list[str]:
 
 
 def word_pieces(text: str) -> Iterator[str]:
-    """Yield the words of a text in small pieces: none is longer than a term can be.
+    """Yield the words of a text, none longer than the longest term.
 
-    A run of a script without spaces gives pieces of a few letters, any other word its beginning.
+    Runs of scripts without spaces are divided into pieces of 8 characters; long words are cut.
     """
-    for found in _WORD.finditer(text):
-        word = found.group()
+    for word in words(text):
         if word.isascii() or _UNSPACED.search(word) is None:
             yield word[:_MAX_WORD_CHARS]
         else:

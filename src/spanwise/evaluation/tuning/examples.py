@@ -15,9 +15,9 @@ from spanwise.evaluation.metrics.ranges import union
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.embed_caller import make_embed_caller
 from spanwise.search.question_limits import read_questions
+from spanwise.search.rendering import make_token_counter
 from spanwise.search.rerank import rerank
 from spanwise.search.scoring import Scope, ScoredChunks, search_queries
-from spanwise.search.token_counter import make_token_counter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -200,7 +200,7 @@ def _titles(task: QueryTask) -> str:
 
 def _field_line(about: QuestionField) -> str:
     """Return the line of the prompt for a field, with its name and values in quotes."""
-    values = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.said)
+    values = ", ".join(json.dumps(value, ensure_ascii=False) for value in about.mentioned)
     between = "" if about.between is None else f" from {about.between[0]} to {about.between[1]}"
     kind = "day, by its year" if about.kind == "day" else about.kind
     return f"{json.dumps(about.name, ensure_ascii=False)} ({kind}{between}): {values}"

@@ -32,15 +32,15 @@ Decision = Literal[
 DECISIONS: dict[Decision, str] = {
     "segment": "in segment {segment}",
     "bridge": "bridges a gap in segment {segment}",
-    "whole": "in segment {segment}: its document fits whole, so it is given whole",
-    "copy": "nearly identical to chunk {other_chunk} of {other_document}, which stands for it",
+    "whole": "in segment {segment}: its document fits whole, so it is returned whole",
+    "copy": "nearly identical to chunk {other_chunk} of {other_document}, which is shown instead",
     "penalty": "worth less than its {tokens} tokens must earn: "
     "relevance {relevance} at a penalty of {penalty}",
-    "budget": "worth taking, and the budget of {budget} tokens is full",
+    "budget": "worth taking, but the budget of {budget} tokens is full",
     "longest": "beyond the longest segment of {longest} tokens",
-    "minimum": "a segment of it is worth less than the least value of {minimum}",
+    "minimum": "a segment with it is worth less than the minimum value of {minimum}",
     "charge": "not worth a segment of its own: value {value} at a charge of {charge}",
-    "refused": "would be taken, but too little speaks for an answer here",
+    "refused": "would be taken, but the evidence for an answer is too weak",
     "method": "left out by the greedy method",
 }
 """Sentence for each decision, with named placeholders; the page uses the same sentences."""
@@ -111,7 +111,7 @@ class CandidateExplanation(PlainForm):
     relevance: float
     """Probability that the chunk contains evidence for any query, in [0, 1]."""
     share: float
-    """Share over all queries; near-duplicates are added to the one that is shown."""
+    """Share over all queries, including the shares of near-duplicates that are not shown."""
     tokens: int
     """Tokens of the chunk."""
     value: float
@@ -121,7 +121,7 @@ class CandidateExplanation(PlainForm):
     segment: int | None
     """Rank of the segment that contains it; None for none."""
     copy_of: tuple[str, int] | None
-    """Document and chunk shown in place of this one, which has nearly the same text; or None."""
+    """Document id and index of the near-duplicate that is shown instead; None for none."""
     reason: str
     """The decision in words."""
 
@@ -142,7 +142,7 @@ class ChunkRun(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentExplanation(PlainForm):
-    """Relevance along one document."""
+    """Scores of the chunks of one document."""
 
     document_id: str
     """Id of the document."""
@@ -195,10 +195,7 @@ class Explanation(PlainForm):
     groups: Mapping[str, tuple[str, ...]]
     """Names of the features that are explained together, by label."""
     typical: Mapping[int, Mapping[str, float]]
-    """Mean contribution of each feature over the candidates of each query that has some.
-
-    The difference to the mean distinguishes a chunk.
-    """
+    """Mean contribution of each feature over the candidates of a query, by index of the query."""
     terms: ChoiceTerms
     """Parameters of the choice."""
     documents: tuple[DocumentExplanation, ...]
@@ -207,7 +204,7 @@ class Explanation(PlainForm):
     """Candidates by share, highest first; then other chunks of segments, in order."""
 
     def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
-        """Return what distinguishes a candidate from the mean one: (label, score), highest first.
+        """Return the differences of a candidate to the mean, as (label, score), highest first.
 
         Uses the query with the greatest share, and features in groups. Empty for a chunk that no
         query scored.
@@ -229,8 +226,8 @@ class Explanation(PlainForm):
     def to_html(self) -> str:
         """Return an interactive page with sliders for penalty, charge and budget.
 
-        The page is self-contained and works from disk. It is limited to about a million bytes: of
-        many candidates it lists the best.
+        The page is self-contained and works from disk. It has at most about a million
+        bytes; if there are many candidates, it lists only the best.
         """
         from spanwise.search.explanation.page import render_page
 
@@ -275,7 +272,7 @@ def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
         raise OptionError(f"documents is {documents!r}; it must be at least 1")
     shown = explanation.documents[:documents]
     if not shown:
-        raise OptionError("nothing was weighed for this question; there is nothing to plot")
+        raise OptionError("no chunk was scored for this question; there is nothing to plot")
     try:
         from matplotlib.figure import Figure as NewFigure
     except ImportError as error:

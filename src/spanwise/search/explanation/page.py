@@ -66,7 +66,7 @@ def asset(package: str, name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a text for a content security policy."""
+    """Return the SHA-256 of a text in the form of a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
@@ -134,7 +134,7 @@ _MEASURES = ((400, 600), (300, 400), (200, 300), (100, 240), (50, 160), (20, 80)
 """Number of listed candidates and characters of each, from the richest page to the smallest."""
 _CHOICES = {
     "greedy": "The segments were chosen by the greedy method.",
-    "whole": "The document that was asked fits whole, so it is given whole.",
+    "whole": "The searched document fits whole, so it is returned whole.",
 }
 _TITLE_CHARS, _PATH_CHARS, _QUESTION_CHARS = 200, 120, 2_000
 
@@ -156,7 +156,7 @@ def render_page(explanation: Explanation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _PageData:
-    """Data for the script; rows are the chunks that were read, in the order of the choice."""
+    """Data for the script. A row is a chunk that was read; rows are in the order of the choice."""
 
     explanation: Explanation
     listed: tuple[CandidateExplanation, ...]
@@ -237,7 +237,9 @@ class _PageData:
         result = self.explanation.result
         notices: list[Plain] = []
         if result.not_found:
-            notices.append("Nothing was found; what is shown would have been taken.")
+            notices.append(
+                "Nothing was found; the page shows the segments that would have been taken."
+            )
         elif result.weak_evidence:
             notices.append("The evidence is weak: these segments may well not answer the question.")
         choice = self.explanation.terms.choice

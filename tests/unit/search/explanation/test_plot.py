@@ -35,7 +35,7 @@ def test_a_figure_has_a_row_for_each_document_and_shades_what_was_chosen(
 def test_an_empty_explanation_cannot_be_plotted(explanation: Explanation) -> None:
     with pytest.raises(OptionError, match="documents is 0"):
         explanation.plot(documents=0)
-    with KnowledgeBase(":memory:") as base, pytest.raises(OptionError, match="nothing was weighed"):
+    with KnowledgeBase(":memory:") as base, pytest.raises(OptionError, match="no chunk was scored"):
         base.explain("Why?").plot()
 
 
