@@ -1,6 +1,7 @@
-"""Writes docs/cli.md, docs/options.md, docs/errors.md and docs/python.md from the sources.
+"""Generator of docs/cli.md, docs/options.md, docs/errors.md and docs/python.md.
 
-A test compares the files with what this would write.
+The pages are built from the help texts, docstrings and signatures of the code. A test fails if a
+page differs from the output of this program.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ WIDTH = 80
 _CLI_HEAD = """\
 # Command line
 
-Made from the help of the commands by `make docs`; do not edit.
+Generated from the help of the commands by `make docs`; do not edit.
 
-Every command takes `--json`: standard output then holds one JSON document whose field names are
-those of the Python types (`spanwise.types`), for errors too:
+Every command takes `--json`. Standard output is then one JSON document, whose field names are
+those of the Python types ([python.md](python.md#results-and-inputs)). An error is a JSON document
+too:
 
 ```json
 {"error": {"code": "store", "message": "..."}}
@@ -40,44 +42,56 @@ those of the Python types (`spanwise.types`), for errors too:
 
 %s
 
-[errors.md](errors.md) says what they mean; `usage` (the command line is wrong), `system` (what the
-operating system says), `memory`, `interrupted` and `internal` are of the command line alone.
-Progress, warnings and failures go to standard error, colours only to a terminal (`NO_COLOR` turns
-them off).
+[errors.md](errors.md) explains the codes. Five of them exist on the command line only: `usage`
+(invalid arguments), `system` (an error of the operating system), `memory` (not enough memory),
+`interrupted` (Ctrl-C or SIGTERM) and `internal` (a defect of Spanwise; `SPANWISE_TRACEBACK=1`
+shows its traceback).
 
-What is not said on the command line can be set: see [settings](#settings).
-`SPANWISE_TRACEBACK=1` shows the traceback of an error that should not happen.
+Progress, warnings and errors are written to standard error. Colours are used in a terminal only;
+`NO_COLOR` switches them off.
+
+Options that are not given on the command line can be set in environment variables and in
+`spanwise.toml`; see [settings](#settings).
 """
 
 _SETTINGS_HEAD = """\
 
 ## Settings
 
-An argument counts first, then an environment variable, then `spanwise.toml` of the project, then
-`spanwise.toml` of the user, then the default; `spanwise config` shows every value and where it came
-from. The file of the project is the nearest one from the working folder up to the root of its
-repository (`.git`); outside of a repository only the working folder counts. The file of the user is
-`~/.config/spanwise/spanwise.toml` (below `XDG_CONFIG_HOME` where that is set; below `APPDATA` on
-Windows). `SPANWISE_CONFIG` names one file to read in place of both, or is `none`. A knowledge base
-that a file names is looked for from the folder of that file; `~` is your home.
+The value of a setting comes from the first of these sources that has it:
 
-The file of a project may have been written by somebody else. Until you approve it with `spanwise
-config trust`, its settings that need trust (see the table) are ignored with a warning, and the
-others count. An approval holds for the file in its folder with its content: a change needs another
-one. The file of the user, and one that `SPANWISE_CONFIG` names, need none. Approvals are files in
-the folder `trusted` next to the user configuration file.
+1. the command line;
+2. the environment variable;
+3. `spanwise.toml` of the project: the nearest file in the working folder or one of its parents,
+   up to the root of the repository (the folder with `.git`); outside a repository, only the file
+   in the working folder;
+4. `spanwise.toml` of the user: `~/.config/spanwise/spanwise.toml`, or below `XDG_CONFIG_HOME` if
+   that is set, or below `APPDATA` on Windows;
+5. the default.
 
-A knowledge base may have been made by somebody else, too. The address of its embedder
-(`compatible:bge@http://gpu:8000/v1`) is contacted only if you named it when you made the knowledge
-base, approved it with `spanwise config trust http://gpu:8000`, or set it in
-`SPANWISE_TRUSTED_ADDRESSES` (addresses with commas between them, for containers). Scheme, host and
-port must be equal.
+`spanwise config` shows every value and its source. `SPANWISE_CONFIG` is the path of a file that
+is read instead of both files, or `none` for no file.
 
-What stands before the point is a table: `search.budget` is `budget` below `[search]`. A list in a
-variable has commas between its texts. What is not known, or of a wrong type, is an error that names
-the line. Secrets belong into no file, and `--allow-private` is said each time. The Python library
-reads neither files nor these variables, except the approved addresses: what it does depends on its
-arguments alone.
+**Form.** In the file, the part of a key before the point is the name of a table: `search.budget`
+is `budget` in the table `[search]`. In a variable, the items of a list are separated by commas. A
+relative path in a file starts at the folder of that file, and `~` is your home folder. An unknown
+key, or a value of the wrong type, is an error that names the line. Do not put secrets into the
+file. `--allow-private` cannot be set; it must be given with each command.
+
+**Trust.** The file of a project may have been written by somebody else. Until you approve it with
+`spanwise config trust`, the settings marked in the column "needs trust" are ignored with a
+warning, and the others apply. An approval is valid for one folder and one content: approve the
+file again after each change. The file of the user, and a file named by `SPANWISE_CONFIG`, need no
+approval.
+
+A knowledge base may have been created by somebody else, too. The address of its embedder
+(`compatible:bge@http://gpu:8000/v1`) is contacted only if you named the address when you created
+or opened the knowledge base, approved it with `spanwise config trust http://gpu:8000`, or listed
+it in `SPANWISE_TRUSTED_ADDRESSES` (separated by commas, for containers). Scheme, host and port
+must match. Approvals are stored in the folder `trusted` next to the file of the user.
+
+The Python library reads neither the files nor these variables, except for the approved addresses.
+Its behaviour depends on its arguments only.
 
 | key | variable | default | needs trust | meaning |
 |---|---|---|---|---|
@@ -86,16 +100,20 @@ arguments alone.
 _ERRORS_HEAD = """\
 # Errors
 
-Made from `spanwise.errors` by `make docs`; do not edit. A program catches `SpanwiseError`, or one
-of its kinds; the command line writes the code of the kind with `--json`.
+Generated from `spanwise.errors` by `make docs`; do not edit.
+
+All errors are subclasses of `SpanwiseError`. With `--json`, the command line writes the code of
+the class instead of its name.
 
 """
 
 _OPTIONS_HEAD = """\
 # Options
 
-Made from `spanwise.options` by `make docs`; do not edit. Every class is frozen, takes keywords only
-and is checked when it is made: a value out of range raises `OptionError`.
+Generated from `spanwise.options` by `make docs`; do not edit.
+
+Every class is an immutable dataclass with keyword-only arguments. A value that is out of range
+raises `OptionError` when the object is created.
 """
 
 
@@ -120,20 +138,21 @@ def _help(command: click.Command, *names: str) -> str:
 
 
 def cli_reference() -> str:
-    """Return docs/cli.md: the help of the program and of each command in order."""
+    """Return docs/cli.md: the help of the program and of each command, and all settings."""
     codes = textwrap.fill(", ".join(f"`{code}`" for code in _error_codes()), 98)
     parts = [_CLI_HEAD % codes, f"\n```text\n{_help(cli, PROGRAM)}\n```\n"]
     for name, command in cli.commands.items():
-        said = _help(command, PROGRAM, name)
-        parts.append(f"\n## {PROGRAM} {name}\n\n```text\n{said}\n```\n")
-        for inner, one in command.commands.items() if isinstance(command, click.Group) else ():
-            said = _help(one, PROGRAM, name, inner)
-            parts.append(f"\n### {PROGRAM} {name} {inner}\n\n```text\n{said}\n```\n")
+        text = _help(command, PROGRAM, name)
+        parts.append(f"\n## {PROGRAM} {name}\n\n```text\n{text}\n```\n")
+        subcommands = command.commands if isinstance(command, click.Group) else {}
+        for inner, subcommand in subcommands.items():
+            text = _help(subcommand, PROGRAM, name, inner)
+            parts.append(f"\n### {PROGRAM} {name} {inner}\n\n```text\n{text}\n```\n")
     return "".join(parts) + _settings_table()
 
 
 def _settings_table() -> str:
-    """Return a row for each key."""
+    """Return the section on settings, with a table row for each key."""
     rows = []
     for key in KEYS:
         default = list(key.default) if isinstance(key.default, tuple) else key.default
@@ -144,17 +163,17 @@ def _settings_table() -> str:
 
 
 def _field_rows(class_node: ast.ClassDef) -> list[str]:
-    """Return a table row for each field; the text after a field is what is said about it."""
+    """Return a table row for each field, with the docstring that follows it."""
     rows = []
     for node, following in zip(class_node.body, [*class_node.body[1:], None], strict=True):
         if not isinstance(node, ast.AnnAssign) or node.value is None:
             continue
-        said = ""
+        meaning = ""
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-            said = inspect.cleandoc(str(following.value.value)).replace("\n", " ")
+            meaning = inspect.cleandoc(str(following.value.value)).replace("\n", " ")
         cells = (ast.unparse(node.target), ast.unparse(node.annotation), ast.unparse(node.value))
         name, kind, default = (f"`{cell}`".replace("|", "\\|") for cell in cells)
-        rows.append(f"| {name} | {kind} | {default} | {said} |")
+        rows.append(f"| {name} | {kind} | {default} | {meaning} |")
     return rows
 
 
@@ -176,7 +195,7 @@ _PRESETS = {
         ),
     ),
 }
-"""Method of a class of options, and the fields in which its presets differ."""
+"""Search method of each options class with presets, and the fields in which its presets differ."""
 
 
 def _preset_lines(class_name: str) -> list[str]:
@@ -191,10 +210,10 @@ def _preset_lines(class_name: str) -> list[str]:
 
 
 def options_reference() -> str:
-    """Return docs/options.md: a table for each class of options, in the order of the sources."""
+    """Return docs/options.md: a table for each options class, in the order of the sources."""
     sources = (options.parsing, options.chunking, options.search, options.models)
     lines = [_OPTIONS_HEAD]
-    for node in [node for one in sources for node in ast.parse(inspect.getsource(one)).body]:
+    for node in [node for module in sources for node in ast.parse(inspect.getsource(module)).body]:
         if not isinstance(node, ast.ClassDef):
             continue
         lines += [f"## {node.name}", "", ast.get_docstring(node) or "", ""]
@@ -206,7 +225,7 @@ def options_reference() -> str:
 
 
 def errors_reference() -> str:
-    """Return docs/errors.md: the tree, each kind with its code, codes of documents and findings."""
+    """Return docs/errors.md: the tree of errors, their codes, codes of documents and findings."""
     source = inspect.getsource(errors)
     tree = inspect.cleandoc(errors.__doc__ or "").split("::\n\n")[1].split("\n\n")[0]
     lines = [
@@ -220,22 +239,29 @@ def errors_reference() -> str:
     for name in errors.__all__:
         kind = getattr(errors, name)
         if isinstance(kind, type) and issubclass(kind, SpanwiseError):
-            said = (inspect.getdoc(kind) or "").splitlines()[0]
-            lines.append(f"| `{name}` | `{error_code(kind)}` | {said} |")
+            meaning = (inspect.getdoc(kind) or "").splitlines()[0]
+            lines.append(f"| `{name}` | `{error_code(kind)}` | {meaning} |")
     lines += ["", "## Codes of documents", ""]
-    lines += ["`DocumentError.code`, and `code` of each failure in an `IngestReport`.", ""]
+    lines += [
+        "Values of `DocumentError.code`, and of `code` of each failure in an `IngestReport`.",
+        "",
+    ]
     lines += ["| code | meaning |", "|---|---|"]
-    lines += [f"| `{code}` | {said} |" for code, said in re.findall(r'"(\w+)",  # (.+)', source)]
+    lines += [
+        f"| `{code}` | {meaning} |" for code, meaning in re.findall(r'"(\w+)",  # (.+)', source)
+    ]
     lines += ["", "## Codes of findings", ""]
-    lines += ["`code` of each `CheckFinding`: what a check of a knowledge base found damaged.", ""]
+    lines += ["Values of `code` of a `CheckFinding`: kinds of damage found by a check.", ""]
     lines += ["| code | meaning |", "|---|---|"]
-    found = inspect.getsource(reports).split("CheckCode = Literal[")[1].split("]")[0]
-    lines += [f"| `{code}` | {said} |" for code, said in re.findall(r'"(\w+)",  # (.+)', found)]
+    codes = inspect.getsource(reports).split("CheckCode = Literal[")[1].split("]")[0]
+    lines += [
+        f"| `{code}` | {meaning} |" for code, meaning in re.findall(r'"(\w+)",  # (.+)', codes)
+    ]
     return _ERRORS_HEAD + "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Write the files."""
+    """Write the pages."""
     (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
     (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")

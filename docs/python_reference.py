@@ -18,9 +18,12 @@ from spanwise.types import listener
 _HEAD = """\
 # Python reference
 
-Made from the docstrings by `make docs`; do not edit. Examples of each part are in
-[how-to.md](how-to.md), examples of your own models, parsers and listeners in
-[extending.md](extending.md), options in [options.md](options.md), errors in [errors.md](errors.md).
+Generated from the docstrings by `make docs`; do not edit. See also:
+
+- [how-to.md](how-to.md): examples
+- [extending.md](extending.md): examples of your own models, parsers and listeners
+- [options.md](options.md): classes of options
+- [errors.md](errors.md): exceptions
 
 """
 _MODEL_PORTS = (
@@ -97,11 +100,11 @@ def _is_function(node: ast.stmt, name: str) -> bool:
 
 def _method(class_name: str, node: ast.FunctionDef) -> str:
     decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-    said = _prose(ast.get_docstring(node) or "")
+    description = _prose(ast.get_docstring(node) or "")
     if decorators & {"property", "cached_property"}:
         kind = ast.unparse(node.returns) if node.returns else ""
-        return f"#### {class_name}.{node.name}\n\n`{kind}`. {said}"
-    return f"#### {class_name}.{node.name}\n\n{_signature(node.name, node)}{said}"
+        return f"#### {class_name}.{node.name}\n\n`{kind}`. {description}"
+    return f"#### {class_name}.{node.name}\n\n{_signature(node.name, node)}{description}"
 
 
 def _function(name: str, value: object) -> str:
@@ -110,7 +113,7 @@ def _function(name: str, value: object) -> str:
 
 
 def _signature(name: str, node: ast.FunctionDef) -> str:
-    """Return the call of a function, one argument a line where it is long."""
+    """Return the signature of a function; a long one has one argument per line."""
     arguments = [part for part in _arguments(node.args) if part not in ("self", "cls")]
     returns = f" -> {ast.unparse(node.returns)}" if node.returns and name != "__init__" else ""
     line = f"{name}({', '.join(arguments)}){returns}"

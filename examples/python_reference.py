@@ -1,7 +1,8 @@
-"""Ask the Python language reference, which every Python carries, three questions.
+"""Search the Python language reference, which is part of every Python installation.
 
-Writes the topics of `pydoc` as text files, adds them to a knowledge base, and searches it, each
-step by the command that is printed before it. Run it again: what is unchanged costs nothing.
+The program writes the topics of `pydoc` as text files, adds them to a knowledge base, and searches
+it with three questions. It prints each command before running it. A second run skips unchanged
+files.
 
     python examples/python_reference.py [FOLDER]
 """
@@ -24,7 +25,7 @@ BUDGET_TOKENS = 1_000
 
 
 def write_topics(folder: Path) -> None:
-    """Write one text file a topic; files that are right already are left alone."""
+    """Write one text file for each topic; unchanged files are not written again."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in sorted(topics.items()):
         path = folder / f"{name}.txt"

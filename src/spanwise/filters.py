@@ -26,9 +26,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeVar, get_args
 
-from spanwise.errors import FilterError
+from spanwise.errors import FilterError, shown
 from spanwise.types import Scalar
-from spanwise.errors import shown
 
 __all__ = [
     "MAX_FILTER_CHARS",

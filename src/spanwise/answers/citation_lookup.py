@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.answers.citations import locate
 from spanwise.core.documents.versions import text_hash
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, shown
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
-from spanwise.errors import shown
 
 if TYPE_CHECKING:
     from spanwise.stores.port import Store

@@ -26,9 +26,8 @@ from typing import Any, Literal
 
 from spanwise.config.keys import KEYS, Key, Value
 from spanwise.config.trust import TrustStore, parse_origins
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, shown
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
-from spanwise.errors import shown
 
 COMPLETION_VARIABLE = "_SPANWISE_COMPLETE"
 """Environment variable by which a shell requests completions."""

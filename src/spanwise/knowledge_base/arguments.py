@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from spanwise.errors import OptionError
-from spanwise.filters import parse_filter
-from spanwise.filters import MAX_DIGITS, kind_of
+from spanwise.errors import OptionError, shown
+from spanwise.filters import MAX_DIGITS, kind_of, parse_filter
 from spanwise.options import (
     ExcerptOptions,
     PublishedOptions,
@@ -18,7 +17,6 @@ from spanwise.options import (
 )
 from spanwise.search.scoring import Scope
 from spanwise.types import Durability, GivenParts, Scalar
-from spanwise.errors import shown
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from spanwise.errors import EmbedderMismatchError, FormatError, OptionError
+from spanwise.errors import EmbedderMismatchError, FormatError, OptionError, shown
 from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
 from spanwise.packs.pack_file import default_record, record_of, recorded_packs
-from spanwise.errors import shown
 from spanwise.types.plain import from_plain
 
 if TYPE_CHECKING:
