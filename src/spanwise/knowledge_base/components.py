@@ -371,10 +371,13 @@ class Components:
             )
             if options.excerpts:
                 excerpts = ExcerptOptions(
-                    excerpts=options.excerpts, excerpt_tokens=options.excerpt_tokens
+                    excerpts=options.excerpts,
+                    excerpt_tokens=options.excerpt_tokens,
+                    abstain=options.abstain,
                 )
                 return self.excerpts(question, excerpts, ledger=ledger)
-            return self.search(question, SearchOptions(budget_tokens=budget_tokens), ledger=ledger)
+            segments = SearchOptions(budget_tokens=budget_tokens, abstain=options.abstain)
+            return self.search(question, segments, ledger=ledger)
 
         answer_type = request.answer_type
         return Answerer(

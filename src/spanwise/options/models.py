@@ -159,6 +159,9 @@ class AnswerOptions:
     """Maximum number of earlier turns of the conversation shown to the model, from 0 to 100."""
     max_output_tokens: int = 4_000
     """Maximum tokens of the answer, from 1 to 1,000,000."""
+    abstain: bool = False
+    """Whether the question is refused without an answer from the model if there is hardly any
+    evidence."""
 
     def __post_init__(self) -> None:
         _check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

@@ -18,7 +18,7 @@ from spanwise.errors import (
     QueryError,
 )
 from spanwise.models.ports import ModelRequest
-from spanwise.options import ModelOptions, QueryOptions
+from spanwise.options import AnswerOptions, ModelOptions, QueryOptions
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import WrittenQueries
 
@@ -223,3 +223,18 @@ def test_a_listener_receives_the_calls_of_query_writing_and_of_answers() -> None
         with suppress(ModelError):
             base.ask("What fell?", llm=model, write_queries=False)
         assert steps[-1] == "model.answer"
+
+
+def test_the_model_is_called_with_weak_evidence_unless_abstaining() -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    question = "What is the capital of France?"
+    with KnowledgeBase(":memory:") as base:
+        base.add_text("The tide rises twice a day for the moon pulls the sea.", document_id="d")
+        with suppress(ModelError):
+            base.ask(question, llm=model, write_queries=False)
+        calls = len(model.requests)
+        assert calls > 0
+        options = AnswerOptions(abstain=True)
+        answer = base.ask(question, llm=model, write_queries=False, options=options)
+    assert answer.refused
+    assert len(model.requests) == calls

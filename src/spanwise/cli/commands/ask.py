@@ -49,6 +49,7 @@ class _AskOptions(TypedDict):
     document: tuple[str, ...]
     where: str | None
     tuning: str
+    abstain: bool
     max_cost: float | None
     thread: str | None
     chat: bool
@@ -134,6 +135,11 @@ class _AskOptions(TypedDict):
     help="Answer only from this document. Repeatable.",
 )
 @where_option
+@click.option(
+    "--abstain",
+    is_flag=True,
+    help="Refuse without calling the model for an answer if there is hardly any evidence.",
+)
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
 @click.option(
@@ -228,6 +234,7 @@ def _keywords(arguments: _AskOptions) -> _AskKeywords:
             excerpts=arguments["excerpts"],
             excerpt_tokens=arguments["excerpt_tokens"],
             guidance=arguments["guidance"],
+            abstain=arguments["abstain"],
         ),
         "write_queries": not arguments["no_write_queries"],
         "query_options": QueryOptions(queries=arguments["queries"]),
