@@ -2,8 +2,7 @@
 
 from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.given_parts import given_document
-from spanwise.ingest.job import IngestJob
-from spanwise.ingest.pipeline import Ingestor
+from spanwise.ingest.pipeline import IngestJob, Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sources import find_sources
 from spanwise.ingest.sync import scan_folder, sync_folder

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
-"""Action for a source: "opened" means that only its members are read, if it is a container.
+"""Comparison of a source with the stored document; an error if the source cannot be compared.
 
-A URL is "new" or "changed" until it is fetched.
+"opened": only the members of the source are read, if it is a container. A URL is "new" or "changed"
+until it is fetched.
 """
 
 _EMAIL = "message/rfc822"
@@ -36,19 +37,21 @@ def compare(
 ) -> Generator[tuple[Source | DocumentError, Verdict]]:
     """Yield each source with its verdict, in order; nothing is parsed.
 
-    An unchanged e-mail with attachments is yielded twice, because its attachments may be missing.
+    An unchanged e-mail with attachments is yielded as "unchanged" and then as "opened", because its
+    attachments may not be stored.
 
     Args:
         sources: Sources, and errors for those that could not be opened.
         records: Stored records by document id.
         metadata: Fields given by the caller; None to keep the stored ones.
         replace_other: Whether documents from other roots may be replaced.
-        threads: Number of files hashed in parallel.
-        is_outdated: Returns whether an unchanged document has to be processed again.
+        threads: Number of files that are hashed in parallel.
+        is_outdated: Function that returns whether a document must be processed again although its
+            file is unchanged.
     """
     stopped = threading.Event()
 
-    def look(batch: Sequence[Source | DocumentError]) -> list[Verdict]:
+    def compare_batch(batch: Sequence[Source | DocumentError]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         for source in batch:
             if stopped.is_set():
@@ -63,17 +66,15 @@ def compare(
             verdicts.append(verdict)
         return verdicts
 
-    def with_attachments(source: Source | DocumentError, verdict: Verdict) -> bool:
-        record = records.get(source.document_id) if isinstance(source, Source) else None
-        return verdict == "unchanged" and record is not None and has_attachments(record)
-
     batches = [sources[start : start + _BATCH] for start in range(0, len(sources), _BATCH)]
     with ThreadPoolExecutor(threads, thread_name_prefix="spanwise-compare") as executor:
         try:
-            for batch, verdicts in zip(batches, executor.map(look, batches), strict=True):
+            for batch, verdicts in zip(batches, executor.map(compare_batch, batches), strict=True):
                 for source, verdict in zip(batch, verdicts, strict=True):
                     yield source, verdict
-                    if with_attachments(source, verdict):
+                    if not isinstance(source, Source) or verdict != "unchanged":
+                        continue
+                    if has_attachments(records[source.document_id]):
                         yield source, "opened"
         finally:  # interrupted: do not wait for pending hashes
             stopped.set()
@@ -109,10 +110,10 @@ def _verdict(
 
 
 def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictError:
-    """Return the error for an id that belongs to a document from another root.
+    """Return the error for a document whose id belongs to a document from another source root.
 
     Args:
-        record: Stored document with the id.
+        record: Record of the stored document with this id.
         location: Location of the new document.
         root: Source root of the new document.
     """
@@ -125,18 +126,17 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
 
 
 def _has_fields(record: DocumentRecord, metadata: Mapping[str, Scalar]) -> bool:
-    """Return whether the fields given by the caller equal the stored ones."""
-    given = {name: record.metadata[name] for name in record.given_fields}
-    return with_types(given) == with_types(metadata)
+    """Return whether the caller's metadata fields equal the stored ones."""
+    return with_types(stored_fields(record, root=record.source_root)) == with_types(metadata)
 
 
 def stored_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
-    """Return the fields that the caller gave before for this document, if its root is the same."""
+    """Return the caller's metadata fields of a stored document; empty if its root differs."""
     if record is None or record.source_root != root:
         return {}
     return {name: record.metadata[name] for name in record.given_fields}
 
 
 def with_types(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
-    """Return fields with the types of their values, because 1, 1.0 and True compare equal."""
+    """Return fields in a form that can be compared: without types, 1, 1.0 and True are equal."""
     return {name: (type(value), value) for name, value in metadata.items()}

@@ -1,9 +1,9 @@
 """Counters of one ingest: report, progress, failures, and detection of removed documents.
 
 Rules:
-    A document whose text the embedder rejects fails alone.
-    If the embedder fails otherwise for several documents in a row, the run ends, because every
-    other document would wait for all retries too.
+    If the embedder rejects the text of a document, only this document fails.
+    If the embedder fails for another reason for several documents in a row, the run ends, because
+    each further document would wait for all retries too.
     Documents that were not started are reported as failed, so an incomplete run is visible.
 """
 
@@ -32,17 +32,18 @@ _STORED = ("added", "replaced", "removed")
 _GROUP_SECONDS = 0.2  # bounds the share of time spent on flushing to disk
 
 _LEFT_OUT_CODES = frozenset(("unsupported", "binary", "empty"))
-"""Error codes of container members that are left out, not failed.
+"""Error codes of container members that are skipped without a failure.
 
-Archives and e-mails also contain pictures and programs.
+Archives and e-mails often contain images and programs.
 """
 
 
 @dataclass(slots=True)
 class _LeftOut:
-    """Container members left out for one reason."""
+    """Skipped container members with the same reason."""
 
     first: str
+    """Location of the first of these members."""
     count: int = 0
 
 
@@ -51,7 +52,7 @@ class IngestCounter:
     """Counters and progress of one ingest."""
 
     total: int
-    """Number of documents to process, as far as known."""
+    """Number of documents to process that are known so far."""
     bytes_total: int
     on_document: Callable[[IngestProgress], None] | None = None
     warnings: list[str] = field(default_factory=list)
@@ -76,14 +77,14 @@ class IngestCounter:
     _commit: Callable[[], None] | None = None
     """Flushes stored documents to disk; None if nothing is stored."""
     _has_uncommitted: bool = False
-    """Whether a stored document may not be on disk yet."""
+    """Whether documents were stored since the last flush to disk."""
     _last_commit: float = field(default_factory=time.perf_counter)
     _unreported: list[IngestProgress] = field(default_factory=list)
     """Progress events to report after the next commit."""
     _found: set[str] = field(default_factory=set)
-    """Ids of documents that exist."""
+    """Ids of the documents that the sources contain."""
     _unreadable: set[str] = field(default_factory=set)
-    """Ids of unreadable sources; a container includes its members."""
+    """Ids of unreadable sources; the id of a container also covers its members."""
 
     def count(
         self, entry: DocumentEntry, *, kept_vectors: int, warnings: Sequence[str] = ()
@@ -91,9 +92,9 @@ class IngestCounter:
         """Count a stored document.
 
         Args:
-            entry: Stored document.
+            entry: Entry of the stored document.
             kept_vectors: Number of reused vectors.
-            warnings: Readable descriptions of parts that could not be made.
+            warnings: Human-readable messages about parts that could not be generated.
         """
         document = entry.document
         self.chunks += len(entry.chunks)
@@ -111,7 +112,7 @@ class IngestCounter:
         )
 
     def note(self, source: Source | DocumentError | DocumentRecord, outcome: Outcome) -> None:
-        """Record and report the outcome of a source or of a removed document."""
+        """Record the outcome for a source or for a removed document, and report it as progress."""
         if isinstance(source, DocumentError):
             document_id = source.source
         elif isinstance(source, Source):
@@ -139,7 +140,7 @@ class IngestCounter:
             self.commit_and_report()
 
     def commit_and_report(self) -> None:
-        """Flush stored documents to disk, then report their progress."""
+        """Flush stored documents to disk, then send the pending progress events."""
         if self._commit is not None and self._has_uncommitted:
             self._commit()
             self._has_uncommitted = False
@@ -151,10 +152,12 @@ class IngestCounter:
 
     @contextmanager
     def reporting_after_commit(self, commit: Callable[[], None]) -> Iterator[None]:
-        """Report documents only after they are on disk, grouped over a short time.
+        """Send progress events inside the block only after their documents are on disk.
+
+        Documents that are stored within a short time share one flush.
 
         Args:
-            commit: Flushes stored documents to disk, including those of an earlier run.
+            commit: Function that flushes stored documents to disk.
         """
         commit()
         self._commit = commit
@@ -164,10 +167,10 @@ class IngestCounter:
             self.commit_and_report()
 
     def note_failure(self, source: Source | DocumentError, error: DocumentError) -> None:
-        """Record a failure.
+        """Record the failure of a source.
 
-        Container members without a parser are counted per reason. Special files in a folder are
-        skipped with a warning.
+        Container members without a parser are not failures: they are counted by reason. Special
+        files of a folder cause a warning.
         """
         if isinstance(source, Source) and source.is_member and error.code in _LEFT_OUT_CODES:
             reason = str(error).removeprefix(f"{source.location}: ").partition(";")[0]
@@ -183,13 +186,12 @@ class IngestCounter:
         self._left_out.setdefault(reason, _LeftOut(source.location)).count += 1
 
     def check_id(self, source: Source | DocumentError) -> None:
-        """Raise an error if a container member has the id of another document of this run.
+        """Check that a container member does not have the id of another document of this run.
 
-        For example, a folder may contain both "a.zip" with a member "b" and a folder "a.zip!" with
-        a file "b".
+        For example, the member "b" of "a.zip" and the file "b" in a folder "a.zip!" have one id.
 
         Raises:
-            ConflictError: If the id is taken.
+            ConflictError: If another document of this run has the id.
         """
         if not isinstance(source, Source) or MEMBER_MARK not in source.document_id:
             return
@@ -215,21 +217,24 @@ class IngestCounter:
             self.total -= 1
 
     def note_incomplete(self, source: Source, error: DocumentError) -> None:
-        """Record a container that was read in part."""
+        """Record an error after which the other members of a container were not read."""
         self.fail(error)
         self._unreadable.add(source.document_id)
 
     @property
     def has_found(self) -> bool:
-        """Whether any document exists."""
+        """Whether the sources contain any document."""
         return bool(self._found)
 
     def has_seen(self, document_id: str) -> bool:
-        """Return whether a document was processed in this run."""
+        """Return whether this run found a document or failed to read it."""
         return document_id in self._found or document_id in self._unreadable
 
     def not_found(self, records: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-        """Return the records of documents that are missing from readable sources."""
+        """Return the records of documents that are no longer in their sources.
+
+        A document may still be in an unreadable source, so its record is left out.
+        """
         return [
             record
             for record in records
@@ -238,7 +243,7 @@ class IngestCounter:
         ]
 
     def note_given(self, document_id: str, outcome: Outcome) -> None:
-        """Count a document that has no source."""
+        """Record the outcome for a document that was added without a source."""
         self._found.add(document_id)
         self._ids[outcome].append(document_id)
 
@@ -275,11 +280,11 @@ class IngestCounter:
 
 _MAX_FAILURES = 3
 _REFUSED = frozenset({400, 413, 422})
-"""HTTP status codes that reject the text, not the request as such."""
+"""HTTP status codes of an embedder that rejects the text; other texts may succeed."""
 
 
 def embedding_failure(document: Document, error: ModelError) -> DocumentError:
-    """Return the error of a document that cannot be embedded; raise it from `error`."""
+    """Return the error of a document whose chunks cannot be embedded."""
     location = document.source or document.id
     return DocumentError(
         f"{location}: not added, as its chunks could not be embedded: {error}",
@@ -289,7 +294,7 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
 
 
 def out_of_memory(source: Source | DocumentError) -> DocumentError:
-    """Return the error of a document that needs more memory than available."""
+    """Return the error of a document that needs more memory than there is."""
     location = source.location if isinstance(source, Source) else source.source
     return DocumentError(
         f"{location}: not added, as memory ran out; close other programs, split the document, "
@@ -310,10 +315,10 @@ class EmbeddingFailures:
         self._count = 0
 
     def is_limit_reached(self, error: DocumentError) -> bool:
-        """Count a failed document, and return whether the run has to end.
+        """Count a failed document, and return whether the run must end.
 
         Args:
-            error: Failure of the document; only embedder failures count.
+            error: Error of the document; it counts if the embedder caused it.
         """
         cause = error.__cause__
         if isinstance(cause, ModelError) and cause.status not in _REFUSED:
@@ -324,11 +329,11 @@ class EmbeddingFailures:
 def note_not_begun(
     sources: Sequence[ComparedSource], reached: Source | DocumentError, counter: IngestCounter
 ) -> None:
-    """Record all sources after the current one as not started, because the embedder fails.
+    """Record the remaining sources as not started, because the embedder fails.
 
     Args:
         sources: All sources of the run.
-        reached: Last processed source, which is already recorded.
+        reached: Source that was processed last.
         counter: Counter of the run.
     """
     reason = (
@@ -344,7 +349,7 @@ def note_too_costly(
     counter: IngestCounter,
     cause: CostLimitError,
 ) -> None:
-    """Record the source that exceeds the cost limit, and all after it, as not added."""
+    """Record the source that would exceed the cost limit and the remaining sources as failed."""
     if isinstance(reached, Source):
         counter.note_failure(reached, _failure(reached, f"not added: {cause}", "cost_limit"))
     reason = "not added, because max_cost was reached; run the same command again to continue"
@@ -359,16 +364,17 @@ def _note_rest(
     reason: str,
     code: DocumentErrorCode,
 ) -> None:
-    names: list[str] = []
+    """Record the sources after `reached` as failed; members of its containers are skipped."""
+    ids: list[str] = []
     if isinstance(reached, Source):
-        names = [*containers_of(reached.document_id), reached.document_id]
+        ids = [*containers_of(reached.document_id), reached.document_id]
     is_remaining = False
     for source, verdict in sources:
         if isinstance(source, DocumentError):
             if is_remaining:
                 counter.note_failure(source, source)
             continue
-        is_remaining = is_remaining or source.document_id in names
+        is_remaining = is_remaining or source.document_id in ids
         if not is_remaining or source.members_only or counter.has_seen(source.document_id):
             continue
         error = verdict if isinstance(verdict, DocumentError) else None

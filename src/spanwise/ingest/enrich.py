@@ -1,12 +1,12 @@
-"""Enrichment of documents by a language model: sections, title, summaries, chunk contexts.
+"""Parts of documents made by a language model: sections, title, summaries and chunk contexts.
 
 Rules:
-    A document is complete without the model: parts that cannot be made keep their plain form, and a
-        warning names them.
+    A document is complete without the model. If the model cannot make a part, the part is made
+    without a model or left out, and a warning names it.
     If the model is unreachable, no more requests are made for the same document. After several such
     documents in a row, no requests are made for the others, because each would wait for all
     retries.
-    A cost limit or a rejected key ends the run.
+    A request that would exceed the cost limit, or a rejected key, ends the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.ingest.replaced_pages import PageReading, parse_without_model, read_pages
+from spanwise.ingest.model_page_reader import PageReading, parse_without_model, read_pages
 from spanwise.ingest.stoppable import StoppableModel
 from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
@@ -32,15 +32,16 @@ from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from spanwise.ingest.prepare import Outline
+    from spanwise.ingest.reader import PageRequest
     from spanwise.models.ledger import Ledger
-    from spanwise.models.ports import LanguageModel, OutputCache
+    from spanwise.models.ports import LanguageModel
     from spanwise.options import ContextOptions, ModelOptions, SectionOptions
-    from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Chunk, Document, Section
+    from spanwise.types.output_cache import OutputCache
 
 
 _MAX_UNREACHED = 3  # consecutive documents for which the model was unreachable
-_SUMMARISED_CHARS = 400  # a shorter section is its own summary
+_SUMMARISED_CHARS = 400  # shorter sections need no summary
 _NOT_FOUND = 404  # the model does not exist
 _DOCUMENTS_AT_ONCE = 8  # their texts are in memory; concurrent calls are limited by the model
 _DOCUMENTS_AT_ONCE_IN_BATCHES = 32  # each waits for hours, with one thread per call
@@ -48,17 +49,17 @@ _DOCUMENTS_AT_ONCE_IN_BATCHES = 32  # each waits for hours, with one thread per 
 
 @dataclass(slots=True, kw_only=True)
 class Enricher:
-    """Makes the requested parts of the documents of one ingest. Safe for several threads."""
+    """Makes parts of the documents of one ingest with a language model. Thread-safe."""
 
     caller: ModelCaller
     options: ContextOptions
     stopped: threading.Event
-    """Set when the run ends; the model of the caller makes no calls then."""
+    """Event that is set when the run ends; the model of the caller then rejects further calls."""
     documents_at_once: int
-    """Number of documents enriched in parallel."""
+    """Number of documents that are enriched in parallel."""
     _unreached: set[str] = field(default_factory=set)
-    """Ids of consecutive documents for which the model was unreachable."""
-    _unread: set[str] = field(default_factory=set)
+    """Ids of the latest consecutive documents for which the model was unreachable."""
+    _unfinished_pages: set[str] = field(default_factory=set)
     """Ids of documents with pages to request again in a later run."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -73,40 +74,28 @@ class Enricher:
         return self.caller.ledger
 
     def reads(self, document_id: str) -> bool:  # noqa: ARG002 - same for all documents
-        """Return whether the model reads pages of documents."""
+        """Return whether the model reads pages; the answer is the same for every document."""
         return self.options.read_pages
 
-    def read_pages(
-        self,
-        document: Document,
-        pages: PagesToRead,
-        *,
-        draw: Callable[[int], bytes],
-        parse: Callable[[], Document],
-    ) -> Document:
+    def read_pages(self, request: PageRequest) -> Document:
         """Return a document with the text that the model reads on some of its pages.
 
-        Args:
-            document: Document, parsed for a page reader.
-            pages: Pages to read.
-            draw: Returns a page as a PNG file, by its number from 1.
-            parse: Parses the document without a model, if no page can be read.
-
         Raises:
-            CostLimitError: If reading would exceed the cost limit.
+            CostLimitError: If a call would exceed the cost limit.
             ModelKeyError: If the provider rejects the key.
-            ParseError: If the document cannot be parsed without a model either.
+            ParseError: If no page can be read, and the document cannot be parsed without a model.
         """
-        if self._is_reached(document.id):
-            reading = read_pages(document, pages, draw=draw, caller=self.caller)
+        document_id = request.document.id
+        if self._is_reachable(document_id):
+            reading = read_pages(request, caller=self.caller)
         else:
             failure = f"no page read by {self.model}, which could not be reached"
-            reading = PageReading(failure=failure, is_reached=False, is_unfinished=True)
+            reading = PageReading(failure=failure, is_reachable=False, is_unfinished=True)
         if reading.is_unfinished:
             with self._lock:
-                self._unread.add(document.id)
-        self._note_reached(document.id, is_reached=reading.is_reached)
-        return reading.document or parse_without_model(parse, failure=reading.failure)
+                self._unfinished_pages.add(document_id)
+        self._record_reachable(document_id, is_reachable=reading.is_reachable)
+        return reading.document or parse_without_model(request.parse, failure=reading.failure)
 
     def start(
         self,
@@ -119,10 +108,10 @@ class Enricher:
         """Return the enrichment of one document.
 
         Args:
-            document: Document with text.
-            given: Parts given by the caller, which are not made.
-            language: Language of the text.
-            count_tokens: Returns the number of tokens of each text.
+            document: Document with a text that is not empty.
+            given: Parts supplied by the caller, which the model does not make.
+            language: Language of the text (ISO 639-1); empty if unknown.
+            count_tokens: Function that returns the number of tokens of each text.
         """
         prompt_context = PromptContext(
             caller=self.caller, options=self.options, language=language, count_tokens=count_tokens
@@ -131,20 +120,20 @@ class Enricher:
             document=document,
             given=given,
             prompt_context=prompt_context,
-            is_reached=self._is_reached(document.id),
-            note_reached=partial(self._note_reached, document.id),
-            retry_parts={"pages"} if document.id in self._unread else set(),
+            is_reachable=self._is_reachable(document.id),
+            record_reachable=partial(self._record_reachable, document.id),
+            retry_parts={"pages"} if document.id in self._unfinished_pages else set(),
         )
 
-    def _is_reached(self, document_id: str) -> bool:
-        """Return whether requests about a document are still made."""
+    def _is_reachable(self, document_id: str) -> bool:
+        """Return whether the model may be called for a document."""
         with self._lock:
             return len(self._unreached) < _MAX_UNREACHED and document_id not in self._unreached
 
-    def _note_reached(self, document_id: str, *, is_reached: bool) -> None:
-        """Count consecutive documents for which the model was unreachable."""
+    def _record_reachable(self, document_id: str, *, is_reachable: bool) -> None:
+        """Update the consecutive documents for which the model was unreachable."""
         with self._lock:
-            if is_reached:
+            if is_reachable:
                 self._unreached.clear()
             else:
                 self._unreached.add(document_id)
@@ -152,26 +141,27 @@ class Enricher:
 
 @dataclass(slots=True, kw_only=True)
 class Enrichment:
-    """Parts of one document made by a model, with warnings about missing ones."""
+    """Makes the parts of one document with a model, and collects warnings about missing parts."""
 
     document: Document
     given: GivenParts
     prompt_context: PromptContext
-    is_reached: bool
-    """Whether requests are still made; False once the model was unreachable."""
-    note_reached: Callable[..., None]
+    is_reachable: bool
+    """Whether the model is called; False once it was unreachable."""
+    record_reachable: Callable[..., None]
+    """Function that records at the end whether the model was reachable (`is_reachable`)."""
     warnings: list[str] = field(default_factory=list)
-    """Readable descriptions of missing parts."""
+    """Human-readable messages about missing parts."""
     retry_parts: set[str] = field(default_factory=set)
-    """Parts to request again in a later run, because the model was unreachable."""
+    """Names of parts to request again in a later run, because the model was unreachable."""
     _is_answered: bool = False
     """Whether the model answered any request."""
 
     def outline(self, plain: Outline, *, limits: SectionOptions) -> Outline:
-        """Return title, summary and sections; requested parts that are not given are made.
+        """Return title, summary and sections, made by the model if requested.
 
         Args:
-            plain: Outline made without a model, or given.
+            plain: Outline without a model. Parts supplied by the caller are kept.
             limits: Length limits of sections.
 
         Raises:
@@ -180,9 +170,11 @@ class Enrichment:
         """
         options, title, summary = self.prompt_context.options, plain.title, plain.summary
         if options.headers and not self.given.title:
-            title = self._generate("title", self._title, otherwise=title)
+            make = partial(make_title, self.document, context=self.prompt_context)
+            title = self._generate("title", make, otherwise=title)
         if options.headers and not self.given.summary:
-            summary = self._generate("summary", lambda: self._summary(title), otherwise=summary)
+            make = partial(make_summary, self.document, title=title, context=self.prompt_context)
+            summary = self._generate("summary", make, otherwise=summary)
         sections = plain.sections
         if options.sections and not self.given.sections:
             sections = self._sections(sections, limits)
@@ -193,7 +185,7 @@ class Enrichment:
     def with_contexts(
         self, chunks: tuple[Chunk, ...], *, sections: Sequence[Section], title: str
     ) -> tuple[Chunk, ...]:
-        """Return the chunks with their contexts, made if requested and not given.
+        """Return the chunks with contexts made by the model, if requested and not supplied.
 
         Raises:
             CostLimitError: If a request would exceed the cost limit.
@@ -201,37 +193,31 @@ class Enrichment:
         """
         if not self.prompt_context.options.chunk_contexts or self.given.contexts:
             return chunks
-        if not self._may_ask("chunk contexts"):
+        if not self._may_request("chunk contexts"):
             return chunks
-        made = make_chunk_contexts(
+        contexts = make_chunk_contexts(
             chunks, sections=sections, title=title, context=self.prompt_context
         )
-        self._note_some("chunk contexts", made, "{lost} of {all} chunks have no context")
+        self._record_results("chunk contexts", contexts, "{lost} of {all} chunks have no context")
         return tuple(
             chunk if isinstance(context, ModelError) else replace(chunk, context=context)
-            for chunk, context in zip(chunks, made, strict=True)
+            for chunk, context in zip(chunks, contexts, strict=True)
         )
 
     def finish(self) -> None:
-        """Record reachability, and add a warning about parts that were not requested."""
-        self.note_reached(is_reached=self.is_reached or self._is_answered)
-        if self.retry_parts and not self.is_reached:
+        """Record whether the model was reachable, and add a warning about missing parts."""
+        self.record_reachable(is_reachable=self.is_reachable or self._is_answered)
+        if self.retry_parts and not self.is_reachable:
             missing = ", ".join(sorted(self.retry_parts))
             self.warnings.append(
                 f"{self.prompt_context.caller.model.name} could not be reached for {missing}; the "
                 "document is stored without them, and the same command adds them"
             )
 
-    def _title(self) -> str:
-        return make_title(self.document, context=self.prompt_context)
-
-    def _summary(self, title: str) -> str:
-        return make_summary(self.document, title=title, context=self.prompt_context)
-
     def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
-        if not self._may_ask("sections"):
+        if not self._may_request("sections"):
             return plain
-        made = make_sections(
+        result = make_sections(
             self.document,
             title=document_title(self.document),
             headings=document_headings(self.document),
@@ -239,10 +225,10 @@ class Enrichment:
             limits=limits,
             fallback=plain,
         )
-        self.warnings += made.warnings
-        self._note_errors("sections", made.errors)
-        self._is_answered = self._is_answered or made.is_answered
-        return made.sections
+        self.warnings += result.warnings
+        self._record_errors("sections", result.errors)
+        self._is_answered = self._is_answered or result.is_answered
+        return result.sections
 
     def _with_summaries(self, sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
         long_sections = [
@@ -250,16 +236,17 @@ class Enrichment:
             for at, section in enumerate(sections)
             if not section.summary and section.end - section.start >= _SUMMARISED_CHARS
         ]
-        if not long_sections or not self._may_ask("section summaries"):
+        if not long_sections or not self._may_request("section summaries"):
             return sections
-        made = make_section_summaries(
+        results = make_section_summaries(
             self.document,
             [sections[at] for at in long_sections],
             title=title,
             context=self.prompt_context,
         )
-        self._note_some("section summaries", made, "{lost} of {all} sections have no summary")
-        summaries = dict(zip(long_sections, made, strict=True))
+        message = "{lost} of {all} sections have no summary"
+        self._record_results("section summaries", results, message)
+        summaries = dict(zip(long_sections, results, strict=True))
         return tuple(
             replace(section, summary=summary)
             if isinstance(summary := summaries.get(at), str)
@@ -267,42 +254,44 @@ class Enrichment:
             for at, section in enumerate(sections)
         )
 
-    def _may_ask(self, part: str) -> bool:
-        """Return whether the model may be called; otherwise record the part as missing."""
-        if not self.is_reached:
+    def _may_request(self, part: str) -> bool:
+        """Return whether the model may be called; if not, record the part as missing."""
+        if not self.is_reachable:
             self.retry_parts.add(part)
-        return self.is_reached
+        return self.is_reachable
 
     def _generate(self, part: str, make: Callable[[], str], *, otherwise: str) -> str:
-        if not self._may_ask(part):
+        """Return a part made by the model; `otherwise` if the model is unreachable or fails."""
+        if not self._may_request(part):
             return otherwise
         try:
-            made = make()
+            text = make()
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
             self.warnings.append(f"its {part} was made without a model: {error}")
-            self._note_errors(part, [error])
+            self._record_errors(part, [error])
             return otherwise
         self._is_answered = True
-        return made
+        return text
 
-    def _note_some(self, part: str, results: Sequence[str | ModelError], message: str) -> None:
+    def _record_results(self, part: str, results: Sequence[str | ModelError], message: str) -> None:
+        """Record the results of concurrent requests, with one warning about all errors."""
         errors = [result for result in results if isinstance(result, ModelError)]
         if errors:
             self.warnings.append(
                 f"{message.format(lost=len(errors), all=len(results))}: {errors[0]}"
             )
-        self._note_errors(part, errors)
+        self._record_errors(part, errors)
         self._is_answered = self._is_answered or len(errors) < len(results)
 
-    def _note_errors(self, part: str, errors: Sequence[ModelError]) -> None:
-        """Record parts to request again; an unusable answer would be unusable again."""
-        unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
-        if unreached:
+    def _record_errors(self, part: str, errors: Sequence[ModelError]) -> None:
+        """Record a part for a later request; an unusable answer would be unusable again."""
+        failures = [error for error in errors if not isinstance(error, ModelAnswerError)]
+        if failures:
             self.retry_parts.add(part)
-        if any(error.retryable or error.status == _NOT_FOUND for error in unreached):
-            self.is_reached = False
+        if any(error.retryable or error.status == _NOT_FOUND for error in failures):
+            self.is_reachable = False
 
 
 def make_enricher(

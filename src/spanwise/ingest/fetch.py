@@ -3,11 +3,11 @@
 Rules of fetching:
     1. Redirects are followed here, one by one, and only to http and https.
     2. A host is resolved once per connection, all its addresses are checked, and the connection
-       goes to a checked address. So a name that changes its address in between (DNS rebinding)
-       gains nothing. The certificate is still checked against the name.
-    3. One deadline covers everything, including each read from the socket, so a server that sends a
-       byte now and then cannot block for long.
-    4. No proxy, no cookies, no credentials.
+       goes to a checked address. A later change of the address (DNS rebinding) has no effect. The
+       certificate is checked against the host name as usual.
+    3. One deadline covers the whole fetch, including each read from the socket: a server that sends
+       a byte now and then cannot block for long.
+    4. No proxy is used, and no cookies or credentials are sent.
     5. Each address, redirects included, is fetched only if the robots.txt of its server allows it.
        That file is fetched once per `Fetcher`, with the same limits.
     6. A response may be compressed once, with gzip. It is decompressed in bounded pieces, and its
@@ -15,8 +15,8 @@ Rules of fetching:
     7. Signatures and secrets in an address are sent, but appear in no message.
 
 Rules of robots.txt (RFC 9309):
-    1. The group for our name applies, otherwise the group for "*"; groups with the same name are
-       merged.
+    1. The group for the user agent "spanwise" applies, otherwise the group for "*"; groups with the
+       same name are merged.
     2. Of the rules that match a path, the longest applies; of two with equal length, the one that
        allows. Without a matching rule the path is allowed.
     3. A pattern may contain "*" for any characters, and "$" at its end for the end of the path. It
@@ -38,8 +38,8 @@ import httpcore
 import httpx
 
 from spanwise.config.network_addresses import is_public, resolve
-from spanwise.errors import DocumentErrorCode, FetchError
-from spanwise.ingest.url_signatures import unsigned
+from spanwise.errors import FetchError
+from spanwise.ingest.locations import fetch_error, unsigned
 from spanwise.options import FetchOptions
 from spanwise.parsers.containers import MAX_RATIO, is_bomb
 
@@ -52,11 +52,15 @@ _UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
+    """Pattern of a path that may be fetched (`allows`) or not."""
+
     pieces: tuple[str, ...]
     """Parts of the pattern between the stars."""
     to_the_end: bool
+    """Whether the pattern ends with "$" and must match up to the end of the path."""
     allows: bool
     length: int
+    """Length of the pattern in characters; the longest matching rule applies."""
 
     def matches(self, path: str) -> bool:
         first, *others = self.pieces
@@ -80,12 +84,12 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """Rules of one server that apply to this client."""
+    """Rules of the robots.txt of one server that apply to Spanwise."""
 
     rules: tuple[_Rule, ...]
 
     def allows(self, target: str) -> bool:
-        """Return whether a path with its query may be fetched."""
+        """Return whether a path, including its query, may be fetched."""
         path = _normal(target or "/")
         matching = [rule for rule in self.rules if rule.matches(path)]
         best = max(matching, key=lambda rule: (rule.length, rule.allows), default=None)
@@ -96,7 +100,7 @@ ALLOW_ALL = Robots(())
 
 
 def read_robots(text: str) -> Robots:
-    """Return the rules of a robots.txt that apply to this client."""
+    """Return the rules of a robots.txt that apply to Spanwise."""
     ours: list[_Rule] = []
     general: list[_Rule] = []
     is_named = names_us = names_all = False
@@ -149,72 +153,76 @@ _SECONDS_PER_READ = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Response of a server."""
+    """Downloaded document with the headers of its response."""
 
     data: bytes
+    """Body of the response, decompressed."""
     media_type: str | None
     """Media type in lower case, without parameters; None if the server sent none."""
     url: str
     """Final URL, after redirects."""
     charset: str | None
-    """Charset sent by the server."""
+    """Charset that the server sent; None for none."""
 
 
 class Fetcher:
-    """Fetches documents and caches robots.txt rules. Safe for use by several threads."""
+    """Fetches documents, and caches the robots.txt rules of their servers. Thread-safe."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._options = options
         self._robots: dict[httpx.URL, Robots] = {}
 
     def fetch(self, url: str) -> Fetched:
-        """Fetch a document.
+        """Return the document at a URL.
 
         Raises:
-            FetchError: "refused" for an address that is not allowed, "too_large", "timeout", or
-                "network" if the server cannot be reached, answers with an error status or redirects
-                too often.
+            FetchError: With the code "refused" for an address that is not allowed, "too_large",
+                "timeout", or "network" if the server cannot be reached, answers with an error
+                status or redirects too often.
         """
         return _fetch(url, options=self._options, check=self._check_robots)
 
     def _check_robots(self, url: str, current: httpx.URL) -> None:
-        """Raise an error if the server forbids an address reached from a URL."""
+        """Raise an error if robots.txt forbids `current`, an address that `url` leads to."""
         if not self._options.robots:
             return
-        place = current.join("/robots.txt")
-        if place not in self._robots:
-            self._robots[place] = self._read_robots(url, place)
-        if not self._robots[place].allows(current.raw_path.decode("ascii", "replace")):
+        robots_url = current.join("/robots.txt")
+        if robots_url not in self._robots:
+            self._robots[robots_url] = self._read_robots(url, robots_url)
+        if not self._robots[robots_url].allows(current.raw_path.decode("ascii", "replace")):
             shown = unsigned(str(current))
-            raise _error(
+            raise fetch_error(
                 url,
                 "refused",
-                f"{place} forbids programs to fetch {shown}; ask its owner, or ignore it "
+                f"{robots_url} forbids programs to fetch {shown}; ask its owner, or ignore it "
                 "(robots=False, --ignore-robots)",
             )
 
-    def _read_robots(self, url: str, place: httpx.URL) -> Robots:
+    def _read_robots(self, url: str, robots_url: httpx.URL) -> Robots:
+        options = self._options
         try:
-            found = _fetch(
-                str(place), options=self._options, check=_unchecked, head_bytes=MAX_ROBOTS_BYTES
+            response = _fetch(
+                str(robots_url), options=options, check=_unchecked, head_bytes=MAX_ROBOTS_BYTES
             )
         except _StatusError as error:
             if 400 <= error.status < 500:
                 return ALLOW_ALL
             raise _unknown_robots(url, error) from error
         except FetchError as error:
-            if error.code == "refused":  # the server itself is not allowed, not its rules
-                raise _error(url, "refused", str(error).removeprefix(f"{place}: ")) from error
+            if error.code == "refused":  # the address of the server is not allowed
+                cause = str(error).removeprefix(f"{robots_url}: ")
+                raise fetch_error(url, "refused", cause) from error
             raise _unknown_robots(url, error) from error
-        return read_robots(found.data.decode("utf-8", "replace"))
+        return read_robots(response.data.decode("utf-8", "replace"))
 
 
 def _unknown_robots(url: str, error: FetchError) -> FetchError:
-    message = (
-        f"{url}: the rules for programs (robots.txt) cannot be read: {error}; or ignore these "
-        "rules (robots=False, --ignore-robots)"
+    return fetch_error(
+        url,
+        error.code,
+        f"the rules for programs (robots.txt) cannot be read: {error}; or ignore these rules "
+        "(robots=False, --ignore-robots)",
     )
-    return FetchError(message, source=url, code=error.code)
 
 
 class _StatusError(FetchError):
@@ -237,13 +245,15 @@ def _unchecked(url: str, current: httpx.URL) -> None:
 def _fetch(
     url: str, *, options: FetchOptions, check: _Check, head_bytes: int | None = None
 ) -> Fetched:
-    """Fetch a URL, if the check allows it and each redirect.
+    """Return the document at a URL, after redirects.
 
     Args:
         url: URL to fetch.
         options: Limits of the fetch.
-        check: Called with each address before the request; raises an error to reject it.
-        head_bytes: Maximum bytes to read; None for all, up to `max_bytes`.
+        check: Function that is called with the URL and each address before its request; raises an
+            error to reject the address.
+        head_bytes: Number of bytes after which the rest of the body is ignored; None to read all,
+            up to `max_bytes`.
     """
     deadline = time.monotonic() + options.timeout_seconds
     shown = unsigned(url)
@@ -259,20 +269,14 @@ def _fetch(
                 client, url, options=options, deadline=deadline, check=check, head_bytes=head_bytes
             )
         except (httpcore.TimeoutException, TimeoutError, _LateError) as exc:
-            raise FetchError(
-                f"{shown}: no complete answer within {options.timeout_seconds:g} seconds; "
-                "try again or raise timeout_seconds",
-                source=shown,
-                code="timeout",
-            ) from exc
+            cause = f"no complete answer within {options.timeout_seconds:g} seconds; "
+            advice = "try again or raise timeout_seconds"
+            raise fetch_error(shown, "timeout", cause + advice) from exc
         except (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, OSError) as exc:
-            raise _error(shown, "network", f"cannot be fetched: {exc}; check the address") from exc
+            cause = f"cannot be fetched: {exc}; check the address"
+            raise fetch_error(shown, "network", cause) from exc
         except (httpx.InvalidURL, UnicodeError) as exc:
-            raise _error(shown, "refused", f"is not a valid address: {exc}") from exc
-
-
-def _error(url: str, code: DocumentErrorCode, cause: str) -> FetchError:
-    return FetchError(f"{url}: {cause}", source=url, code=code)
+            raise fetch_error(shown, "refused", f"is not a valid address: {exc}") from exc
 
 
 class _LateError(Exception):
@@ -312,28 +316,26 @@ def _follow(
                 url=str(current),
                 charset=response.charset_encoding,
             )
-    raise _error(
-        url, "network", f"redirects more than {options.max_redirects} times; raise max_redirects"
-    )
+    cause = f"redirects more than {options.max_redirects} times; raise max_redirects"
+    raise fetch_error(url, "network", cause)
 
 
 def _check_url(url: str, current: httpx.URL) -> None:
     shown = unsigned(str(current.copy_with(userinfo=b"")))
     if current.userinfo:
-        raise _error(
-            shown, "refused", "contains a name or password; fetch it yourself and add the file"
-        )
+        cause = "contains a name or password; fetch it yourself and add the file"
+        raise fetch_error(shown, "refused", cause)
     if current.scheme not in {"http", "https"} or not current.host:
-        raise _error(url, "refused", f"leads to {shown!r}; only http and https are fetched")
+        raise fetch_error(url, "refused", f"leads to {shown!r}; only http and https are fetched")
 
 
 def _read_body(
     url: str, body: Iterable[bytes], response: httpx.Response, *, options: FetchOptions
 ) -> bytes:
-    promised = response.headers.get("content-length", "")
-    is_number = promised.isdecimal() and len(promised) <= _MAX_DIGITS
+    declared = response.headers.get("content-length", "")
+    is_number = declared.isdecimal() and len(declared) <= _MAX_DIGITS
     pieces: list[bytes] = []
-    size = int(promised) if is_number else 0
+    size = int(declared) if is_number else 0
     if size <= options.max_bytes:
         size = 0
         for piece in body:
@@ -342,9 +344,8 @@ def _read_body(
                 break
             pieces.append(piece)
     if size > options.max_bytes:
-        raise _error(
-            url, "too_large", f"has more than max_bytes={options.max_bytes} bytes; raise that limit"
-        )
+        cause = f"has more than max_bytes={options.max_bytes} bytes; raise that limit"
+        raise fetch_error(url, "too_large", cause)
     return b"".join(pieces)
 
 
@@ -359,7 +360,7 @@ def _read_head(body: Iterable[bytes], count: int) -> bytes:
 
 
 class _Pieces:
-    """Response body, decompressed in bounded pieces; can be iterated once.
+    """Body of a response, decompressed in pieces of bounded size; can be iterated once.
 
     Raises:
         FetchError: "network" if the body has an encoding that was not requested, or is damaged;
@@ -380,7 +381,7 @@ class _Pieces:
             yield from self._decompressed()
         else:
             encodings = ", ".join(self._encodings)
-            raise _error(
+            raise fetch_error(
                 self._url,
                 "network",
                 f"the server encodes its answer as {encodings[:100]!r}, and only a single gzip is "
@@ -416,7 +417,7 @@ class _Pieces:
 
     def _check_ratio(self, size: int, received: int) -> None:
         if is_bomb(size, packed_bytes=received):
-            raise _error(
+            raise fetch_error(
                 self._url,
                 "too_large",
                 f"decompresses to more than {MAX_RATIO} times the bytes that were received, as no "
@@ -424,11 +425,12 @@ class _Pieces:
             )
 
     def _damaged(self, cause: str) -> FetchError:
-        return _error(self._url, "network", f"its compressed answer is damaged: {cause}; try again")
+        cause = f"its compressed answer is damaged: {cause}; try again"
+        return fetch_error(self._url, "network", cause)
 
 
 class _Transport(httpx.BaseTransport):
-    """HTTP transport over connections opened by `_Backend`."""
+    """HTTP transport with the connections of `_Backend`."""
 
     def __init__(self, url: str, *, options: FetchOptions, deadline: float) -> None:
         self._pool = httpcore.ConnectionPool(
@@ -488,7 +490,7 @@ class _Backend(httpcore.NetworkBackend):
         for address in addresses:
             if not self._options.allow_private and not is_public(address):
                 shown = host if host == str(address) else f"{host} ({address})"
-                raise _error(
+                raise fetch_error(
                     self._url,
                     "refused",
                     f"{shown} is an address inside a private network or this machine; "
@@ -533,20 +535,21 @@ class _Stream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = _remaining(self._deadline, timeout)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
+        seconds = _remaining(self._deadline, timeout)
+        stream = self._stream.start_tls(ssl_context, server_hostname, seconds)
+        return _Stream(stream, self._deadline)
 
     def get_extra_info(self, info: str) -> object:
         return self._stream.get_extra_info(info)
 
 
 def _remaining(deadline: float, limit: float | None = None) -> float:
-    """Return the remaining seconds, at most `limit`.
+    """Return the seconds until the deadline, at most `limit`.
 
     Raises:
-        _LateError: If none remain.
+        _LateError: If the deadline has passed.
     """
-    left = deadline - time.monotonic()
-    if left <= 0:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
         raise _LateError
-    return left if limit is None else min(left, limit)
+    return seconds if limit is None else min(seconds, limit)

@@ -1,6 +1,6 @@
-"""Files of a folder, in an order and with ids that do not depend on the machine.
+"""Files of a folder that patterns select, with the same order and ids on every machine.
 
-Patterns are those of a .gitignore file, without negation:
+Patterns have the syntax of a .gitignore file, without negation:
 
     *.pdf           a file or folder of that name at any depth
     drafts/         a folder of that name at any depth, with everything in it
@@ -8,14 +8,14 @@ Patterns are those of a .gitignore file, without negation:
     a/**/b.txt      `**` matches any number of folders, also none
     [abc] ? [!a-c]  one character
 
-A file is selected if it or a folder around it matches an `include` pattern (or there is none), and
-none of them matches an `exclude` pattern. Patterns are case-sensitive. Hidden files and folders
+A file is selected if an `include` pattern matches it or an enclosing folder (or there are no such
+patterns), and no `exclude` pattern does. Patterns are case-sensitive. Hidden files and folders
 (`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always excluded, unless they are the
 root.
 
-A container (archive, mailbox, e-mail) is like a folder: `*.pdf` also selects the PDF files in
-`a.zip`, `a.zip/b/*.md` some of its members, `a.zip` all of them. A file that `include` does not
-match is opened if it has the name of a container; `exclude` prevents that.
+For patterns, a container (archive, mailbox, e-mail) is a folder: `*.pdf` also selects the PDF files
+in `a.zip`, `a.zip/b/*.md` selects some of its members, and `a.zip` selects all of them. A file with
+the extension of a container is opened even if `include` does not match it; `exclude` prevents that.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pathlib import Path, PurePosixPath
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import FetchError, OptionError
+from spanwise.ingest.locations import fetch_error
 from spanwise.parsers.formats import CONTAINER_EXTENSIONS
 
 _KNOWLEDGE_BASE_FILE = "truth.db"
@@ -44,13 +45,13 @@ _HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """File of a folder."""
+    """Selected file, or possible container of selected members."""
 
     path: Path
     document_id: str
     """POSIX path relative to the root; the file name if the root is a file."""
     members_only: bool = False
-    """Whether only its members may be added: it is a container that patterns do not select."""
+    """Whether the file itself is not selected, so that only members of it may be added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +59,8 @@ class UnreadablePath:
     """File or folder that cannot be read."""
 
     document_id: str
-    """Id of the file, or prefix (without the slash) of the ids below the folder.
-
-    Empty for the root itself.
-    """
+    """Id of the file, or prefix (without the slash) of the ids of the files in the folder; empty
+    for the root."""
     error: FetchError
 
 
@@ -70,10 +69,11 @@ def walk(
 ) -> Iterator[FoundFile | UnreadablePath]:
     """Yield the regular files below a folder, ordered by id; the root itself if it is a file.
 
-    Symbolic links are followed, but each real file is yielded once, under its own path if that is
-    below the root too, and loops end. An unreadable path (a folder, a broken link, a missing root)
-    is yielded as an error in its place, so the rest is still read. A FIFO, socket or device, or a
-    link to one, is an error with the code "unsupported", because opening it could block forever.
+    Symbolic links are followed, also through loops, but each real file is yielded once: under its
+    own path if that is below the root, otherwise under the first link to it. An unreadable path (a
+    folder, a broken link, a missing root) is yielded as an error in its place, and the walk
+    continues. A FIFO, socket or device, or a link to one, is an error with the code "unsupported",
+    because opening it could block forever.
 
     Args:
         root: Folder or file.
@@ -91,18 +91,14 @@ def walk(
     search.visit(root, "")
     search.follow_links()
     last = None
-    names = sorted((name_to_id(path), path) for path in search.found)
+    names = sorted((name_to_id(path), path) for path in search.files)
     for identifier, path in names:
-        result = search.found[path]
+        result = search.files[path]
         if isinstance(result, FetchError):
             yield UnreadablePath(document_id=identifier, error=result)
         elif identifier == last:
-            error = FetchError(
-                f"{identifier}: two files have this id, because their names are not valid UTF-8; "
-                "rename one",
-                source=identifier,
-                code="conflict",
-            )
+            cause = "two files have this id, because their names are not valid UTF-8; rename one"
+            error = fetch_error(identifier, "conflict", cause)
             yield UnreadablePath(document_id=identifier, error=error)
         else:
             members_only = not patterns.takes(path)
@@ -111,7 +107,7 @@ def walk(
 
 
 def special_kind(mode: int) -> str:
-    """Return the kind of a special file with this mode; "" for files, folders and links."""
+    """Return the kind of the special file with a file mode; "" for files, folders and links."""
     return next((kind for is_kind, kind in _SPECIAL_KINDS if is_kind(mode)), "")
 
 
@@ -124,6 +120,8 @@ def _is_file(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
+    """Compiled pattern of relative paths."""
+
     names: re.Pattern[str]
     folders_only: bool
 
@@ -148,14 +146,14 @@ class PathPatterns:
         return cls(tuple(map(_compile, include)), tuple(map(_compile, exclude)))
 
     def reaches(self, path: str) -> bool:
-        """Return whether neither a container member nor a folder around it is excluded."""
+        """Return whether a container member and the folders around it are not excluded."""
         folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
         return not self.leaves_out(path, is_folder=False) and not any(
             self.leaves_out(folder, is_folder=True) for folder in folders
         )
 
     def opens(self, path: str) -> bool:
-        """Return whether an unselected file may be a container of selected members."""
+        """Return whether a file has the extension of a container."""
         return PurePosixPath(path.lower()).suffix in CONTAINER_EXTENSIONS
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
@@ -166,7 +164,7 @@ class PathPatterns:
         return any(pattern.matches(path, is_folder=is_folder) for pattern in self.exclude)
 
     def takes(self, path: str) -> bool:
-        """Return whether a file that is not left out matches the include patterns."""
+        """Return whether the include patterns select a file that is not excluded."""
         if not self.include:
             return True
         folders = [str(folder) for folder in PurePosixPath(path).parents][:-1]
@@ -227,101 +225,102 @@ def _translate(part: str) -> str:
 
 @dataclass(slots=True)
 class _Search:
-    """State of a walk: first the tree itself, then the targets of its links."""
+    """State of a walk: first through the folder tree, then through the targets of its links."""
 
     root: Path
     patterns: PathPatterns
-    found: dict[str, Path | FetchError] = field(default_factory=dict)
+    files: dict[str, Path | FetchError] = field(default_factory=dict)
+    """Files and errors by path relative to the root."""
     real_files: set[str] = field(default_factory=set)
+    """Paths, without links, of the files that were found."""
     real_folders: set[str] = field(default_factory=set)
+    """Paths, without links, of the folders that were read."""
     links: list[tuple[str, Path]] = field(default_factory=list)
+    """Links to follow, with their paths relative to the root."""
 
     def visit(self, folder: Path, prefix: str) -> None:
-        """Collect the files and links below a folder; `prefix` is its path with a slash."""
+        """Collect the files and links below a folder.
+
+        Args:
+            folder: Folder to read.
+            prefix: Path of the folder relative to the root, with a slash at its end.
+        """
         pending = [(folder, prefix)]
         while pending:
-            current, place = pending.pop()
+            current, prefix = pending.pop()
             real = os.path.realpath(current)
             if real in self.real_folders:
                 continue
             self.real_folders.add(real)
             try:
                 with os.scandir(current) as entries:
-                    pending += self._sort_out(current, place, real=real, entries=list(entries))
+                    pending += self._collect(current, prefix, real=real, entries=list(entries))
             except OSError as exc:
-                self._note(place.rstrip("/"), exc)
+                self._add_error(prefix.rstrip("/"), exc)
 
-    def _sort_out(
-        self, folder: Path, place: str, *, real: str, entries: Sequence[os.DirEntry[str]]
+    def _collect(
+        self, folder: Path, prefix: str, *, real: str, entries: Sequence[os.DirEntry[str]]
     ) -> list[tuple[Path, str]]:
         """Collect the files and links of one folder, and return its subfolders."""
         folders: list[tuple[Path, str]] = []
-        if place and any(entry.name == _KNOWLEDGE_BASE_FILE for entry in entries):
+        if prefix and any(entry.name == _KNOWLEDGE_BASE_FILE for entry in entries):
             return folders
         for entry in sorted(entries, key=lambda entry: entry.name):
-            path = place + entry.name
+            path = prefix + entry.name
             if entry.is_symlink():
                 self.links.append((path, folder / entry.name))
             elif entry.is_dir():
                 if not self.patterns.leaves_out(path, is_folder=True):
                     folders.append((folder / entry.name, f"{path}/"))
             elif entry.is_file():
-                self._take(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
+                self._add(path, folder / entry.name, real=os.path.join(real, entry.name))  # noqa: PTH118
             else:
                 with suppress(FileNotFoundError):  # deleted meanwhile
-                    self._note_special(path, entry.stat(follow_symlinks=False).st_mode)
+                    self._add_special(path, entry.stat(follow_symlinks=False).st_mode)
         return folders
 
     def follow_links(self) -> None:
-        """Follow links in the order of their paths, including links found on the way."""
+        """Follow the links in the order of their paths, and then the links that this finds."""
         while self.links:
             links, self.links = sorted(self.links), []
             for path, link in links:
                 try:
                     mode = link.stat().st_mode
                 except OSError as exc:
-                    self._note_link(path, exc)
+                    self._add_broken_link(path, exc)
                     continue
                 if stat.S_ISREG(mode):
-                    self._take(path, link, real=os.path.realpath(link))
+                    self._add(path, link, real=os.path.realpath(link))
                 elif stat.S_ISDIR(mode) and not self.patterns.leaves_out(path, is_folder=True):
                     self.visit(link, f"{path}/")
                 else:
-                    self._note_special(path, mode)
+                    self._add_special(path, mode)
 
-    def _take(self, path: str, file: Path, *, real: str) -> None:
-        if self.patterns.leaves_out(path, is_folder=False):
-            return
-        if not self._is_selected(path):
-            return
-        if real not in self.real_files:
+    def _add(self, path: str, file: Path, *, real: str) -> None:
+        if self._is_selected(path) and real not in self.real_files:
             self.real_files.add(real)
-            self.found[path] = file
+            self.files[path] = file
 
     def _is_selected(self, path: str) -> bool:
+        if self.patterns.leaves_out(path, is_folder=False):
+            return False
         return self.patterns.takes(path) or self.patterns.opens(path)
 
-    def _note_link(self, path: str, exc: OSError) -> None:
-        """Record a link that cannot be followed, unless no file of its name would be selected."""
-        if self.patterns.leaves_out(path, is_folder=False):
-            return
-        if isinstance(exc, PermissionError) or self._is_selected(path):
-            self._note(path, exc)
+    def _add_broken_link(self, path: str, exc: OSError) -> None:
+        """Add the error of a link that cannot be followed, if it may lead to a selected file."""
+        is_excluded = self.patterns.leaves_out(path, is_folder=False)
+        if self._is_selected(path) or (isinstance(exc, PermissionError) and not is_excluded):
+            self._add_error(path, exc)
 
-    def _note_special(self, path: str, mode: int) -> None:
-        """Record a special file if a file of its name would be selected."""
+    def _add_special(self, path: str, mode: int) -> None:
+        """Add the error of a special file, if a regular file with its name would be selected."""
         kind = special_kind(mode)
-        if kind and self._is_selected(path) and not self.patterns.leaves_out(path, is_folder=False):
+        if kind and self._is_selected(path):
             name = name_to_id(str(self.root / path))
-            self.found[path] = FetchError(
-                f"{name}: it is {kind}, not a regular file", source=name, code="unsupported"
-            )
+            error = fetch_error(name, "unsupported", f"it is {kind}, not a regular file")
+            self.files[path] = error
 
-    def _note(self, path: str, exc: OSError) -> None:
-        reason = exc.strerror or str(exc)
+    def _add_error(self, path: str, exc: OSError) -> None:
         name = name_to_id(str(self.root / path))
-        self.found[path] = FetchError(
-            f"{name}: cannot be read: {reason}; check path and permissions",
-            source=name,
-            code="unreadable",
-        )
+        cause = f"cannot be read: {exc.strerror or exc}; check path and permissions"
+        self.files[path] = fetch_error(name, "unreadable", cause)

@@ -1,4 +1,4 @@
-"""Documents from texts, and parts of documents given by the caller or taken from the store."""
+"""Documents made of texts, and parts of documents from the caller or from the store."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def given_document(
     metadata: Mapping[str, Scalar],
     media_type: Literal["text/plain", "text/markdown"],
 ) -> Document:
-    """Return a text as a document, character for character.
+    """Return a document with exactly this text.
 
     Args:
         text: Text of the document.
         document_id: Id of the document.
-        title: Title; if empty, the title of the front matter of a Markdown text.
-        metadata: Fields that take precedence over those of the front matter and of the first page.
+        title: Title; if empty, the title in the front matter of a Markdown text.
+        metadata: Fields that take precedence over fields of the front matter and the first page.
         media_type: "text/markdown" to parse headings, tables, code and front matter.
     """
     document = Document(
@@ -60,10 +60,11 @@ def given_document(
 
 
 def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:
-    """Return the given sections.
+    """Return the sections supplied by the caller; empty if there are none.
 
     Raises:
-        OptionError: If the sections do not partition the text, or contexts overlap or exceed it.
+        OptionError: If the sections do not partition the text, or the supplied contexts overlap or
+            are not inside the text.
     """
     length = len(document.text)
     ends = [0, *(section.end for section in given.sections)]
@@ -98,23 +99,26 @@ def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]
 
 
 def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
-    """Return chunks with the given context of the range that each chunk starts in."""
+    """Return chunks with the contexts supplied by the caller.
+
+    A chunk gets the context of the range in which the chunk starts.
+    """
     contexts = iter(given.contexts)
     current = next(contexts, None)
-    placed = []
+    result = []
     for chunk in chunks:
         while current is not None and current.end <= chunk.start:
             current = next(contexts, None)
-        is_in = current is not None and current.start <= chunk.start
-        placed.append(replace(chunk, context=current.text) if current and is_in else chunk)
-    return tuple(placed)
+        is_inside = current is not None and current.start <= chunk.start
+        result.append(replace(chunk, context=current.text) if current and is_inside else chunk)
+    return tuple(result)
 
 
 def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
-    """Return all parts of a stored document, to be reused with the same text.
+    """Return all parts of a stored document, for reuse with an unchanged text.
 
-    The title is included only if a model made it or the caller gave it; otherwise metadata may
-    change it.
+    The title is included only if a model or the caller supplied it. Any other title is computed
+    again, because it depends on the metadata.
     """
     chunks = store.get_chunks(record.id)
     return GivenParts(

@@ -1,15 +1,15 @@
 """Object storage through fsspec: `s3://`, `gs://` and `az://`.
 
 Rules:
-    1. A prefix is a folder: each object below it is a document with the rest of its key as id. A
-       listing is complete or an error; listings are not cached.
-    2. Credentials come from the storage's own library (its variables, files, roles). An address
-       with credentials is rejected, and shown without them.
-    3. Only the schemes of these storages are opened. fsspec knows others, which read local files or
-       reach any host (`file`, `ftp`, `webhdfs`, chains of addresses); they are rejected. An address
+    1. A prefix corresponds to a folder: each object below it is a document, and the id is the rest
+       of the object's key. An incomplete listing is an error; listings are not cached.
+    2. Credentials come from the settings of the storage's library (variables, files, roles). An
+       address with credentials is rejected, and messages show it without them.
+    3. Only the schemes of these storages are allowed. Other schemes of fsspec read local files or
+       reach any host (`file`, `ftp`, `webhdfs`, chains of addresses) and are rejected. An address
        names a bucket or container and, on Azure, an account, but no other host.
-    4. The size limit of files applies to objects. Errors of the storage become errors that name the
-       object.
+    4. The size limit of files applies to objects. Errors of the storage are translated to errors
+       that name the object.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.core.text.file_names import name_to_id
-from spanwise.errors import DocumentErrorCode, FetchError
+from spanwise.errors import FetchError
 from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.sources import Source
 from spanwise.threads import run_until_stopped
 
@@ -48,7 +49,7 @@ _MAX_CAUSE_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Object or prefix in a storage."""
+    """Object or prefix, with the file system that contains it."""
 
     store: AbstractFileSystem
     path: str
@@ -59,22 +60,23 @@ def objects_of(
 ) -> list[tuple[str, Source]]:
     """Return the objects below a prefix with their ids, ordered by id.
 
-    The id of a named object is its address.
+    If the address names a single object, its id is the address.
 
     Args:
         address: Address of the prefix or object.
         patterns: Patterns that select objects.
-        may_be_empty: Whether the address may have no objects; storages have no empty folders.
+        may_be_empty: Whether a prefix without objects is allowed.
 
     Raises:
-        FetchError: If the storage cannot be reached or listed, or there is nothing.
+        FetchError: If the storage cannot be reached or listed, or there is no object and
+            `may_be_empty` is False.
     """
     root = address.rstrip("/")
     place = _open(root)
     with _translate_errors(root, "cannot be listed"):
         objects = place.store.find(place.path, detail=True)
     if not objects and not may_be_empty:
-        raise _error(root, "unreadable", "nothing is there; check the address")
+        raise fetch_error(root, "unreadable", "nothing is there; check the address")
     sources = {}
     for path, details in objects.items():
         key = name_to_id(path[len(place.path) :].strip("/"))
@@ -117,11 +119,8 @@ def download(source: Source, target: Path, *, max_bytes: int, stopped: threading
                     break
                 file.write(piece)
         if size > max_bytes:
-            raise FetchError(
-                f"{source.location}: it has more than {max_bytes} bytes; raise max_file_bytes",
-                source=source.location,
-                code="too_large",
-            )
+            cause = f"it has more than {max_bytes} bytes; raise max_file_bytes"
+            raise fetch_error(source.location, "too_large", cause)
 
     run_until_stopped(copy, stopped=stopped)
 
@@ -137,13 +136,12 @@ def _open(address: str) -> _Place:
     try:
         from fsspec.core import url_to_fs
     except ImportError as exc:
-        raise _error(address, "refused", missing) from exc
-    try:
-        store, path = url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
-    except ImportError as exc:
-        raise _error(address, "refused", f"{missing} ({exc})") from exc
-    except Exception as exc:  # each library has its own errors
-        raise _failed(address, "cannot be opened", exc) from exc
+        raise fetch_error(address, "refused", missing) from exc
+    with _translate_errors(address, "cannot be opened"):
+        try:
+            store, path = url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
+        except ImportError as exc:
+            raise fetch_error(address, "refused", f"{missing} ({exc})") from exc
     return _Place(store, str(path))
 
 
@@ -151,15 +149,16 @@ def _checked_extra(address: str) -> str:
     """Return the extra that reads an address.
 
     Raises:
-        FetchError: "refused" if the address is not a bucket of a supported storage.
+        FetchError: With the code "refused", if the address does not name a bucket or container of a
+            supported storage.
     """
     if "::" in address:
-        raise _error(address, "refused", "is a chain of addresses; name the object itself")
+        raise fetch_error(address, "refused", "is a chain of addresses; name the object itself")
     scheme, _, rest = address.partition("://")
     extra = _EXTRAS.get(scheme.lower())
     if extra is None:
         schemes = ", ".join(f"{name}://" for name in _EXTRAS if name != "memory")
-        raise _error(
+        raise fetch_error(
             address,
             "refused",
             f"addresses with {scheme}:// are not read, only {schemes}, http:// and https://; copy "
@@ -168,7 +167,7 @@ def _checked_extra(address: str) -> str:
     place = rest.partition("/")[0]
     allowed = _AZURE_CONTAINER if extra == "az" and "@" in place else _BUCKET
     if not allowed.fullmatch(place):
-        raise _error(
+        raise fetch_error(
             address,
             "refused",
             f"{place!r} is not a bucket or container; name it without a host, port or options, "
@@ -178,20 +177,13 @@ def _checked_extra(address: str) -> str:
 
 
 @contextmanager
-def _translate_errors(address: str, what: str) -> Iterator[None]:
-    """Translate any error of the storage to a FetchError."""
+def _translate_errors(address: str, failure: str) -> Iterator[None]:
+    """Translate any error of the storage to a FetchError with the description of the failure."""
     try:
         yield
+    except FetchError:
+        raise
     except Exception as exc:  # each library has its own errors
-        raise _failed(address, what, exc) from exc
-
-
-def _failed(address: str, what: str, exc: Exception) -> FetchError:
-    cause = " ".join(str(exc).split())[:_MAX_CAUSE_CHARS] or type(exc).__name__
-    return _error(
-        address, "network", f"{what}: {cause}; check the address, the network and the credentials"
-    )
-
-
-def _error(address: str, code: DocumentErrorCode, cause: str) -> FetchError:
-    return FetchError(f"{address}: {cause}", source=address, code=code)
+        cause = " ".join(str(exc).split())[:_MAX_CAUSE_CHARS] or type(exc).__name__
+        advice = "check the address, the network and the credentials"
+        raise fetch_error(address, "network", f"{failure}: {cause}; {advice}") from exc

@@ -1,7 +1,7 @@
 """Ingest pipeline: reads and parses sources in parallel, and stores documents one by one, in order.
 
-If a language model enriches documents, several documents are enriched in parallel, ahead of the
-store.
+If a language model makes parts of documents, it does so for several documents in parallel, before
+they are stored in order.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -25,22 +25,27 @@ from spanwise.ingest.counter import (
     note_too_costly,
     out_of_memory,
 )
-from spanwise.ingest.downloads import Downloader
+from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.given_parts import given_document, stored_parts
-from spanwise.ingest.job import IngestJob
+from spanwise.ingest.local_files import Downloader, TemporarySpace
 from spanwise.ingest.prepare import Draft, DraftRequest, Outline
-from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
-from spanwise.ingest.recipes import has_recipe, plain_title, stored_recipe
+from spanwise.ingest.reader import ComparedSource, PageRequest, Reader, ReadSource
+from spanwise.ingest.recipes import (
+    Recipe,
+    has_recipe,
+    plain_title,
+    reads_pages,
+    requested_recipe,
+    stored_recipe,
+)
 from spanwise.ingest.sources import Source
-from spanwise.ingest.stored_parts import StoredPages
-from spanwise.ingest.sync import nothing_taken
-from spanwise.ingest.temporary_files import TemporarySpace
+from spanwise.ingest.sync import empty_folder_error
 from spanwise.models.ledger import Ledger
 from spanwise.packs.known_kinds import cover_fields, cover_title, document_title
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.threads import map_ahead
-from spanwise.types import Document, IngestReport, Scalar
+from spanwise.types import Document, GivenParts, IngestProgress, IngestReport, Scalar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +60,94 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-_AHEAD_PER_WORKER = 2  # documents per parser process, ahead of the store
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestJob:
+    """Sources and options of one ingest run."""
+
+    sources: Sequence[Source | DocumentError] = ()
+    """Sources, and an error for each source that could not be opened."""
+    deleted: Sequence[DocumentRecord] = ()
+    """Stored documents to remove after the sources are added."""
+    metadata: Mapping[str, Scalar] | None = None
+    """Metadata fields of every document; None to keep the stored fields."""
+    replace_other: bool = False
+    """Whether documents from other roots may be replaced."""
+    on_document: Callable[[IngestProgress], None] | None = None
+    """Callback after each document; None for none."""
+    patterns: PathPatterns = field(default_factory=PathPatterns)
+    """Patterns that select members of containers."""
+    expected: Sequence[DocumentRecord] = ()
+    """Stored documents of the sources and their members; removed if this run does not find them."""
+    allow_empty: bool = False
+    """Whether the expected documents may be removed even if the run finds no document at all."""
+    given: Mapping[str, GivenParts] = field(default_factory=dict)
+    """Parts supplied by the caller, by document id."""
+    enricher: Enricher | None = None
+    """Enricher that makes parts with a language model; None for no model."""
+
+    def recipe(self, document_id: str) -> Recipe:
+        """Return the requested recipe of a document; empty if no parts are requested."""
+        given = self.given.get(document_id)
+        if self.enricher is None:
+            return requested_recipe(given=given)
+        return requested_recipe(
+            model=self.enricher.model, options=self.enricher.options, given=given
+        )
+
+    def draft_request(self, document_id: str) -> DraftRequest:
+        """Return the parts of a document that the model makes or the caller supplies."""
+        return DraftRequest(
+            recipe=self.recipe(document_id),
+            given=self.given.get(document_id, GivenParts()),
+            enricher=self.enricher,
+        )
+
+    def is_outdated(self, record: DocumentRecord, *, reads_pictures: bool) -> bool:
+        """Return whether a document must be processed again although its file is unchanged.
+
+        Args:
+            record: Stored record.
+            reads_pictures: Whether an OCR engine is available now. Documents that need OCR are then
+                processed again, unless a model has read their pages.
+        """
+        needs_ocr = reads_pictures and record.status == "needs_ocr" and not reads_pages(record)
+        return needs_ocr or not has_recipe(record, self.recipe(record.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPages:
+    """Page reader without a model: reuses the pages that a model read for the stored document."""
+
+    store: Store
+    job: IngestJob
+
+    def reads(self, document_id: str) -> bool:
+        """Return whether the stored document has such pages, and no model is requested now."""
+        record = self.store.get_record(document_id)
+        return record is not None and reads_pages(record) and not self.job.recipe(document_id)
+
+    def read_pages(self, request: PageRequest) -> Document:
+        """Return the document with the stored text; a changed file is parsed without a model.
+
+        Raises:
+            ParseError: If the file has changed and cannot be parsed without a model.
+        """
+        stored = self.store.get_document(request.document.id)
+        if stored is None or stored.content_hash != request.document.content_hash:
+            return request.parse()
+        return replace(
+            request.document,
+            text=stored.text,
+            pages=stored.pages,
+            headings=stored.headings,
+            blocks=stored.blocks,
+            status=stored.status,
+            warnings=stored.warnings,
+        )
+
+
+_AHEAD_PER_WORKER = 2  # documents that are read before they are stored, per parser process
 _OUTDATED = (
     "its text has changed, and the parts made by a model or given by the caller are lost; add it "
     "again with the same options to restore them"
@@ -66,11 +158,11 @@ _FEW = 50  # up to this number of sources, records are read one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingestor:
-    """Adds documents to one knowledge base and removes them."""
+    """Adds documents to one knowledge base, and removes them."""
 
     store: Store
     preparer: Callable[[], Preparer]
-    """Returns the preparer; called only when needed, because it loads models."""
+    """Function that returns the preparer; called only when needed, because it loads models."""
     embeds: bool
     """Whether the knowledge base has an embedder."""
     parse: ParseOptions
@@ -89,22 +181,24 @@ class Ingestor:
     ) -> IngestReport:
         """Add all sources, then remove deleted documents; failures are reported per document.
 
-        Unchanged sources come first, then the others in their order. Removals come last: until
-        then, and after a kill, a search may find a renamed document twice, but always at least
-        once, and its vectors can be reused.
+        Unchanged sources come first, then the others in their order. Removals come last, so that
+        the vectors of a renamed document can be reused, and a search during the run or after a kill
+        finds the document at least once.
 
-        If a model would exceed the cost limit, or the embedder fails for several documents in a
-        row, the rest is reported as failed and nothing is removed: a missing document may have been
-        renamed and not added yet, and an unopened container has members.
+        If a model call would exceed the cost limit, or the embedder fails for several documents in
+        a row, the remaining sources are reported as failed and nothing is removed: a missing
+        document may have been renamed and not added yet, or be in a container that was not opened.
 
         Args:
             job: Sources and options.
             records: Stored records by id; None to look them up.
 
         Raises:
-            StoreError: If the store fails; documents stored before stay.
-            OptionError: If given parts do not fit their document; documents stored before stay.
-            ModelKeyError: If the provider of a model rejects the key; documents stored before stay.
+            StoreError: If the store fails; documents stored before are kept.
+            OptionError: If supplied parts do not fit their document; documents stored before are
+                kept.
+            ModelKeyError: If the provider of a model rejects the key; documents stored before are
+                kept.
         """
         counter = self._new_counter(job)
         with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
@@ -122,11 +216,11 @@ class Ingestor:
                     counter.note(source, "unchanged")
                 else:
                     changed.append((source, verdict))
-        if changed and not self._take_in(changed, job, counter, records):
+        if changed and not self._store_all(changed, job, counter, records):
             return
         counter.commit_and_report()  # additions are on disk and reported before any removal
         for record in _documents_to_remove(job, counter):
-            # A document that another process has added again meanwhile is kept.
+            # Not deleted if another process has replaced the document meanwhile.
             if self.store.delete_document(record.id, record=record):
                 counter.note(record, "removed")
 
@@ -135,9 +229,10 @@ class Ingestor:
     ) -> IngestReport:
         """Return the report of a dry run: nothing is changed.
 
-        Without remote models nothing is parsed, so parse errors remain unknown. With remote models
-        documents are parsed and the usage is estimated, if the caller of the language model is in
-        dry-run mode. Containers are opened in temporary space, so their members are included.
+        Without remote models, documents are not parsed, so parse errors are not reported. With
+        remote models, documents are parsed and the usage is estimated; the caller of the language
+        model must be in dry-run mode. Containers are opened in temporary space, so their members
+        are included.
 
         Args:
             job: Sources and options.
@@ -150,13 +245,15 @@ class Ingestor:
             self._reading(compared, job, counter, records=records, parses=parses) as readings,
             closing(
                 _ahead(
-                    partial(self._estimate, job=job, ledger=counter.ledger, twins=_twins(job)),
+                    partial(
+                        self._estimate, job=job, ledger=counter.ledger, renamed=_removed_ids(job)
+                    ),
                     readings,
                     job.enricher,
                 )
-            ) as found,
+            ) as outcomes,
         ):
-            for (source, _), outcome in found:
+            for (source, _), outcome in outcomes:
                 try:
                     counter.note(source, outcome())
                 except DocumentError as error:
@@ -177,16 +274,15 @@ class Ingestor:
         Raises:
             DocumentError: If the document has no text, its id belongs to another source, or its
                 chunks cannot be embedded.
-            OptionError: If given parts do not fit the document.
-            CostLimitError: If a model would exceed the cost limit.
+            OptionError: If supplied parts do not fit the document.
+            CostLimitError: If a model call would exceed the cost limit.
             ModelKeyError: If the provider of a model rejects the key.
         """
         job = job or IngestJob()
         counter = self._new_counter(job)
         draft = self._draft(document, job)
-        counter.note_given(
-            document.id, "unchanged" if draft is None else self._put(draft, job, counter, twins={})
-        )
+        outcome = "unchanged" if draft is None else self._put(draft, job, counter, renamed={})
+        counter.note_given(document.id, outcome)
         return self._report(job, counter)
 
     def add_text(
@@ -198,14 +294,14 @@ class Ingestor:
         media_type: Literal["text/plain", "text/markdown"] = "text/plain",
         job: IngestJob | None = None,
     ) -> IngestReport:
-        """Add a text as a document, character for character.
+        """Add a document with exactly this text.
 
         Args:
             text: Text of the document.
             document_id: Id of the document.
-            title: Title; if empty, the title of the front matter or the words of the id.
+            title: Title; if empty, the title in the front matter, or else the words of the id.
             media_type: "text/markdown" to parse headings, tables, code and front matter.
-            job: Options; `job.metadata` holds the caller's fields, None keeps the stored ones.
+            job: Options, as for `add_document`.
 
         Raises:
             DocumentError: As `add_document`.
@@ -259,24 +355,23 @@ class Ingestor:
 
     def _new_counter(self, job: IngestJob, *, is_dry_run: bool = False) -> IngestCounter:
         """Return the counter of a run; a dry run has no cost limit and no warning about vectors."""
-        named = [source for source in job.sources if isinstance(source, Source)]
-        unwanted = sum(source.members_only for source in named)
-        limit = None if is_dry_run else self.max_cost
+        readable = [source for source in job.sources if isinstance(source, Source)]
+        containers = sum(source.members_only for source in readable)
+        if job.enricher is not None:
+            ledger = job.enricher.ledger
+        elif is_dry_run:
+            ledger = Ledger(listener=self.listener)
+        else:
+            ledger = Ledger(max_cost=self.max_cost, listener=self.listener, parent=self.budget)
         return IngestCounter(
-            total=len(job.sources) - unwanted + len(job.deleted),
-            bytes_total=sum(source.bytes for source in named),
+            total=len(job.sources) - containers + len(job.deleted),
+            bytes_total=sum(source.bytes for source in readable),
             on_document=job.on_document,
             warnings=[] if self.embeds or is_dry_run else [_NO_VECTORS],
-            ledger=job.enricher.ledger
-            if job.enricher is not None
-            else Ledger(
-                max_cost=limit,
-                listener=self.listener,
-                parent=None if is_dry_run else self.budget,
-            ),
+            ledger=ledger,
         )
 
-    def _take_in(
+    def _store_all(
         self,
         sources: Sequence[ComparedSource],
         job: IngestJob,
@@ -284,20 +379,20 @@ class Ingestor:
         records: Mapping[str, DocumentRecord] | None,
     ) -> bool:
         """Parse and store new and changed sources; return whether all were processed."""
-        twins = _twins(job)
+        renamed = _removed_ids(job)
         failures = EmbeddingFailures()
         with (
             self._reading(sources, job, counter, records=records, parses=True) as readings,
             closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
         ):
-            for (source, _), drafted in drafts:
+            for (source, _), get_draft in drafts:
                 outcome: Outcome = "unchanged"
                 draft = None  # do not hold a large draft while the next one is made
                 try:
-                    draft = drafted()
+                    draft = get_draft()
                     counter.check_id(source)
                     if draft is not None:
-                        outcome = self._put(draft, job, counter, twins=twins)
+                        outcome = self._put(draft, job, counter, renamed=renamed)
                 except DocumentError as error:
                     counter.note_failure(source, error)
                     if failures.is_limit_reached(error):
@@ -316,14 +411,14 @@ class Ingestor:
                         failures.reset()
         return True
 
-    def _draft_of(self, found: ReadSource, *, job: IngestJob) -> Draft | None:
-        """Return the draft of a read document; None if it is already stored.
+    def _draft_of(self, read_source: ReadSource, *, job: IngestJob) -> Draft | None:
+        """Return the draft of a document; None if the document is already stored in this form.
 
         Raises:
             DocumentError: If the document could not be read, or has no text.
-            CostLimitError: If a language model would exceed the cost limit.
+            CostLimitError: If a call of a language model would exceed the cost limit.
         """
-        _, reading = found
+        _, reading = read_source
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
         if not isinstance(reading, Document):
@@ -332,22 +427,21 @@ class Ingestor:
         return self._draft(_with_fields(reading, job.metadata, record=record), job)
 
     def _estimate(
-        self, found: ReadSource, *, job: IngestJob, ledger: Ledger, twins: Mapping[str, str]
+        self, read_source: ReadSource, *, job: IngestJob, ledger: Ledger, renamed: Mapping[str, str]
     ) -> Outcome:
-        """Return the expected outcome of a document, and estimate the usage of its vectors.
+        """Return the expected outcome for a source, and add the estimated usage to the ledger.
 
         Raises:
             DocumentError: If the document could not be read, or has no text.
         """
-        _, reading = found
+        _, reading = read_source
         if isinstance(reading, Document):
-            draft = self._draft_of(found, job=job)
+            draft = self._draft_of(read_source, job=job)
             if draft is None:
                 return "unchanged"
             if self.embeds:
-                self.preparer().estimate(
-                    draft, known=self._known(draft, twins), packs=self._packs(), ledger=ledger
-                )
+                known = self._known_vectors(draft, renamed)
+                self.preparer().estimate(draft, known=known, packs=self._packs(), ledger=ledger)
             return "added" if self.store.get_record(reading.id) is None else "replaced"
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
@@ -390,12 +484,12 @@ class Ingestor:
         records: Mapping[str, DocumentRecord] | None,
         parses: bool,
     ) -> Iterator[Generator[ReadSource]]:
-        """Yield a generator of the sources and their members with the result of each.
+        """Open a reader, and yield a generator of the sources and members with their results.
 
         Args:
             sources: Sources to read, with their verdicts.
-            job: Patterns and metadata of members.
-            counter: Counter of container members.
+            job: Options for members of containers.
+            counter: Counter that records container members.
             records: Stored records by id; None to look them up.
             parses: Whether documents are parsed.
         """
@@ -421,7 +515,7 @@ class Ingestor:
                 yield readings
 
     def _put(
-        self, draft: Draft, job: IngestJob, counter: IngestCounter, *, twins: Mapping[str, str]
+        self, draft: Draft, job: IngestJob, counter: IngestCounter, *, renamed: Mapping[str, str]
     ) -> Literal["added", "replaced"]:
         """Embed and store a document.
 
@@ -430,7 +524,7 @@ class Ingestor:
             CostLimitError: If embedding would exceed the cost limit.
             ModelKeyError: If the provider of the embedder rejects the key.
         """
-        known, preparer = self._known(draft, twins), self.preparer()
+        known, preparer = self._known_vectors(draft, renamed), self.preparer()
         try:
             entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=counter.ledger)
         except (CostLimitError, ModelKeyError):
@@ -444,17 +538,19 @@ class Ingestor:
         return outcome
 
     def _packs(self) -> str:
-        """Return the recorded packs."""
+        """Return the recorded packs of the knowledge base."""
         return self.store.ensure_settings({}).get("packs", "")
 
-    def _known(self, draft: Draft, twins: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
-        """Return reusable vectors by text: of the earlier version, or of a renamed document."""
-        document = draft.entry.document
-        return self._known_vectors(document.id, twins.get(document.content_hash))
+    def _known_vectors(
+        self, draft: Draft, renamed: Mapping[str, str]
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return stored vectors by text, for reuse.
 
-    def _known_vectors(self, *document_ids: str | None) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors by text of the first of these documents that is stored."""
-        for document_id in document_ids:
+        They are the vectors of the earlier version, or else of a removed document with the same
+        content, which was probably renamed.
+        """
+        document = draft.entry.document
+        for document_id in (document.id, renamed.get(document.content_hash)):
             record = None if document_id is None else self.store.get_record(document_id)
             embedded = None if record is None else self.store.get_embedded(record.id)
             if record is None or embedded is None:
@@ -473,7 +569,7 @@ def _ahead(
     readings: Iterable[ReadSource],
     enricher: Enricher | None,
 ) -> Generator[tuple[ReadSource, Callable[[], _Result]]]:
-    """Yield each read source with its result, several ahead if a model enriches documents."""
+    """Yield each read source with its result; several run in parallel if there is an enricher."""
     try:
         threads = 0 if enricher is None else enricher.documents_at_once
         stopped = None if enricher is None else enricher.stopped
@@ -490,26 +586,26 @@ def _finish_drafts(
     if enricher is None:
         return
     enricher.stopped.set()
-    for _, drafted in drafts:
+    for _, get_draft in drafts:
         with suppress(SpanwiseError, CancelledError):
-            drafted()
+            get_draft()
 
 
 def _documents_to_remove(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
     """Return the documents to remove after the sources are added.
 
     Raises:
-        OptionError: If the opened containers and their folder have no selected document, although
-            documents would be removed; a pattern may be mistyped.
+        OptionError: If the run found no document, and documents would be removed: a pattern may be
+            mistyped.
     """
     members = counter.not_found(job.expected)
     if members and not counter.has_found and not job.allow_empty:
-        raise nothing_taken(members[0].source_root, len(members))
+        raise empty_folder_error(members[0].source_root, len(members))
     return [*job.deleted, *members]
 
 
-def _twins(job: IngestJob) -> dict[str, str]:
-    """Return the ids of documents to be removed by content hash; a twin is a renamed document."""
+def _removed_ids(job: IngestJob) -> dict[str, str]:
+    """Return the ids of the documents to remove, by content hash."""
     return {record.content_hash: record.id for record in job.deleted}
 
 
@@ -518,8 +614,8 @@ def _with_fields(
 ) -> Document:
     """Return a parsed document with metadata from its first page and from the caller.
 
-    The caller's fields take precedence. A title made of the first page replaces that of the file,
-    because such files are often titled by the programs that created them.
+    The caller's fields take precedence. A title found on the first page replaces the title of the
+    file, which is often set by the program that created the file.
     """
     cover = cover_fields(document.text)
     given = stored_fields(record, root=document.source_root) if metadata is None else metadata

@@ -1,7 +1,6 @@
 """Preparation of a store entry from a parsed document: sections, chunks, headers, vectors.
 
-Nothing is read or written here. A draft is an entry without vectors; a language model may make some
-of its parts.
+Nothing is read from or written to the store here. A draft is an entry without vectors.
 """
 
 from __future__ import annotations
@@ -56,14 +55,14 @@ class Outline(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRequest:
-    """Requested parts of a document that a model makes or the caller gives."""
+    """Parts of a document that the caller supplies or a model makes."""
 
     recipe: Recipe = field(default_factory=dict)
-    """Requested recipe, as it is recorded; empty for none."""
+    """Recipe to record with the document; empty for none."""
     given: GivenParts = field(default_factory=GivenParts)
-    """Parts given by the caller."""
+    """Parts supplied by the caller."""
     enricher: Enricher | None = None
-    """Makes the other parts with a language model; None for no model."""
+    """Enricher that makes other parts with a language model; None for no model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +71,12 @@ class Draft:
 
     entry: DocumentEntry
     warnings: tuple[str, ...] = ()
-    """Readable descriptions of parts that a model could not make."""
+    """Human-readable messages about parts that a model could not make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparer:
-    """Prepares entries with the settings of one knowledge base. Safe for several threads."""
+    """Prepares store entries with the settings of one knowledge base. Thread-safe."""
 
     tokenizer: Tokenizer
     embedder: Embedder | None
@@ -90,12 +89,12 @@ class Preparer:
 
         Args:
             document: Parsed document.
-            request: Requested model-made and given parts.
+            request: Parts that the caller supplies or a model makes.
 
         Raises:
             ParseError: If the document has no text.
-            OptionError: If given parts do not fit its text.
-            CostLimitError: If a model would exceed the cost limit.
+            OptionError: If supplied parts do not fit the text.
+            CostLimitError: If a model call would exceed the cost limit.
             ModelKeyError: If the provider rejects the key.
         """
         if not document.text or document.text.isspace():
@@ -159,9 +158,9 @@ class Preparer:
 
         Args:
             draft: Draft of the entry.
-            known: Vectors of texts embedded before, which are reused.
-            packs: Recorded packs. If a landmark is found in a document, its chunks get no table
-                heads: the landmark has the same information, and both together lower recall.
+            known: Stored vectors by text, which are reused.
+            packs: Recorded packs. The chunks of a document with a landmark get no table heads: the
+                landmark holds the same information, and recall is lower with both.
             ledger: Ledger of the embedder calls.
 
         Raises:
@@ -180,7 +179,7 @@ class Preparer:
         packs: str,
         ledger: Ledger,
     ) -> None:
-        """Estimate the usage of embedding a draft; like `entry`, without calls."""
+        """Add the estimated usage of embedding a draft to a ledger; arguments as for `entry`."""
         if not (self.is_remote and isinstance(self.embedder, EmbedCaller)):
             return
         texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
@@ -191,8 +190,8 @@ class Preparer:
     def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
         """Return the texts that the vectors of chunks are computed from.
 
-        A contextual embedder gets the text under its header. A static embedder adds up words, so a
-        header would make all chunks of a document alike.
+        A contextual embedder gets each text with its header. A static embedder does not, because it
+        adds up word vectors: the header would make all chunks of a document similar.
         """
         texts = [
             searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
@@ -200,16 +199,7 @@ class Preparer:
         ]
         if not isinstance(self.embedder, EmbedCaller):
             return texts
-        headers = [
-            chunk_header(
-                outline.title,
-                summary=outline.summary,
-                section_path=section.path,
-                section_summary=section.summary,
-                options=self.headers,
-            )
-            for section in outline.sections
-        ]
+        headers = self._section_headers(outline)
         return [
             headed_text(text, header=headers[chunk.section])
             for text, chunk in zip(texts, chunks, strict=True)
@@ -220,8 +210,21 @@ class Preparer:
             entry.chunks, Outline(entry.title, entry.summary, entry.sections)
         )
 
+    def _section_headers(self, outline: Outline) -> list[str]:
+        """Return the header of the chunks of each section."""
+        return [
+            chunk_header(
+                outline.title,
+                summary=outline.summary,
+                section_path=section.path,
+                section_summary=section.summary,
+                options=self.headers,
+            )
+            for section in outline.sections
+        ]
+
     def _headed(self, document: Document, outline: Outline) -> tuple[Section, ...]:
-        """Return the sections of a document with the maximum tokens of their headers."""
+        """Return the sections of a document with the maximum tokens of their segment headers."""
         length, pages = len(document.text), len(document.pages)
         labels = self._widest_labels(document.pages)
         frames = [
@@ -236,15 +239,11 @@ class Preparer:
                     section_path=section.path,
                     source=document.source,
                 ),
-                chunk_header(
-                    outline.title,
-                    summary=outline.summary,
-                    section_path=section.path,
-                    section_summary=section.summary,
-                    options=self.headers,
-                ),
+                header,
             )
-            for section in outline.sections
+            for section, header in zip(
+                outline.sections, self._section_headers(outline), strict=True
+            )
         ]
         counts = self.tokenizer.count([part for parts in frames for part in parts])
         return tuple(
@@ -255,7 +254,7 @@ class Preparer:
         )
 
     def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
-        """Return the page label with most tokens, twice; None without printed labels."""
+        """Return the page label with the most tokens, twice; None without printed labels."""
         labels = printed_labels(pages)
         if not labels:
             return None
@@ -294,7 +293,7 @@ class Preparer:
     def _vectors(
         self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
     ) -> NDArray[np.float16] | None:
-        """Return one stored vector per text; known vectors are reused."""
+        """Return one unit vector per text, (n, dimension), with known vectors reused."""
         embedder = self.embedder
         if embedder is None:
             return None
@@ -318,11 +317,11 @@ def _with_signals(entry: DocumentEntry, *, packs: str) -> DocumentEntry:
 
 
 def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
-    """Yield batches of items to embed."""
+    """Yield the items in batches of `_EMBED_BATCH`."""
     return (items[start : start + _EMBED_BATCH] for start in range(0, len(items), _EMBED_BATCH))
 
 
 def chunk_signals(chunks: Sequence[Chunk], *, packs: str) -> Mapping[str, NDArray[np.float16]]:
-    """Return the signals of a document's chunks for the recorded packs."""
-    packs_used = [named.pack for named in recorded_packs(packs)]
+    """Return the signals of a document's chunks for the recorded packs, by landmark name."""
+    packs_used = [recorded.pack for recorded in recorded_packs(packs)]
     return document_signals(packs_used, [chunk.text for chunk in chunks])

@@ -1,12 +1,17 @@
-"""Parallel reading of sources ahead of the store, and opening of containers.
+"""Parallel reading of sources, opening of containers, and the expansion budget of a source.
 
 Rules:
-    1. Documents are parsed ahead, in parallel. Containers are opened one at a time, in their turn,
-       so at most one per nesting level takes temporary space. A member is a source of its own.
-    2. The content of a container counts against one budget at any depth (`source_budget`), so a
-       small archive of archives cannot unpack without limit.
-    3. A document that needs more memory than available fails alone.
-    4. Temporary files are removed when reading ends for any reason except a kill of the process.
+    1. Several documents are parsed in parallel before they are stored. Containers are opened one
+       at a time, in order, so at most one per nesting level takes temporary space. Each member of a
+       container is read like a source.
+    2. If a document needs more memory than there is, only this document fails.
+    3. Temporary files are removed when reading ends for any reason except a kill of the process.
+    4. A named file, URL or object and a file of a named folder have one budget each. It covers
+       everything in it at any depth, so a small archive of archives cannot unpack without limit.
+    5. The budget limits members, their unpacked bytes and the text of documents. Bytes and text may
+       be `max_expansion` times the size of the source; the first 20 MB are always allowed.
+    6. The budget is read and changed in the order of the documents, in one thread. Documents that
+       are read in parallel are counted in order, so the result does not depend on timing.
 """
 
 from __future__ import annotations
@@ -17,25 +22,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypedDict
 
 from spanwise.errors import CostLimitError, DocumentError, DocumentErrorCode, ParseError
 from spanwise.ingest.compare import Verdict, has_attachments
 from spanwise.ingest.counter import out_of_memory
-from spanwise.ingest.source_budget import SourceBudget
+from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.sources import MEMBER_MARK, Source
-from spanwise.parsers.containers import ContainerError
+from spanwise.parsers.containers import ContainerError, Limit, UnpackBudget
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.threads import run_until_stopped
 from spanwise.types import Document
 
 if TYPE_CHECKING:
     from spanwise.ingest.counter import IngestCounter
-    from spanwise.ingest.downloads import Downloader, LocalFile
     from spanwise.ingest.folder_walk import PathPatterns
-    from spanwise.ingest.temporary_files import TemporarySpace
+    from spanwise.ingest.local_files import Downloader, LocalFile, TemporarySpace
     from spanwise.options import ParseOptions
-    from spanwise.parsers.containers import Limit, UnpackBudget, Unpacked
+    from spanwise.parsers.containers import Unpacked
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.parsers.process.isolation import ParserPool
 
@@ -44,6 +48,7 @@ ComparedSource = tuple[Source | DocumentError, Verdict]
 Reading = Document | Literal["unchanged", "new", "changed"]
 """Result of reading a source; "new" or "changed" if documents are not parsed."""
 ReadSource = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
+"""Source with the result of reading it, or the error."""
 
 
 _MODEL_DOTS_PER_INCH = 130
@@ -61,53 +66,167 @@ class _ParseArguments(TypedDict):
     text_limit: Limit
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """Document with pages that the parser could not read completely."""
+
+    document: Document
+    """Document with the text of the parser."""
+    pages: PagesToRead
+    """Numbers of these pages, by their kind."""
+    draw: Callable[[int], bytes]
+    """Function that returns a page as a PNG file, by its number from 1."""
+    parse: Callable[[], Document]
+    """Function that parses the document again, for a result without a page reader."""
+
+
 class PageReader(Protocol):
-    """Reads pages that are pictures or complex tables."""
+    """Reads pages that the parser cannot read: images of text, and tables with merged cells."""
 
     def reads(self, document_id: str) -> bool:
-        """Return whether pages of a document are read by this reader."""
+        """Return whether the reader is used for a document."""
 
-    def read_pages(
-        self,
-        document: Document,
-        pages: PagesToRead,
-        *,
-        draw: Callable[[int], bytes],
-        parse: Callable[[], Document],
-    ) -> Document:
-        """Return a document with the text read on some of its pages.
-
-        Args:
-            document: Document, parsed for a page reader.
-            pages: Pages to read.
-            draw: Returns a page as a PNG file, by its number from 1.
-            parse: Parses the document without a page reader, if no page can be read.
+    def read_pages(self, request: PageRequest) -> Document:
+        """Return a document with the text that is read on some of its pages.
 
         Raises:
-            ParseError: If the document cannot be parsed without a page reader either.
-            CostLimitError: If reading would exceed the cost limit.
+            ParseError: If no page can be read, and the document cannot be parsed without them.
+            CostLimitError: If a call would exceed the cost limit.
         """
+
+
+_FLOOR_BYTES = 20_000_000
+"""Bytes of members, and of text, that are allowed for a source of any size."""
+_REFUSED_BYTES = 20_000_000
+"""Text bytes that count for a document that was rejected for its size: parsing it took as long."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SourceBudget:
+    """Remaining budget of one source for members, unpacked bytes and text."""
+
+    source: Source
+    limits: ParseOptions
+    members: int
+    unpacked: Limit
+    """Remaining bytes of members."""
+    text: Limit
+    """Remaining bytes of text."""
+
+    @classmethod
+    def of(cls, source: Source, path: Path, *, limits: ParseOptions) -> Self:
+        """Return the full budget of a source.
+
+        Args:
+            source: Source of the documents.
+            path: Local file with the bytes of the source.
+            limits: Limits from the options.
+
+        Raises:
+            FetchError: If the file cannot be read.
+        """
+        try:
+            size = path.stat().st_size
+        except OSError as exc:
+            cause = f"{exc.strerror or exc}; check the path and its permissions"
+            raise fetch_error(source.location, "unreadable", cause) from exc
+        expanded = Limit(
+            most=max(_FLOOR_BYTES, limits.max_expansion * size),
+            option=f"max_expansion={limits.max_expansion} for a source of {size} bytes",
+        )
+        return cls(
+            source=source,
+            limits=limits,
+            members=limits.max_members,
+            unpacked=_lower(expanded, limits, "max_container_bytes"),
+            text=_lower(expanded, limits, "max_total_text_bytes"),
+        )
+
+    def closed(self, level: int) -> str:
+        """Return the reason for which containers are not opened; empty if they may be opened.
+
+        Args:
+            level: Number of containers around these containers.
+        """
+        if level >= self.limits.max_nesting:
+            return f"it is a container in max_nesting={self.limits.max_nesting} others, or more"
+        if self.members <= 0:
+            return f"max_members={self.limits.max_members} of the container it is in was reached"
+        if self.unpacked.most <= 0:
+            return f"the limit of the container it is in was reached: {self.unpacked.option}"
+        return self.exhausted
+
+    @property
+    def exhausted(self) -> str:
+        """Reason for which no more documents are read; empty while documents may be read."""
+        if self.text.most > 0:
+            return ""
+        return f"the text of its documents reached the limit {self.text.option}"
+
+    def text_limit(self) -> Limit:
+        """Return the text limit of the next document."""
+        return _lower(self.text, self.limits, "max_text_bytes")
+
+    def spend_text(self, document: Document) -> None:
+        """Count the text of a document."""
+        text = document.text
+        self.text = self.text.less(len(text) if text.isascii() else len(text.encode()))
+
+    def spend_failure(self, error: DocumentError) -> None:
+        """Count a document that was rejected for its size."""
+        if error.code == "too_large":
+            self.text = self.text.less(_REFUSED_BYTES)
+
+    def spend_members(self, unpacked: Unpacked) -> None:
+        """Count the members unpacked from a container."""
+        self.members -= len(unpacked.members) + len(unpacked.lost)
+        self.unpacked = self.unpacked.less(sum(member.bytes for member in unpacked.members))
+
+    def for_container(self, folder: Path) -> UnpackBudget:
+        """Return the budget for unpacking one container into a folder."""
+        return UnpackBudget(
+            into=folder,
+            members=Limit(most=self.members, option=f"max_members={self.limits.max_members}"),
+            unpacked=self.unpacked,
+        )
+
+    def pattern_path(self, member_id: str) -> str:
+        """Return the path of a member for patterns, in which containers are folders."""
+        start = 0 if self.source.from_folder else len(self.source.document_id + MEMBER_MARK)
+        return member_id[start:].replace(MEMBER_MARK, "/")
+
+
+def _lower(limit: Limit, limits: ParseOptions, option: str) -> Limit:
+    """Return the lower one of a limit and the limit of an option.
+
+    Args:
+        limit: The limit.
+        limits: Options.
+        option: Name of the option.
+    """
+    most: int = getattr(limits, option)
+    return limit if limit.most <= most else Limit(most=most, option=f"{option}={most}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Position of a document in nested containers."""
+    """Position of a source in nested containers."""
 
     budget: SourceBudget
     level: int
-    """Number of containers around the document."""
+    """Number of containers around the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inspection:
-    """Result of inspecting a source."""
+    """Result of reading a source, without its members."""
 
     place: _Place | None
-    """Position of the source; None if it was not opened."""
+    """Position of the source; None if an unchanged source was not opened."""
     reading: Reading | None
-    """Result as a document; None if only members are read."""
+    """Result for the source as a document; None if only its members are read."""
     file: LocalFile | None
-    """File that may be a container; None otherwise."""
+    """Local file, if it may be a container; None otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +239,16 @@ class Reader:
     counter: IngestCounter
     downloader: Downloader
     compared: Callable[[Sequence[Source]], Generator[ComparedSource]]
-    """Compares members and downloaded objects with the stored documents."""
+    """Function that compares members and downloaded objects with the stored documents."""
     limits: ParseOptions
     patterns: PathPatterns
     """Patterns that select members."""
     ahead: int
-    """Maximum number of documents read ahead of the store."""
+    """Maximum number of documents that are read before the consumer requests them."""
     parses: bool
     """Whether documents are parsed; containers are opened in any case."""
     page_reader: PageReader
-    """Reads pages that the parser cannot read as text."""
+    """Reader of pages that the parser cannot read."""
 
     def read(
         self, sources: Iterable[ComparedSource], *, inside: _Place | None = None
@@ -144,8 +263,8 @@ class Reader:
         try:
             for source, verdict in sources:
                 limit = None if inside is None else inside.budget.text_limit()
-                look = self.threads.submit(self._inspect, source, verdict, inside, limit)
-                waiting.append((source, look))
+                future = self.threads.submit(self._inspect, source, verdict, inside, limit)
+                waiting.append((source, future))
                 if len(waiting) > self.ahead:
                     yield from self._results(*waiting.popleft(), inside)
             while waiting:
@@ -170,7 +289,7 @@ class Reader:
             source: Source to inspect.
             verdict: Verdict of the comparison with the stored document.
             inside: Position of the source; None for a named source or a file of a folder.
-            text_limit: Maximum bytes of its text; None for the limit of its own budget.
+            text_limit: Maximum bytes of its text; None for the limit of the source's own budget.
 
         Raises:
             DocumentError: If the source cannot be opened, fetched or parsed.
@@ -207,10 +326,11 @@ class Reader:
     def _inspect_file(
         self, source: Source, verdict: Verdict, file: LocalFile, text_limit: Limit
     ) -> tuple[Reading | None, bool]:
-        """Return the file as a document (None if it is none), and whether it may be a container."""
-        if (
-            source.object_path and verdict == "changed"
-        ):  # an object is downloaded before it can be compared
+        """Return the result for a file as a document, and whether the file may be a container.
+
+        The first is None for a file that is not a document.
+        """
+        if source.object_path and verdict == "changed":  # now that its content is known
             verdicts = [verdict for _, verdict in self.compared([replace(source, path=file.path)])]
             verdict = verdicts[0]
             if verdict == "unchanged":
@@ -230,7 +350,7 @@ class Reader:
         return document, has_attachments(document)
 
     def _parse(self, source: Source, file: LocalFile, text_limit: Limit) -> Document:
-        """Return the parsed file, with the text of pages from the page reader."""
+        """Return the parsed document, with the text that the page reader reads on its pages."""
         arguments = _ParseArguments(
             media_type=file.media_type,
             charset=file.charset,
@@ -256,11 +376,14 @@ class Reader:
             )
             return png
 
+        request = PageRequest(
+            document=document,
+            pages=pages,
+            draw=draw,
+            parse=lambda: self.pool.parse(file.path, **arguments),
+        )
         return run_until_stopped(
-            lambda: reader.read_pages(
-                document, pages, draw=draw, parse=lambda: self.pool.parse(file.path, **arguments)
-            ),
-            stopped=self.downloader.stopped,
+            lambda: reader.read_pages(request), stopped=self.downloader.stopped
         )
 
     def _results(
@@ -293,7 +416,7 @@ class Reader:
     def _open(
         self, source: Source, inspection: _Inspection, file: LocalFile, place: _Place
     ) -> Generator[ReadSource]:
-        """Yield a possible container as a document, if it is one, and its members."""
+        """Yield a possible container as a document, if it is also a document, and its members."""
         closed = place.budget.closed(place.level)
         if closed:
             if inspection.reading is not None:
@@ -347,8 +470,8 @@ class Reader:
         compared = self.compared(members)
         deeper = _Place(place.budget, level=place.level + 1)
         affordable = self._affordable(source, compared, place.budget)
-        with closing(compared), closing(self.read(affordable, inside=deeper)) as found:
-            yield from found
+        with closing(compared), closing(self.read(affordable, inside=deeper)) as results:
+            yield from results
 
     def _affordable(
         self, source: Source, members: Iterable[ComparedSource], budget: SourceBudget
@@ -373,15 +496,15 @@ class Reader:
         total = max(1, sum(member.bytes for member in unpacked.members))
         share = 0 if unpacked.is_document else source.bytes
         return [
-            replace(chosen, path=folder / member.file_name, bytes=share * member.bytes // total)
+            replace(selected, path=folder / member.file_name, bytes=share * member.bytes // total)
             for member in unpacked.members
-            for chosen in self._select_member(source, budget, name=member.name)
+            for selected in self._select_member(source, budget, name=member.name)
         ]
 
     def _select_member(
         self, source: Source, budget: SourceBudget, *, name: str
     ) -> Iterator[Source]:
-        """Yield a member as a source, or nothing if the patterns exclude it."""
+        """Yield a member as a source, if the patterns select it."""
         document_id = f"{source.document_id}{MEMBER_MARK}{name}"
         path = budget.pattern_path(document_id)
         if self.patterns.reaches(path) and (self.patterns.takes(path) or self.patterns.opens(path)):

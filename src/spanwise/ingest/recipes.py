@@ -1,11 +1,11 @@
-"""Recipe of a document: the recorded options of its model-made and given parts.
+"""Recipe of a document: a record of the options for the parts that a model or the caller supplied.
 
 Rules:
-    A document is processed again if another recipe is requested than the recorded one, and stays if
+    A document is processed again if the requested recipe differs from the recorded one, but not if
     no recipe is requested.
-    Parts that could not be made because the model was unreachable are recorded too. Such a recipe
-    never equals the requested one, so the same command makes the missing parts. Unusable answers
-    are not requested again.
+    Parts that could not be made because the model was unreachable are recorded as missing. Such a
+    recipe never equals the requested one, so the same command makes the missing parts. Parts with
+    an unusable answer are not recorded as missing, and not requested again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Recipe = Mapping[str, Plain]
-"""Recipe as plain data; empty if nothing is requested."""
+"""Recipe as JSON data; empty if no parts are requested."""
 
 _VERSIONS = {"pages": 1, "sections": 1, "headers": 1, "chunk_contexts": 1}
 """Version of each part; increased when changed prompts require new results."""
@@ -39,16 +39,16 @@ def requested_recipe(
 
     Args:
         model: Vendor and model; empty for none.
-        options: Parts that the model makes; None for no part.
-        given: Parts given by the caller.
+        options: Options for the parts that the model makes; None for no parts.
+        given: Parts supplied by the caller; None for none.
     """
-    wanted: dict[str, Plain] = {}
+    recipe: dict[str, Plain] = {}
     if options is not None:
-        wanted["model"] = model
+        recipe["model"] = model
         if options.read_pages:
-            wanted["pages"] = {"version": _VERSIONS["pages"]}
+            recipe["pages"] = {"version": _VERSIONS["pages"]}
         if options.sections:
-            wanted["sections"] = {
+            recipe["sections"] = {
                 "version": _VERSIONS["sections"],
                 "guidance": _hash(options.section_guidance),
                 "language": options.language,
@@ -60,7 +60,7 @@ def requested_recipe(
                 options.summary_guidance,
                 options.section_summary_guidance,
             ]
-            wanted["headers"] = {
+            recipe["headers"] = {
                 "version": _VERSIONS["headers"],
                 "guidance": _hash(*guidance),
                 "language": options.language,
@@ -68,22 +68,22 @@ def requested_recipe(
                 "summary_tokens": options.summary_tokens,
             }
         if options.chunk_contexts:
-            wanted["chunk_contexts"] = {
+            recipe["chunk_contexts"] = {
                 "version": _VERSIONS["chunk_contexts"],
                 "language": options.language,
             }
     if given is not None:
-        wanted["given"] = _hash(json.dumps(to_plain(given)))
-    return wanted
+        recipe["given"] = _hash(json.dumps(to_plain(given)))
+    return recipe
 
 
 def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str]) -> str:
-    """Return the recipe as it is recorded; empty for an empty recipe.
+    """Return the JSON text of a recipe; empty for an empty recipe.
 
     Args:
         recipe: Requested recipe.
-        plain_title: Title of the document without a model, used to compare its file.
-        again: Parts to request again in a later run.
+        plain_title: Title of the document without a model, used to detect a changed title.
+        again: Names of missing parts, to be requested again in a later run.
     """
     if not recipe:
         return ""
@@ -93,9 +93,9 @@ def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str])
     return json.dumps(recorded, ensure_ascii=False, sort_keys=True)
 
 
-def has_recipe(record: DocumentRecord, wanted: Recipe) -> bool:
+def has_recipe(record: DocumentRecord, requested: Recipe) -> bool:
     """Return whether a document has the requested recipe, or no recipe is requested."""
-    return not wanted or stored_recipe(record) == wanted
+    return not requested or stored_recipe(record) == requested
 
 
 def stored_recipe(record: DocumentRecord) -> Recipe:
@@ -106,12 +106,12 @@ def stored_recipe(record: DocumentRecord) -> Recipe:
 
 
 def reads_pages(record: DocumentRecord) -> bool:
-    """Return whether a model was used to read pages of a document."""
+    """Return whether a model read pages of a stored document."""
     return "pages" in _read(record)
 
 
 def plain_title(record: DocumentRecord) -> str:
-    """Return the title that a document has without a model."""
+    """Return the title of a stored document without a model."""
     return str(_read(record).get(_PLAIN_TITLE, record.title))
 
 

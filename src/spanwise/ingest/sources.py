@@ -1,4 +1,4 @@
-"""Sources of documents: resolves files, folders, URLs, objects and streams named by the user."""
+"""Sources of documents: files, folders, URLs, objects and streams that the user names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.ingest.folder_walk import PathPatterns, UnreadablePath, special_kind, walk
-from spanwise.ingest.url_signatures import unsigned
+from spanwise.ingest.locations import fetch_error, unsigned
 
 MEMBER_MARK = "!/"
 """Separator between the id of a container and the name of a member."""
@@ -23,11 +23,11 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One document to add, not opened yet."""
+    """Document or container to add, not opened yet."""
 
     document_id: str
     location: str
-    """Path, or URL without its signature; the id for a stream."""
+    """Path, or URL without its signature, for messages and records; the id for a stream."""
     root: str
     """Folder, file, URL or prefix named by the user; paths are absolute. "-" for a stream."""
     path: Path | None
@@ -35,17 +35,17 @@ class Source:
     bytes: int
     """File size; for a member, its share of the container's size; 0 if unknown."""
     from_folder: bool = False
-    """Whether the file was found in a folder, not named itself."""
+    """Whether the file was found in a folder or prefix that the user named."""
     members_only: bool = False
-    """Whether only its members may be added, if it is a container."""
+    """Whether the source itself is not selected, so that only members of it may be added."""
     is_member: bool = False
-    """Whether the document is a member of a container."""
+    """Whether the source is a member of a container."""
     url: str = field(default="", repr=False)
     """URL to fetch, which may contain secrets; empty for other sources."""
     object_path: str = ""
     """Path in the object storage; empty for other sources."""
     stream: BinaryIO | None = None
-    """Standard input or another stream that can be read once; None for other sources."""
+    """Binary stream that can be read once, such as standard input; None for other sources."""
 
 
 def containers_of(document_id: str) -> list[str]:
@@ -71,11 +71,11 @@ def find_sources(
     exclude: Sequence[str] = (),
     document_id: str | None = None,
 ) -> Iterator[Source | DocumentError]:
-    """Yield the documents of the named sources, and errors for those that cannot be opened.
+    """Yield the documents of some sources, and an error for each source that cannot be opened.
 
-    The id of a file is its name. A file of a folder has its path relative to that folder, with "/"
-    as the separator. The id of a URL is the URL without its signature. Folders are walked in the
-    order of names; a prefix of an object storage is a folder. Duplicates are yielded once.
+    The id of a file is its name, or for a file of a folder its path relative to that folder, with
+    "/" as the separator. The id of a URL is the URL without its signature. The files of a folder or
+    of a prefix in object storage are ordered by id. Duplicates are yielded once.
 
     Args:
         named: Files, folders, URLs, addresses in object storage, or one stream of bytes.
@@ -161,24 +161,23 @@ def _of_address(address: str, *, patterns: PathPatterns) -> Iterator[Source | Do
 
 
 def check_address(address: str) -> None:
-    """Raise an error if an address contains credentials, which would be stored with the document.
+    """Check that an address contains no credentials, which would be stored with the document.
 
-    A name without a password is part of some addresses (`abfs://container@account/`).
+    A name without a password is allowed in object storage (`abfs://container@account/`).
 
     Raises:
-        FetchError: With the address without its credentials.
+        FetchError: If the address contains credentials; the message shows it without them.
     """
     scheme, _, rest = address.partition("://")
     authority, slash, path = rest.partition("/")
     credentials, at, host = authority.rpartition("@")
     if at and (":" in credentials or is_url(address)):
         shown = unsigned(f"{scheme}://{host}{slash}{path}")
-        raise FetchError(
-            f"{shown}: the address contains a name or password; provide it through the "
-            "storage's own settings (variables, files, roles), or fetch the file yourself and "
-            "add it",
-            source=shown,
-            code="refused",
+        raise fetch_error(
+            shown,
+            "refused",
+            "the address contains a name or password; provide it through the storage's own "
+            "settings (variables, files, roles), or fetch the file yourself and add it",
         )
 
 
@@ -194,8 +193,7 @@ def files_of(
 ) -> Iterator[tuple[str, Source | DocumentError]]:
     """Yield the files of a folder with their ids, and errors for unreadable paths, ordered by id.
 
-    The id of an unreadable folder is the prefix of the ids of its files, without the slash; it is
-    empty for the folder itself.
+    The id of an unreadable subfolder is its relative path, and "" for the folder itself.
 
     Raises:
         OptionError: If a pattern is invalid.
@@ -212,7 +210,7 @@ def files_of(
 
 
 def root_of(path: Path) -> str:
-    """Return the source root recorded with a document: an absolute path without links."""
+    """Return the source root to record for a file or folder: its absolute path without links."""
     return name_to_id(str(path.resolve()))
 
 
@@ -223,19 +221,12 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
         status = path.stat()
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        return FetchError(
-            f"{location}: {reason}; check the path and its permissions",
-            source=location,
-            code="unreadable",
-        )
+        cause = f"{reason}; check the path and its permissions"
+        return fetch_error(location, "unreadable", cause)
     kind = special_kind(status.st_mode)
     if kind:
-        return FetchError(
-            f"{location}: it is {kind}, not a regular file; copy its content to a file, or pass it "
-            "as standard input (add - --id NAME)",
-            source=location,
-            code="unreadable",
-        )
+        cause = f"it is {kind}, not a regular file; copy its content to a file, or pass it as "
+        return fetch_error(location, "unreadable", f"{cause}standard input (add - --id NAME)")
     return Source(
         document_id=document_id,
         location=location,
@@ -246,7 +237,7 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, hex.
+    """Return the SHA-256 of a file in hexadecimal.
 
     Raises:
         FetchError: If the file cannot be read.
@@ -255,8 +246,5 @@ def file_hash(path: Path) -> str:
         with path.open("rb", buffering=0) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise FetchError(
-            f"{path}: {error.strerror or error}; check its permissions",
-            source=str(path),
-            code="unreadable",
-        ) from error
+        cause = f"{error.strerror or error}; check its permissions"
+        raise fetch_error(str(path), "unreadable", cause) from error

@@ -1,14 +1,13 @@
 """Synchronisation of a knowledge base with a folder or a prefix of object storage.
 
 Rules:
-    A document is deleted only if its absence is certain: its folder was listed without it, or the
-        patterns exclude it. A path that cannot be read or listed keeps its documents, and is
+    A document is deleted only if its file is certainly gone: the listing of its folder lacks it, or
+        the patterns exclude it. Documents in a path that cannot be read are kept, and the path is
         reported.
     A missing folder, or one without any selected file, deletes nothing: a disk may not be mounted,
         or a pattern may be mistyped.
     Documents of another source root are never deleted.
-    A member of a container is deleted if the container is deleted, or was opened and lacks the
-    member.
+    A member of a container is deleted if the container is deleted, or was opened without it.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from spanwise.core.text.file_names import name_to_id, names_of_id
 from spanwise.errors import DocumentError, FetchError, OptionError
 from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.sources import (
     Source,
     check_address,
@@ -32,8 +32,7 @@ from spanwise.ingest.sources import (
 )
 
 if TYPE_CHECKING:
-    from spanwise.ingest.job import IngestJob
-    from spanwise.ingest.pipeline import Ingestor
+    from spanwise.ingest.pipeline import IngestJob, Ingestor
     from spanwise.types import DocumentRecord, IngestReport
 
 
@@ -47,20 +46,20 @@ class SyncedFolder:
     """Source root recorded with its documents."""
     sources: tuple[Source | DocumentError, ...]
     """Files of the folder, and errors for unreadable paths, ordered by id."""
-    taken: frozenset[str]
-    """Ids of the selected files."""
-    unread: frozenset[str]
-    """Ids of unreadable paths; a folder includes everything below it."""
+    selected: frozenset[str]
+    """Ids of the selected files, and of possible containers of selected members."""
+    unreadable: frozenset[str]
+    """Ids of unreadable paths; the id of a folder also covers the files below it."""
     patterns: PathPatterns = field(default_factory=PathPatterns)
     """Patterns that select files."""
 
     def compare_records(
         self, records: Iterable[DocumentRecord], *, allow_empty: bool
     ) -> FolderComparison:
-        """Compare the stored documents of the folder with its files.
+        """Return the comparison of the stored documents of the folder with its files.
 
         Args:
-            records: Stored records, in order; documents of other roots are ignored.
+            records: Stored records in order; records of other source roots are ignored.
             allow_empty: Whether all documents of the folder may be deleted.
 
         Raises:
@@ -68,41 +67,46 @@ class SyncedFolder:
                 `allow_empty` is False.
         """
         ours = [record for record in records if record.source_root == self.root]
-        expected = [record for record in ours if self._is_taken(record.id)]
-        missing = [record for record in ours if not self._may_be_there(record.id)]
-        if missing and not self._takes_any() and not allow_empty:
-            raise nothing_taken(self.root, len(missing))
+        expected = [record for record in ours if self._is_selected(record.id)]
+        missing = [record for record in ours if not self._may_exist(record.id)]
+        if missing and not self._has_selected() and not allow_empty:
+            raise empty_folder_error(self.root, len(missing))
         folder_errors: dict[str, DocumentError | None] = {}
-        deleted = [record for record in missing if self._is_certain(record.id, folder_errors)]
+        deleted = [record for record in missing if self._is_gone(record.id, folder_errors)]
         errors = [error for error in folder_errors.values() if error is not None]
         return FolderComparison(
             deleted=tuple(deleted), expected=tuple(expected), errors=tuple(errors)
         )
 
-    def _takes_any(self) -> bool:
+    def _has_selected(self) -> bool:
         return any(isinstance(item, Source) and not item.members_only for item in self.sources)
 
-    def _is_taken(self, document_id: str) -> bool:
+    def _is_selected(self, document_id: str) -> bool:
         """Return whether a document's file, or its container, is selected."""
-        return not self.taken.isdisjoint((*containers_of(document_id), document_id))
+        return not self.selected.isdisjoint((*containers_of(document_id), document_id))
 
-    def _may_be_there(self, document_id: str) -> bool:
-        """Return whether a document's file may exist, possibly in an unreadable path."""
-        above = map(str, PurePosixPath(document_id).parents)
-        names = (*containers_of(document_id), document_id, *above)
-        return self._is_taken(document_id) or not self.unread.isdisjoint(names)
+    def _may_exist(self, document_id: str) -> bool:
+        """Return whether a document's file is selected, or may be in an unreadable path."""
+        folders = map(str, PurePosixPath(document_id).parents)
+        names = (*containers_of(document_id), document_id, *folders)
+        return self._is_selected(document_id) or not self.unreadable.isdisjoint(names)
 
-    def _is_certain(self, document_id: str, folder_errors: dict[str, DocumentError | None]) -> bool:
-        """Return whether each folder above a missing file can be accessed or does not exist.
+    def _is_gone(self, document_id: str, folder_errors: dict[str, DocumentError | None]) -> bool:
+        """Return whether a missing file is certainly gone: no folder above it is inaccessible.
 
-        The folder walk does not report a broken link unless the patterns select a file of its name.
-        A link to a folder on an unmounted disk is such a link.
+        The folders are checked here because the folder walk does not report every broken link. For
+        example, a link to a folder on a disk that is not mounted is a broken link.
+
+        Args:
+            document_id: Id of the document.
+            folder_errors: Errors of folders by path, None for an accessible or missing folder. The
+                results of new checks are added.
         """
         if self.path is None:
             return True
         for name in names_of_id(document_id):
-            for above in reversed(PurePosixPath(name).parents[:-1]):
-                folder = str(above)
+            for parent in reversed(PurePosixPath(name).parents[:-1]):
+                folder = str(parent)
                 if folder not in folder_errors:
                     folder_errors[folder] = _unreachable(self.path / folder)
                 if folder_errors[folder] is not None:
@@ -117,13 +121,13 @@ class FolderComparison:
     deleted: tuple[DocumentRecord, ...] = ()
     """Documents whose files no longer exist."""
     expected: tuple[DocumentRecord, ...] = ()
-    """Documents whose file or container exists; containers have to be opened to decide."""
+    """Documents whose file or container exists; members are only known after it is opened."""
     errors: tuple[DocumentError, ...] = ()
-    """Errors because of which other documents are kept."""
+    """Errors of inaccessible folders, whose missing documents are kept."""
 
 
-def nothing_taken(root: str, documents: int) -> OptionError:
-    """Return the error of a sync that finds no file and would delete all documents."""
+def empty_folder_error(root: str, documents: int) -> OptionError:
+    """Return the error of a sync that selects no file and would delete all documents."""
     return OptionError(
         f"no file in {root} is selected, and {documents} documents that came from it would be "
         "removed; check that the disk is mounted and what is included and excluded, or allow an "
@@ -136,19 +140,18 @@ def _unreachable(folder: Path) -> DocumentError | None:
     try:
         folder.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
-        return _unread(folder, error) if folder.is_symlink() else None
+        return _unreadable_folder(folder, error) if folder.is_symlink() else None
     except OSError as error:
-        return _unread(folder, error)
+        return _unreadable_folder(folder, error)
     return None
 
 
-def _unread(path: Path, error: OSError) -> FetchError:
-    name = name_to_id(str(path))
-    return FetchError(
-        f"{name}: cannot be read: {error.strerror or error}; its documents stay as they are: "
-        "check path and permissions, and that its disk is mounted",
-        source=name,
-        code="unreadable",
+def _unreadable_folder(path: Path, error: OSError) -> FetchError:
+    return fetch_error(
+        name_to_id(str(path)),
+        "unreadable",
+        f"cannot be read: {error.strerror or error}; its documents stay as they are: check path "
+        "and permissions, and that its disk is mounted",
     )
 
 
@@ -171,24 +174,20 @@ def scan_folder(
         is_folder = path.is_dir()
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise FetchError(
-            f"{name_to_id(str(folder))}: {reason}; nothing was changed: check the path, and that "
-            "its disk is mounted",
-            source=name_to_id(str(folder)),
-            code="unreadable",
-        ) from error
+        cause = f"{reason}; nothing was changed: check the path, and that its disk is mounted"
+        raise fetch_error(name_to_id(str(folder)), "unreadable", cause) from error
     if not is_folder:
         raise OptionError(f"{folder} is not a folder; `add` takes a single file")
-    found = list(files_of(path, include=include, exclude=exclude))
-    for document_id, source in found:
+    files = list(files_of(path, include=include, exclude=exclude))
+    for document_id, source in files:
         if isinstance(source, DocumentError) and not document_id:
             raise source
     return SyncedFolder(
         path=path,
         root=root_of(path),
-        sources=tuple(source for _, source in found),
-        taken=frozenset(name for name, source in found if isinstance(source, Source)),
-        unread=frozenset(name for name, source in found if isinstance(source, DocumentError)),
+        sources=tuple(source for _, source in files),
+        selected=frozenset(name for name, source in files if isinstance(source, Source)),
+        unreadable=frozenset(name for name, source in files if isinstance(source, DocumentError)),
         patterns=PathPatterns.of(include, exclude),
     )
 
@@ -197,16 +196,16 @@ def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
     from spanwise.ingest.object_storage import objects_of
 
     check_address(address)
-    found = objects_of(address, patterns=patterns, may_be_empty=True)
+    objects = objects_of(address, patterns=patterns, may_be_empty=True)
     root = address.rstrip("/")
-    if any(source.document_id == root for _, source in found):
+    if any(source.document_id == root for _, source in objects):
         raise OptionError(f"{root} is not a prefix with objects below it; `add` takes a single one")
     return SyncedFolder(
         path=None,
         root=root,
-        sources=tuple(source for _, source in found),
-        taken=frozenset(name for name, _ in found),
-        unread=frozenset(),
+        sources=tuple(source for _, source in objects),
+        selected=frozenset(name for name, _ in objects),
+        unreadable=frozenset(),
         patterns=patterns,
     )
 
@@ -214,12 +213,12 @@ def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
 def sync_folder(
     folder: SyncedFolder, *, ingestor: Ingestor, job: IngestJob, allow_empty: bool, dry_run: bool
 ) -> IngestReport:
-    """Add, replace and delete documents until those of a folder equal its files.
+    """Add, replace and delete documents so that the knowledge base has the files of a folder.
 
     Args:
         folder: Current content of the folder.
         ingestor: Ingestor of the knowledge base.
-        job: Options; its sources, deleted and expected documents are set from the folder.
+        job: Options; sources and documents to delete are replaced by the content of the folder.
         allow_empty: Whether all documents of the folder may be deleted.
         dry_run: Whether nothing is changed, and the report is an estimate.
 

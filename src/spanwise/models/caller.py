@@ -1,12 +1,13 @@
 """Calls of a language model: cache, retries of unusable answers, cost limit and usage.
 
 Rules:
-    Identical requests are sent once: the others wait for the first and get its answer from the
-    cache (single flight). Streams are excepted: a stream may wait for its reader forever.
+    Concurrent identical requests are sent once: the others wait for the first and get its answer
+    from the cache (single flight). Streams are not part of this, because a stream may wait for its
+    reader forever.
     Only usable answers are cached. An unusable answer is requested again, with a description of
-    its fault. A refusal is not requested again. Both count as usage.
-    No call starts that could exceed the cost limit together with the calls in flight.
-    Every fault of a model object becomes a `ModelError` that names the model.
+    the fault. A refusal is not requested again. Both count as usage.
+    A call is refused if it could exceed the cost limit together with the running calls.
+    Every exception of a model is translated to a `ModelError` that names the model.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from typing import TypeVar
 
 from spanwise.core.text.fences import fenced
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.models.guards import (
+from spanwise.models.ledger import Ledger
+from spanwise.models.model_checks import (
     check_model,
     check_type,
     model_version,
     translated_errors,
     unusable_answer,
 )
-from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.threads import map_bounded
 from spanwise.types import Usage
@@ -38,12 +39,14 @@ from spanwise.types.output_cache import OutputCache
 
 _Answer = TypeVar("_Answer")
 _FAULT_CHARS = 500
-_FAULTS = 5  # a list with a hundred wrong items is wrong in one way
+_FAULTS = 5  # number of validation errors in a description; more are usually of the same kind
 _CHARS_PER_TOKEN = 4  # estimate for a stream that ended before its usage was reported
 
 
 def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
-    """Return the cache key of a request, 64 hex digits; `task` and `typical` are not part of it.
+    """Return the cache key of a request, 64 hexadecimal digits.
+
+    The key covers the model and all fields of the request except `task` and `typical`.
 
     Args:
         model: Vendor and model.
@@ -72,14 +75,14 @@ class _CountedLock:
 
 @dataclass(slots=True)
 class KeyedLock:
-    """A lock per key, created on demand and dropped with its last user. Thread-safe."""
+    """One lock per key, created on demand and deleted when its last user releases it."""
 
     _locks: dict[str, _CountedLock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     @contextmanager
     def hold(self, key: str) -> Iterator[None]:
-        """Hold the lock of a key for the block."""
+        """Hold the lock of a key during a `with` block."""
         with self._lock:
             counted = self._locks.setdefault(key, _CountedLock())
             counted.users += 1
@@ -95,10 +98,10 @@ class KeyedLock:
 
 @dataclass(slots=True, kw_only=True)
 class MemoryOutputs:
-    """An `OutputCache` in memory."""
+    """Output cache in memory."""
 
     fallback: OutputCache | None = None
-    """Second cache, read on a miss and never written."""
+    """Second cache, which is read after a cache miss but never written; None for none."""
     _outputs: dict[str, str] = field(default_factory=dict)
 
     def get_output(self, key: str) -> str | None:
@@ -109,28 +112,28 @@ class MemoryOutputs:
         return output
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output; the first output of a key is final."""
+        """Cache an output, unless the key has one."""
         del task, model  # recorded by stores only
         self._outputs.setdefault(key, output)
 
 
 def describe_fault(error: ValueError, reply: ModelReply) -> str:
-    """Return a short description of why an answer is unusable.
+    """Return a short description of the fault of an unusable answer.
 
     Args:
-        error: The error that was raised when the answer was read.
-        reply: The answer.
+        error: Error of the parser of the answer.
+        reply: Reply with the answer.
     """
     cut = "it ended because it was too long; " * reply.is_cut
     return cut + " ".join(_error_text(error).split())[:_FAULT_CHARS]
 
 
 def validation_feedback(request: ModelRequest, fault: str) -> str:
-    """Return the text that asks a model to correct its answer.
+    """Return a prompt that asks a model to correct its answer.
 
     Args:
         request: The request.
-        fault: Description of the fault, fenced because it may quote a document.
+        fault: Description of the fault. It may quote a document, so the prompt fences it.
     """
     data = fenced(fault, name="fault", beside=[request.shared, request.prompt])
     return (
@@ -140,7 +143,7 @@ def validation_feedback(request: ModelRequest, fault: str) -> str:
 
 
 def _error_text(error: ValueError) -> str:
-    """Return the message of an error; for pydantic, location and message of the first faults."""
+    """Return the message of an error; of a pydantic error, the first faults with their location."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -159,16 +162,16 @@ class ModelCaller:
     """Calls a language model for one operation. Thread-safe."""
 
     model: LanguageModel
-    """The language model; a user's own object is checked here."""
+    """Language model, whose attributes are checked on creation."""
     cache: OutputCache = field(default_factory=MemoryOutputs)
     """Cache of usable answers."""
     answer_retries: int = 1
     """Maximum number of repeated requests for an unusable answer."""
     ledger: Ledger = field(default_factory=Ledger)
-    """Ledger that counts the calls and holds the cost limit."""
+    """Ledger with the usage and the cost limit of the calls."""
     answered_by: dict[str, None] = field(init=False, default_factory=dict)
-    """Names of the models whose answers were used, in order, fallbacks included; cached answers
-    add none."""
+    """Names of the models, in order of first use, whose answers were used; a fallback is listed
+    under its own name, and cached answers are ignored."""
     _locks: KeyedLock = field(init=False, default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
@@ -190,11 +193,11 @@ class ModelCaller:
 
         Args:
             request: The request.
-            read: Parses and checks an answer. Raises ValueError for an unusable one; the message
-                is sent to the model.
+            read: Function that parses and checks an answer. It raises ValueError for an unusable
+                answer; the next request contains the message.
 
         Raises:
-            ModelAnswerError: If no answer was usable, or the model refuses.
+            ModelAnswerError: If no answer was usable, or the model refuses to answer.
             CostLimitError: If the call could exceed the cost limit.
             ModelError: If the model fails.
         """
@@ -205,7 +208,7 @@ class ModelCaller:
                 try:
                     answer = read(cached)
                 except ValueError:
-                    pass  # cached by another version of Spanwise, with other checks
+                    pass  # cached by another version of Spanwise with other checks
                 else:
                     self.ledger.count(request.task, Usage(cached_calls=1))
                     return answer
@@ -216,15 +219,17 @@ class ModelCaller:
     def call_all(
         self, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Answer]
     ) -> list[_Answer | ModelError]:
-        """Return the parsed answers to concurrent requests, in order, with an error for a failure.
+        """Send requests concurrently, and return the parsed answers in order.
+
+        The result of a failed request is its error.
 
         Args:
             requests: The requests.
-            read: As for `call`, with the position of the request as first argument.
+            read: As for `call`, with the position of the request as the first argument.
 
         Raises:
             CostLimitError: If a call could exceed the cost limit.
-            ModelKeyError: If the provider refuses the key: it would refuse every request.
+            ModelKeyError: If the provider refuses the API key, because every request would fail.
         """
 
         def answer(position: int) -> _Answer | ModelError:
@@ -240,16 +245,16 @@ class ModelCaller:
     def stream(self, request: ModelRequest, *, read: Callable[[str], object]) -> Generator[str]:
         """Yield the parts of an answer as they arrive; a cached answer is one part.
 
-        If the reader stops early, the usage so far is estimated and nothing is cached.
+        If the reader stops early, the usage so far is estimated, and nothing is cached.
 
         Args:
             request: The request.
-            read: As for `call`; the complete answer is cached if it is usable.
+            read: As for `call`. The complete answer is cached if it is usable.
 
         Raises:
             ModelAnswerError: After the last part, if the answer is unusable or a refusal.
             CostLimitError: If the call could exceed the cost limit.
-            ModelError: If the model fails, before the first part or later.
+            ModelError: If the model fails, before or after the first part.
         """
         key = self._key(request)
         cached = self.cache.get_output(key)
@@ -278,7 +283,7 @@ class ModelCaller:
     def _request(
         self, request: ModelRequest, read: Callable[[str], _Answer]
     ) -> tuple[_Answer, ModelReply]:
-        """Return the first usable answer, parsed and as it is."""
+        """Return the first usable answer: parsed, and the reply that contains it."""
         attempt, fault = request, ""
         for _ in range(self.answer_retries + 1):
             reply = self._generate(attempt)
@@ -306,7 +311,7 @@ class ModelCaller:
         return check_type(self.model.name, usage, Usage, what="estimate")
 
     def _checked(self, reply: object) -> ModelReply:
-        """Return the reply of a model, if its fields have the types of the port."""
+        """Return the reply of a model after a check of the types of its fields."""
         name = self.model.name
         reply = check_type(name, reply, ModelReply, what="reply")
         check_type(name, reply.text, str, what="text of the reply")
@@ -314,7 +319,7 @@ class ModelCaller:
         return reply
 
     def _parts(self, request: ModelRequest, *, at_most: float) -> Generator[str, None, ModelReply]:
-        """Yield the parts of an answer and return the reply; usage is counted in every case."""
+        """Yield the parts of an answer, and return the reply; every outcome counts the usage."""
         seconds, chars, usage = 0.0, 0, None
         with translated_errors(self.model.name):
             parts = iter(self.model.stream(request))

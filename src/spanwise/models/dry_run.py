@@ -1,4 +1,4 @@
-"""Dry runs: an operation is carried out with typical answers, and no model is called."""
+"""Dry runs: an operation runs with typical answers and estimated usage; no model is called."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from spanwise.models.caller import MemoryOutputs, ModelCaller
-from spanwise.models.guards import model_version
 from spanwise.models.ledger import Ledger
+from spanwise.models.model_checks import model_version
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.types.listener import Listener
 from spanwise.types.output_cache import OutputCache
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedModel:
-    """Base of language models that wrap another one and share its name, limits and estimates."""
+    """Base class of language models that delegate to another model, under its name."""
 
     model: LanguageModel
+    """Wrapped model."""
 
     @property
     def name(self) -> str:
-        """Return the name of the wrapped model, so that both share cached answers."""
+        """Return the name of the wrapped model; both therefore share cached answers."""
         return self.model.name
 
     @property
@@ -46,12 +47,12 @@ class WrappedModel:
 def dry_run_caller(
     model: LanguageModel, *, cache: OutputCache, listener: Listener | None = None
 ) -> ModelCaller:
-    """Return a caller that uses cached answers and estimates the calls that are missing.
+    """Return a caller that uses cached answers, and estimates calls instead of making them.
 
     Args:
-        model: The model whose calls are estimated.
-        cache: Cache of earlier answers; it is not written.
-        listener: Listener that is notified of each call.
+        model: Model whose calls are estimated.
+        cache: Cache of earlier answers, which is read but not written.
+        listener: Listener that is notified of each call; None for none.
     """
     return ModelCaller(
         model=DryRunModel(model=model),
@@ -63,13 +64,13 @@ def dry_run_caller(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunModel(WrappedModel):
-    """Returns the typical answer of each request, with the estimated usage of the wrapped model.
+    """Language model that answers each request with its typical answer, at an estimated usage.
 
-    Input tokens are counted; output tokens are the maximum that the request allows (upper bound).
+    The estimate is an upper bound: the maximum number of output tokens is assumed.
     """
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the typical answer of a request."""
+        """Return the typical answer of a request, with the estimated usage."""
         usage = replace(self.model.estimate(request), calls=1)
         return ModelReply(text=request.typical, usage=usage, model=self.name)
 

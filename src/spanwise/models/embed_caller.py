@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 import numpy as np
 
 from spanwise.core.ranking.vectors import unit_rows
-from spanwise.models.guards import check_type, translated_errors, unusable_answer
 from spanwise.models.ledger import Ledger
+from spanwise.models.model_checks import check_type, translated_errors, unusable_answer
 from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply
 from spanwise.threads import map_bounded
 from spanwise.types import Usage
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 _TASK = "embed"
 _BATCH_CHARS = 160_000
-"""Maximum characters of one call; a single longer text is sent alone. Vendors accept 120,000 tokens
-and more: as many characters in some scripts, four times as many in others."""
+"""Maximum characters of one call; a longer text is sent alone. Vendors accept at least 120,000
+tokens per call, and a token has one to four characters, depending on the script."""
 
 
 def is_contextual(embedder: Embedder) -> TypeGuard[ContextualEmbedder]:
-    """Return whether an embedder reads a text as a whole."""
+    """Return whether an embedder is contextual, not static."""
     return hasattr(embedder, "embed_texts")
 
 
@@ -44,17 +44,17 @@ def make_embed_caller(
     recorded_dimension: int = 0,
     ledger: Ledger | None = None,
 ) -> Embedder | None:
-    """Return a caller for one side of a search: a contextual embedder is cached and counted.
+    """Return a caller of an embedder for documents or for queries; None without an embedder.
 
     Args:
-        embedder: The embedder; None for none.
-        kind: Whether documents or queries are embedded.
-        cache: Cache of paid vectors.
+        embedder: Static or contextual embedder; None for none.
+        kind: Whether parts of documents or queries are embedded.
+        cache: Cache of the vectors of remote models.
         recorded_dimension: Dimension of the stored vectors; 0 if unknown.
-        ledger: Ledger that counts the calls and holds the cost limit; None for a new one.
+        ledger: Ledger with the usage and cost limit of the calls; None for a new one.
 
     Raises:
-        OptionError: If a cost limit applies and the price of the embedder is unknown.
+        OptionError: If there is a cost limit, and the price of the embedder is unknown.
     """
     if embedder is None:
         return None
@@ -72,31 +72,36 @@ def make_embed_caller(
 
 
 def embedding_usage(embedder: Embedder | None) -> Usage:
-    """Return the usage of an embedder's calls so far; zero for a static embedder."""
+    """Return the usage so far of the calls of an embedder; zero for a static embedder or None."""
     if not isinstance(embedder, EmbedCaller):
         return Usage()
     return embedder.ledger.usage_by_task.get(_TASK, Usage())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaticEmbedCaller:
-    """Calls a static embedder and checks its vectors; an `Embedder` itself."""
+@dataclass(slots=True, kw_only=True)
+class _WrappedEmbedder:
+    """Base class of embedders that delegate to another embedder."""
 
     embedder: Embedder
 
     @property
     def name(self) -> str:
-        """Return the name of the embedder."""
+        """Return the name of the wrapped embedder."""
         return self.embedder.name
 
     @property
     def version(self) -> str:
-        """Return the version of the embedder."""
+        """Return the version of the wrapped embedder."""
         return self.embedder.version
+
+
+@dataclass(slots=True, kw_only=True)
+class StaticEmbedCaller(_WrappedEmbedder):
+    """Embedder that calls a static embedder, and checks its vectors."""
 
     @property
     def dimension(self) -> int:
-        """Return the dimension of the vectors."""
+        """Return the length of a vector."""
         return self.embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -114,40 +119,30 @@ class StaticEmbedCaller:
 
 
 @dataclass(slots=True, kw_only=True)
-class EmbedCaller:
-    """Calls a contextual embedder for one side of a search; an `Embedder` itself. Thread-safe.
+class EmbedCaller(_WrappedEmbedder):
+    """Embedder that calls a contextual embedder for documents or for queries. Thread-safe.
 
-    Vectors have unit length in half precision, so that cached and new ones are equal bit for bit.
+    Vectors have unit length, in half precision: cached and new vectors are equal bit for bit.
     """
 
     embedder: ContextualEmbedder
     kind: Literal["document", "query"]
     cache: OutputCache | None = None
-    """Cache of the vectors of each call; None for none. Local models are not cached."""
+    """Cache of the vectors of remote models; None for none."""
     recorded_dimension: int = 0
     """Dimension of the stored vectors; 0 if unknown."""
     ledger: Ledger = field(default_factory=Ledger)
-    """Usage and cost limit of the calls."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the embedder."""
-        return self.embedder.name
-
-    @property
-    def version(self) -> str:
-        """Return the version of the embedder."""
-        return self.embedder.version
+    """Ledger with the usage and the cost limit of the calls."""
 
     @property
     def dimension(self) -> int:
-        """Return the dimension of the vectors; a remote model may be called to find it."""
+        """Return the length of a vector; if it is not recorded, a remote model may be called."""
         return self.recorded_dimension or self.embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, (n, dimension); each distinct text is sent once.
+        """Return the vectors of texts, (n, dimension).
 
-        Blank texts are not sent and have a vector of zeros.
+        Each distinct text is sent once. Blank texts are not sent and get a vector of zeros.
 
         Raises:
             ModelAnswerError: If vectors are missing, of another dimension or not finite.
@@ -165,7 +160,7 @@ class EmbedCaller:
         return out
 
     def dry_run(self, texts: Sequence[str]) -> None:
-        """Count the estimated usage of embedding texts, an upper bound; cached calls cost 0."""
+        """Add the estimated usage of embedding texts to the ledger; cached calls cost 0."""
         for batch in self._batches(texts)[1]:
             usage = Usage(cached_calls=1)
             if self._cached(self._key(batch)) is None:
@@ -173,7 +168,7 @@ class EmbedCaller:
             self.ledger.count(_TASK, usage)
 
     def _batches(self, texts: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-        """Return the distinct texts that are not blank, and the same texts in batches."""
+        """Return the distinct texts that are not blank: in order, and grouped into batches."""
         distinct = list(dict.fromkeys(text for text in texts if text.strip()))
         batches: list[list[str]] = []
         chars = 0
@@ -227,15 +222,15 @@ class EmbedCaller:
 
 
 def _checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> NDArray[np.float32]:
-    """Return the vectors of an embedder as an array.
+    """Return the vectors of an embedder as an array, after a check of their shape and values.
 
     Args:
-        vectors: The vectors as they were returned.
-        shape: Expected shape.
+        vectors: Object that the embedder returned.
+        shape: Expected shape, (n, dimension).
         name: Vendor and model.
 
     Raises:
-        ModelAnswerError: If they have another shape or are not finite numbers.
+        ModelAnswerError: If the shape differs, or a value is not a finite number.
     """
     try:
         array = np.asarray(vectors)

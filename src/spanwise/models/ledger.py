@@ -1,11 +1,12 @@
-"""Usage by task and the cost limit of one operation or one run.
+"""Usage by task, and cost limit, of one operation or one run.
 
 Rules:
-    A call begins only if the most that it may cost is left. This amount is reserved until the call
-    ends, so calls that run at once cannot pass the limit together.
-    A free call always begins. A call waits if only the reservations of running calls prevent it.
-    A ledger with a parent counts in both, and both limits apply: one shared budget bounds several
-    operations, each with a usage of its own.
+    Before a call, its maximum cost is reserved, until the call ends. A call is refused if its
+    maximum cost exceeds the remaining budget, so concurrent calls cannot exceed the limit together.
+    A call that would fit without the reservations of running calls waits for them. A free call is
+    never refused.
+    A ledger with a parent adds its usage to both, and both limits apply. So several operations can
+    share one budget, each with its own usage.
 """
 
 from __future__ import annotations
@@ -16,30 +17,28 @@ from dataclasses import dataclass, field
 from threading import Condition, Lock
 
 from spanwise.errors import CostLimitError, OptionError
+from spanwise.models.model_checks import model_error
 from spanwise.types import Usage
 from spanwise.types.listener import Listener
 
 
 @dataclass(slots=True, kw_only=True)
 class Ledger:
-    """Counts the usage of calls and refuses calls that may pass a cost limit.
-
-    Safe for use by several threads.
-    """
+    """Counts the usage of calls, and refuses calls that could exceed a limit. Thread-safe."""
 
     max_cost: float | None = None
     """Cost limit in US dollars; None for no limit."""
     listener: Listener | None = None
     """Listener that is notified of each call as the step "model.TASK", one call at a time."""
     parent: Ledger | None = None
-    """Shared budget that counts and limits these calls too; None for none."""
+    """Ledger of a shared budget that also counts and limits these calls; None for none."""
     _usage: dict[str, Usage] = field(default_factory=dict)
     _spent: float = 0.0
-    """US dollars spent; the reserved amount is taken for a call whose cost is unknown."""
+    """US dollars spent; a call of unknown cost counts with its reserved amount."""
     _reserved: float = 0.0
-    """US dollars that the running calls may cost at most."""
+    """Maximum cost of the running calls, in US dollars."""
     _ending: int = 0
-    """Number of running calls that hold a reservation and end without a reader."""
+    """Number of running calls that hold a reservation and will certainly end."""
     _changed: Condition = field(default_factory=Condition)
     _notifying: Lock = field(default_factory=Lock)
 
@@ -56,30 +55,31 @@ class Ledger:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a cost limit applies, of this ledger or of a parent."""
+        """Whether this ledger or one of its parents has a cost limit."""
         return any(ledger.max_cost is not None for ledger in self._chain())
 
     @contextmanager
     def reserve(
         self, model: str, estimate: Callable[[], Usage], *, ends: bool = True
     ) -> Iterator[float]:
-        """Reserve the most that a call may cost until the end of the block, and yield the amount.
+        """Reserve the maximum cost of a call until the end of the block, and yield this cost.
 
         Args:
             model: Vendor and model of the call.
-            estimate: Returns the greatest usage of the call. Called only if a limit applies.
-            ends: Whether the block ends by itself. A stream may wait for its reader forever, so no
-                other call waits for one.
+            estimate: Function that returns the maximum usage of the call; called only if there is a
+                limit.
+            ends: Whether the call will certainly end. A stream may wait for its reader forever, so
+                other calls do not wait for its reservation.
 
         Raises:
-            CostLimitError: If the call may cost more than is left, or its price is unknown.
+            CostLimitError: If the call could exceed the remaining budget, or its price is unknown.
         """
         if not self.is_limited:
             yield 0.0
             return
         cost = estimate().cost
         if cost is None:
-            raise _limit_error(_unknown_price(model), model)
+            raise model_error(model, _unknown_price(model), kind=CostLimitError)
         with ExitStack() as reservations:
             for ledger in self._chain():
                 if ledger.max_cost is not None:
@@ -91,22 +91,22 @@ class Ledger:
         """Count the usage of a call.
 
         Args:
-            task: Purpose of the call, such as "sections".
+            task: Task of the call, such as "sections".
             usage: Usage of the call.
-            at_most: US dollars that count as spent if the cost of the call is unknown.
+            at_most: Cost in US dollars to count if the cost of the call is unknown.
         """
         for ledger in self._chain():
             ledger._count(task, usage, at_most)
 
     def check_price(self, model: str, estimate: Callable[[], Usage]) -> None:
-        """Check that a cost limit can be kept, before anything is spent.
+        """Check before the first call that the cost limit can be applied to a model.
 
         Args:
             model: Vendor and model.
-            estimate: Returns the usage of some call. Called only if a limit applies.
+            estimate: Function that returns the usage of any call; called only if there is a limit.
 
         Raises:
-            OptionError: If a limit applies and the price of the model is unknown.
+            OptionError: If there is a limit, and the price of the model is unknown.
         """
         if self.is_limited and estimate().cost is None:
             raise OptionError(_unknown_price(model))
@@ -131,13 +131,13 @@ class Ledger:
         with self._changed:
             while cost > 0 and self._spent + self._reserved + cost > max_cost:
                 if not self._ending:
-                    raise _limit_error(
+                    message = (
                         f"{self._spent:.4f} US dollars are spent and the next call of "
                         f"{model} may cost {cost:.4f}, more than max_cost of {max_cost} "
-                        "allows; what was made is kept: raise the limit and run the same again "
-                        "to go on",
-                        model,
+                        "allows; earlier results are kept: raise the limit and run the same "
+                        "command again to continue"
                     )
+                    raise model_error(model, message, kind=CostLimitError)
                 self._changed.wait()
             self._reserved += cost
             self._ending += ends
@@ -151,11 +151,6 @@ class Ledger:
 
 def _unknown_price(model: str) -> str:
     return (
-        f"the price of {model} is not known, so that no limit on the cost can be kept; "
-        "leave max_cost out, or use a model whose price is known"
+        f"the price of {model} is not known, so its cost cannot be limited; leave max_cost out, or "
+        "use a model whose price is known"
     )
-
-
-def _limit_error(message: str, model: str) -> CostLimitError:
-    provider, _, name = model.partition(":")
-    return CostLimitError(message, provider=provider, model=name)

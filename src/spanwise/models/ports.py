@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Static embedder: turns texts into vectors without a cost."""
+    """Static embedder: computes vectors of texts in this process, at no cost."""
 
     @property
     def name(self) -> str:
@@ -26,14 +26,14 @@ class Embedder(Protocol):
 
     @property
     def version(self) -> str:
-        """Version of the model; a change means that the same text has another vector."""
+        """Version of the model; it changes when the vector of the same text changes."""
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, (n, dimension), of any norm; zeros for an empty text."""
+        """Return the vectors of texts, (n, dimension), of any norm; a zero vector if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,19 +41,20 @@ class EmbedReply:
     """Reply of a contextual embedder to one call."""
 
     vectors: NDArray[np.float32]
-    """Vectors of the texts, in their order, of any norm, (n, dimension)."""
+    """Vectors of the texts in their order, (n, dimension), of any norm."""
     usage: Usage
+    """Usage of the call."""
 
 
 class ContextualEmbedder(Embedder, Protocol):
-    """Embedder that reads a text as a whole: a chunk is embedded once, under its header.
+    """Embedder whose vectors depend on the whole text; chunks are embedded with their header.
 
     Thread-safe, also inside a running event loop.
     """
 
     @property
     def is_local(self) -> bool:
-        """Whether the model runs in this process; its vectors are free and not cached."""
+        """Whether the model runs in this process; its vectors are then free and not cached."""
 
     @property
     def batch_texts(self) -> int:
@@ -64,7 +65,7 @@ class ContextualEmbedder(Embedder, Protocol):
         """Maximum number of concurrent calls, at least 1."""
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """Return an estimate of the usage of a call, an upper bound, without calling."""
+        """Return an upper bound of the usage of a call, without calling the model."""
 
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
@@ -72,8 +73,8 @@ class ContextualEmbedder(Embedder, Protocol):
         """Return the vectors of at most `batch_texts` texts.
 
         Args:
-            texts: The texts; none of them is blank.
-            kind: Whether they are parts of documents or queries.
+            texts: Texts that are not blank.
+            kind: Whether the texts are parts of documents or queries.
 
         Raises:
             ModelError: If the provider fails, refuses or cannot be reached, after all retries.
@@ -93,30 +94,31 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One call to a language model. Text of documents is fenced, in `shared` and `prompt`.
+    """Request to a language model. Text of documents is fenced, in `shared` and `prompt`.
 
-    Requests that differ in `task` and `typical` only share one cached answer.
+    Requests that differ only in `task` and `typical` share one cached answer.
     """
 
     task: str
-    """Task of the call, such as "sections", for usage by task and for listeners."""
+    """Name of the task, such as "sections", for usage reports and listeners."""
     instructions: str
-    """System prompt; never text of a document."""
+    """System prompt, without text of documents."""
     prompt: str
     """User prompt."""
     shared: str = ""
-    """Text before the prompt that many calls have in common; providers may cache it."""
+    """Beginning of the user prompt that many requests have in common; providers may cache it."""
     answer: type[BaseModel] | None = None
-    """Pydantic model of a JSON answer; None for a text."""
+    """Pydantic model of a JSON answer; None for an answer in plain text."""
     images: tuple[bytes, ...] = ()
-    """PNG files, placed after the prompt."""
+    """PNG files that follow the prompt."""
     max_output_tokens: int = 2_000
+    """Maximum tokens of the answer."""
     typical: str = ""
-    """A plausible answer that is made without a model; dry runs continue with it."""
+    """Example of an answer, used instead of a model's answer in a dry run."""
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """Return the JSON schema of the answer, not to be changed; None for text."""
+        """Return the JSON schema of the answer; None for plain text. Must not be modified."""
         return None if self.answer is None else _schema(self.answer)
 
 
@@ -125,21 +127,22 @@ class ModelReply:
     """Reply of a language model to one call."""
 
     text: str
-    """Text of the answer; JSON, not yet validated, where the request has an `answer` model."""
+    """Text of the answer; unvalidated JSON if the request has an `answer` model."""
     usage: Usage
+    """Usage of the call."""
     model: str
-    """Vendor and model that answered: the fallback, if the first model failed."""
+    """Vendor and model that answered; the fallback if the first model failed."""
     is_cut: bool = False
-    """Whether the answer ended because it was too long."""
+    """Whether the answer was cut off at the maximum number of output tokens."""
     refusal: str = ""
-    """Reason of a refusal by the model or by a filter of its provider; a refusal has no answer and
-    is paid like one. Empty if the model did not refuse."""
+    """Reason why the model or its provider's filter refused to answer; empty for an answer. A
+    refusal costs as much as an answer."""
 
 
 class LanguageModel(Protocol):
-    """Answers requests. Thread-safe, also inside a running event loop.
+    """Language model. Thread-safe, also inside a running event loop.
 
-    A model may have a `version: str`, which is part of the keys of its cached answers.
+    A model may have an attribute `version: str`, which is then part of its cache keys.
     """
 
     @property
@@ -148,10 +151,10 @@ class LanguageModel(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """Maximum number of concurrent calls, at least 1; further calls wait."""
+        """Maximum number of concurrent calls, at least 1; more calls wait."""
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return an estimate of the usage of a call: counted input tokens, maximum output."""
+        """Return an estimate of the usage of a call, with the maximum number of output tokens."""
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer to a request, or a reply with a refusal.
@@ -161,10 +164,10 @@ class LanguageModel(Protocol):
         """
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the parts of the answer as they arrive, and last the complete reply.
+        """Yield the parts of the answer as they arrive, and then the complete reply.
 
         Raises:
-            ModelError: As for `generate`, before the first part or later.
+            ModelError: As for `generate`, before or after the first part.
         """
 
 
@@ -173,14 +176,15 @@ class RerankReply:
     """Reply of a reranker to one call."""
 
     scores: tuple[float, ...]
-    """Score of each text, in their order; higher is better, on any scale."""
+    """Score of each text in order, on any scale; higher is better."""
     usage: Usage
+    """Usage of the call."""
 
 
 class Reranker(Protocol):
-    """Scores how well texts answer a query. Thread-safe.
+    """Model that scores how well texts answer a query. Thread-safe.
 
-    A reranker may have a `version: str`, which is part of the keys of its cached scores.
+    A reranker may have an attribute `version: str`, which is then part of its cache keys.
     """
 
     @property
@@ -188,7 +192,7 @@ class Reranker(Protocol):
         """Vendor and model, such as "cohere:rerank-v3.5"."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return how well each text answers the query.
+        """Return the score of each text for the query.
 
         Raises:
             ModelError: If the provider fails, refuses or cannot be reached, after all retries.
@@ -202,12 +206,15 @@ def _schema(answer: type[BaseModel]) -> dict[str, Any]:
 
 @runtime_checkable
 class GroupReranker(Reranker, Protocol):
-    """Reranker that reads several texts in one call, so that one may influence another's score."""
+    """Reranker that reads several texts at once, so that a text may influence other scores.
+
+    Texts are passed in groups, such as one per document, that must not influence each other.
+    """
 
     def rerank_groups(self, query: str, groups: Sequence[Sequence[str]]) -> RerankReply:
-        """Return how well each text of each group answers the query, in their order.
+        """Return the score of each text for the query, group by group.
 
-        Texts of different groups are never read in one call.
+        The model never reads texts of different groups in one call.
 
         Raises:
             ModelError: As for `rerank`.

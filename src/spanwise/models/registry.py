@@ -1,8 +1,8 @@
 """Registry of models by name ("wordllama", "vendor:model"), and the fallback language model.
 
-Packages register functions `(name, ModelOptions) -> model` under the name of a vendor, as entry
-points of the groups `spanwise.embedders`, `spanwise.language_models` and `spanwise.rerankers`. The
-models of Spanwise are registered in the same way.
+A package registers a function `(name, ModelOptions) -> model` under the name of a vendor, as an
+entry point of the group `spanwise.embedders`, `spanwise.language_models` or `spanwise.rerankers`.
+The models of Spanwise are registered in the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.models.guards import model_version, translated_errors
+from spanwise.models.model_checks import model_version, translated_errors
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
@@ -29,15 +29,17 @@ _log = logging.getLogger("spanwise")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackModel:
-    """Language model that calls a second one if the first one fails after all retries, or refuses.
+    """Language model that calls a second model if the first one fails or refuses to answer.
 
-    A refused key is not a reason to fall back: all text would silently go to another vendor.
-    A refusal is paid: the usage of both models counts, and may exceed the estimate. Answers are
-    cached under the name of the first model, so that a repeated run calls neither.
+    A rejected API key is an error and does not cause a fallback: all text would silently go to
+    another vendor. The usage of both models counts, because a refusal costs money too; it may
+    exceed the estimate. Answers are cached under the name of the first model.
     """
 
     first: LanguageModel
+    """Model that is called first."""
     second: LanguageModel
+    """Fallback."""
 
     @property
     def name(self) -> str:
@@ -55,14 +57,14 @@ class FallbackModel:
         return model_version(self.first)
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return the estimate of the first model, at the higher price of both."""
+        """Return the estimate of the first model, with the higher cost of the two models."""
         usage = self.first.estimate(request)
         other = self.second.estimate(request).cost
         known = usage.cost is not None and other is not None
         return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer to a request; `ModelReply.model` names the model that gave it.
+        """Return the answer of the first model, or else of the second one.
 
         Raises:
             ModelError: If both fail.
@@ -84,10 +86,10 @@ class FallbackModel:
         return replace(reply, usage=paid + reply.usage)
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the parts of the answer as they arrive, and last the complete reply.
+        """Yield the parts of the answer as they arrive, and then the complete reply.
 
         Raises:
-            ModelError: If both fail, or the first one after its first part.
+            ModelError: If both fail, or the first model fails after its first part.
         """
         started, paid = False, Usage()
         try:
@@ -111,7 +113,7 @@ class FallbackModel:
                 yield part
 
     def _warn(self, fault: str) -> None:
-        _log.warning("%s failed, %s is asked: %s", self.first.name, self.second.name, fault)
+        _log.warning("%s failed, %s is called: %s", self.first.name, self.second.name, fault)
 
 
 _DEFAULT = "wordllama"
@@ -192,7 +194,7 @@ def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
     """Return a reranker by name, such as "cohere:rerank-v3.5"; nothing is sent.
 
     Args:
-        name: "vendor:model", or "llm:" and a language model, which then rates the texts.
+        name: "vendor:model", or "llm:vendor:model" for a language model that rates the texts.
         options: Options of the calls.
 
     Raises:

@@ -110,6 +110,6 @@ def test_a_store_whose_library_is_missing_names_the_extra(monkeypatch: pytest.Mo
 
 def test_a_prefix_can_be_synced_and_an_object_cannot(address: str) -> None:
     looked = scan_folder(address)
-    assert looked.taken == {"a.txt", "deep/b.md", "odd::n.txt", "x.zip"}
+    assert looked.selected == {"a.txt", "deep/b.md", "odd::n.txt", "x.zip"}
     with pytest.raises(OptionError):
         scan_folder(f"{address}/a.txt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.ingest.url_signatures import unsigned
+from spanwise.ingest.locations import unsigned
 
 
 @pytest.mark.parametrize(

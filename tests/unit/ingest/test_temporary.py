@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import FetchError
-from spanwise.ingest.temporary_files import TemporarySpace
+from spanwise.ingest.local_files import TemporarySpace
 
 
 @pytest.fixture(name="place", autouse=True)
@@ -44,7 +44,7 @@ def test_what_a_killed_process_left_is_removed(place: Path) -> None:
     script = (
         "import os, tempfile\n"
         f"tempfile.tempdir = {str(place)!r}\n"
-        "from spanwise.ingest.temporary_files import TemporarySpace\n"
+        "from spanwise.ingest.local_files import TemporarySpace\n"
         "with TemporarySpace() as space, space.folder() as folder:\n"
         "    (folder / 'a').write_text('x')\n"
         "    os._exit(9)\n"

@@ -1,1 +1,1 @@
-"""Prompts: instructions, expected form and validation of each answer."""
+"""Prompts for language models: instructions, answer schemas and validation of the answers."""

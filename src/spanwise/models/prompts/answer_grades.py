@@ -1,10 +1,10 @@
-"""Prompts of a judge: a language model that grades answers.
+"""Prompts for a judge: a language model that grades answers.
 
 Rules:
-    With a right answer, the grade is a verdict; with a rubric, it is a score from 0 to 10.
-    Question, right answer, rubric and answer are fenced: they are data. A judge that follows
-    instructions inside a fence is detected by the controls of `evaluation.answers`.
-    Repeated gradings of an answer are different requests, so that none is answered from the cache:
+    With a reference answer, the grade is a verdict; with a rubric, it is a score from 0 to 10.
+    Question, reference answer, rubric and answer are fenced as data. `evaluation.answers` uses
+    control questions to detect a judge that follows instructions inside a fence.
+    Repeated gradings of an answer are different requests, so that the cache does not answer them:
     the order of the parts changes.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from pydantic import BaseModel
 
@@ -21,7 +21,7 @@ from spanwise.core.text.model_lines import without_controls
 from spanwise.models.ports import ModelRequest
 
 Verdict = Literal["correct", "incorrect", "refused"]
-"""Verdict on an answer: it agrees with the right answer, differs from it, or refuses to answer."""
+"""Verdict on an answer: it agrees with the reference answer, differs from it, or refuses."""
 
 HIGHEST_SCORE = 10.0
 _REASON_CHARS = 2_000
@@ -74,18 +74,18 @@ class _ScoreForm(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradable:
-    """Answer to be graded, with the right answer or a rubric."""
+    """Answer to be graded, with a reference answer or a rubric."""
 
     question: str
     answer: str
     gold: str = ""
-    """Right answer; may be empty if there is a rubric."""
+    """Reference answer; may be empty if there is a rubric."""
     rubric: str = ""
-    """Grading rubric; if empty, the answer gets a verdict."""
+    """Grading rubric; if empty, the grade is a verdict."""
 
     @property
     def by_rubric(self) -> bool:
-        """Return whether the answer gets a score instead of a verdict."""
+        """Return whether the grade is a score by the rubric, not a verdict."""
         return bool(self.rubric.strip())
 
 
@@ -94,17 +94,20 @@ class Mark:
     """Grade of an answer: a verdict or a score, with the reason."""
 
     verdict: Verdict | None = None
+    """Verdict; None for a score."""
     score: float | None = None
     """Score in [0, 10]; None for a verdict."""
     reason: str = ""
+    """Reason that the judge gave, in one line."""
 
 
 def grading_request(graded: Gradable, *, reading: int = 0) -> ModelRequest:
     """Return the request for one grading of an answer.
 
     Args:
-        graded: The answer; its right answer or its rubric is not empty.
-        reading: Number of the grading, from 0; odd ones put the answer before the right answer.
+        graded: Answer with a reference answer or a rubric.
+        reading: Number of the grading, from 0. In gradings with an odd number, the answer precedes
+            the reference answer.
     """
     known = {"gold": graded.gold.strip(), "rubric": graded.rubric.strip()}
     data = [graded.question, graded.answer, *known.values()]
@@ -142,10 +145,10 @@ def _typical(*, by_rubric: bool) -> str:
 
 
 def read_mark(answer: str, *, by_rubric: bool) -> Mark:
-    """Return the grade in the answer of a judge.
+    """Return the grade in the JSON answer of a judge.
 
     Args:
-        answer: JSON of the judge.
+        answer: JSON answer of the judge.
         by_rubric: Whether the grade is a score.
 
     Raises:
@@ -157,17 +160,12 @@ def read_mark(answer: str, *, by_rubric: bool) -> Mark:
             raise ValueError(f"the score is {scored.score}; give one from 0 to 10")
         return Mark(score=scored.score, reason=_line(scored.reason))
     form = _VerdictForm.model_validate_json(answer)
-    verdicts: dict[str, Verdict] = {
-        "correct": "correct",
-        "incorrect": "incorrect",
-        "refused": "refused",
-    }
-    verdict = verdicts.get(form.verdict.strip().lower())
-    if verdict is None:
+    verdict = form.verdict.strip().lower()
+    if verdict not in get_args(Verdict):
         raise ValueError(
             f'the verdict is {form.verdict[:40]!r}; give "correct", "incorrect" or "refused"'
         )
-    return Mark(verdict=verdict, reason=_line(form.reason))
+    return Mark(verdict=cast("Verdict", verdict), reason=_line(form.reason))
 
 
 def _line(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Prompts of answers with quotes, from numbered segments: as statements, or as a pydantic model."""
+"""Prompts for answers with quotes from numbered segments, as statements or as a pydantic model."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ class Question:
     """Question with its conversation and options."""
 
     text: str
-    """Question that is complete without the conversation."""
+    """Question that can be understood without the conversation."""
     options: AnswerOptions
     history: Sequence[Turn] = ()
-    """Earlier turns of the conversation, in order."""
+    """Earlier turns of the conversation, oldest first."""
 
     def instructions(self, *parts: str) -> str:
-        """Return the system prompt of a task, with the guidance of the user."""
+        """Return a system prompt: these parts, and the user's guidance."""
         guidance = self.options.guidance.strip()
         added = f"The user also asks for this: {guidance}" if guidance else ""
         return "\n\n".join(part for part in (*parts, added) if part)
 
     def prompt(self) -> str:
-        """Return the question, after its conversation.
+        """Return the user prompt: the conversation, and then the question.
 
-        The question of a conversation is fenced: a model rewrote it from answers that derive from
-        untrusted documents.
+        The question of a conversation is fenced, because a model wrote it with answers that derive
+        from untrusted documents.
         """
         text = self.text.strip()
         turns = self.history[-self.options.history :] if self.options.history else ()
@@ -74,9 +74,9 @@ class AnswerTask:
 
     request: ModelRequest
     read: Callable[[str], Draft]
-    """Parser of an answer; raises ValueError for an unusable one."""
+    """Function that parses an answer; raises ValueError for an unusable answer."""
     read_statement: Callable[[str], Statement] | None = None
-    """Parser of one statement while the answer is streamed; None if there are no statements."""
+    """Function that parses one statement of a streamed answer; None if it has no statements."""
 
 
 _INSTRUCTIONS = """\
@@ -105,7 +105,7 @@ Answer in JSON: {"answered": true, "statements": [{"text": "...", "quotes": [{"s
 
 
 class QuoteForm(BaseModel):
-    """A quote as it comes."""
+    """Quote in the JSON answer of a model."""
 
     segment: int
     quote: str
@@ -124,11 +124,11 @@ class _Form(BaseModel):
 
 
 def answer_task(question: Question, *, context: str, first: str) -> AnswerTask:
-    """Return the task of answering a question by statements.
+    """Return the task of answering a question with statements.
 
     Args:
         question: The question.
-        context: The segments, numbered from 1, each fenced.
+        context: Segments, numbered from 1, each fenced.
         first: Text of the first segment, for the typical answer.
     """
     typical = _Form(
@@ -171,7 +171,7 @@ def _statement(form: _Statement) -> Statement:
 
 
 def parse_quotes(quotes: list[QuoteForm]) -> tuple[GivenQuote, ...]:
-    """Return the quotes of an answer, without empty ones."""
+    """Return the quotes of an answer that are not empty."""
     return tuple(
         GivenQuote(quote=item.quote.strip(), source=item.segment - 1)
         for item in quotes
@@ -197,10 +197,10 @@ class _FieldQuote(QuoteForm):
 
 
 def check_answer_type(answer_type: object) -> type[BaseModel]:
-    """Return the type of a structured answer.
+    """Return the type of a structured answer after a check.
 
     Raises:
-        OptionError: If it is not a pydantic model with fields.
+        OptionError: If the type is not a pydantic model with fields.
     """
     if not isinstance(answer_type, type) or not issubclass(answer_type, BaseModel):
         raise OptionError(f"answer_type is {answer_type!r}; give a class of pydantic.BaseModel")
@@ -219,10 +219,10 @@ def structured_answer_task(
 
     Args:
         question: The question.
-        context: The segments, numbered from 1, each fenced.
+        context: Segments, numbered from 1, each fenced.
         answer_type: The pydantic model.
     """
-    # The type is only known at run time, so static types cannot describe it.
+    # A type that is only known at run time cannot be a static type.
     nullable: Any = answer_type | None
     form: type[Any] = create_model(
         "StructuredAnswer",
@@ -246,10 +246,10 @@ def structured_answer_task(
             return Draft(answered=False)
         if filled.data is None:
             raise ValueError('"answered" is true, and "data" is null; fill it in, or say false')
-        # By alias: the names in the schema, which the caller's model validates again.
+        # By alias, as in the schema, so that the caller can validate the data again.
         data = cast("dict[str, Plain]", filled.data.model_dump(mode="json", by_alias=True))
         statements = _statements(data, filled.citations)
-        if not statements:  # an empty model is no answer
+        if not statements:  # all fields are null
             return Draft(answered=False)
         return Draft(answered=True, statements=statements, data=data)
 
@@ -259,7 +259,7 @@ def structured_answer_task(
 def _statements(
     data: Mapping[str, Plain], citations: Sequence[_FieldQuote]
 ) -> tuple[Statement, ...]:
-    """Return a statement for each field with a value, with its quotes."""
+    """Return a statement with the name, value and quotes of each field that is not null."""
     return tuple(
         Statement(
             text=f"- {name}: {value if isinstance(value, str) else _as_json(value)}",

@@ -1,9 +1,9 @@
 """Prompts for the context of each chunk: 50 to 100 tokens that situate it in its document.
 
 Rules:
-    The document precedes the question and is the same in many calls, so that a provider may cache
-    it. A document that is too long is sent in windows of consecutive chunks.
-    One call asks for the contexts of several chunks of one section.
+    The document comes first and is the same in many requests, so that a provider may cache it. A
+    long document is divided into windows of consecutive chunks.
+    A request is about several chunks of one section.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class _Form(BaseModel):
 
 
 class _Group(NamedTuple):
-    """Chunks of one call."""
+    """Chunks of one request."""
 
     chunks: Sequence[Chunk]
     window: str
-    """Text of the document around the chunks."""
+    """Part of the document's text that contains the chunks."""
     is_whole: bool
     """Whether the window is the whole document."""
 
@@ -67,7 +67,7 @@ class _Group(NamedTuple):
 def make_chunk_contexts(
     chunks: Sequence[Chunk], *, sections: Sequence[Section], title: str, context: PromptContext
 ) -> list[str | ModelError]:
-    """Return the contexts of chunks, in their order, with an error for each failure.
+    """Return the context of each chunk in order; the result of a failed request is its error.
 
     Args:
         chunks: All chunks of the document.
@@ -94,7 +94,7 @@ def make_chunk_contexts(
 
 
 def _groups(chunks: Sequence[Chunk]) -> Iterator[_Group]:
-    """Yield the chunks in groups, each of one window and one section."""
+    """Yield the chunks in groups; a group is in one window and one section."""
     windows = _windows(chunks)
     for window in windows:
         text = "".join(chunk.text for chunk in window)
@@ -106,22 +106,22 @@ def _groups(chunks: Sequence[Chunk]) -> Iterator[_Group]:
 
 
 def _windows(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Return runs of chunks of about equal length, none much longer than a window."""
+    """Return windows of consecutive chunks, of about equal length and about `_WINDOW_CHARS`."""
     chars = sum(len(chunk.text) for chunk in chunks)
     limit = chars / max(1, -(-chars // _WINDOW_CHARS))
     windows: list[list[Chunk]] = []
-    taken = 0
+    end = 0
     for chunk in chunks:
-        if not windows or taken >= limit * len(windows):
+        if not windows or end >= limit * len(windows):
             windows.append([])
         windows[-1].append(chunk)
-        taken += len(chunk.text)
+        end += len(chunk.text)
     return windows
 
 
 def _request(group: _Group, instructions: str, title: str, section: Section) -> ModelRequest:
     place = " > ".join(section.path)
-    what = "This is the document" if group.is_whole else "This is a part of the document"
+    head = "This is the document" if group.is_whole else "This is a part of the document"
     texts = [chunk.text for chunk in group.chunks]
     data = [title, place, group.window]
     tag = fence_tag([*texts, *data], name="chunk")
@@ -132,7 +132,7 @@ def _request(group: _Group, instructions: str, title: str, section: Section) -> 
     return ModelRequest(
         task="chunk contexts",
         instructions=instructions,
-        shared=f"{what}:\n{fenced(title, name='title', beside=[group.window])}\n"
+        shared=f"{head}:\n{fenced(title, name='title', beside=[group.window])}\n"
         f"{fenced(group.window, name='document', beside=[title])}\n",
         prompt="The chunks stand in this section of it:\n"
         f"{fenced(place, name='section', beside=data)}\n"

@@ -1,4 +1,4 @@
-"""Prompts of answers in two steps: conclusions from each excerpt, then one combined answer."""
+"""Prompts for answers in two steps: conclusions from each excerpt, then one combined answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Answer in JSON: {"relevant": true, "conclusions": [{"text": "...", "quotes": [".
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """Statement of an excerpt that helps to answer a question, with its quotes."""
+    """Contribution of an excerpt to the answer, with quotes that prove it."""
 
     text: str
     quotes: tuple[str, ...]
@@ -51,7 +51,7 @@ def conclusions_request(question: Question, *, context: str, first: str) -> Mode
 
     Args:
         question: The question.
-        context: The fenced excerpt.
+        context: Fenced excerpt.
         first: Text of the excerpt, for the typical answer.
     """
     typical = _Form(
@@ -68,10 +68,10 @@ def conclusions_request(question: Question, *, context: str, first: str) -> Mode
 
 
 def read_conclusions(answer: str) -> tuple[Conclusion, ...]:
-    """Return the conclusions of an answer; none if the excerpt is not relevant.
+    """Return the conclusions in an answer; empty if the excerpt is not relevant.
 
     Raises:
-        ValueError: If it is not usable.
+        ValueError: If the answer is not usable.
     """
     form = _Form.model_validate_json(answer)
     conclusions = tuple(
@@ -114,13 +114,13 @@ Answer in JSON: {"answered": true, "statements": [{"text": "...", "conclusions":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedConclusion:
-    """Conclusion with its source."""
+    """Conclusion with the excerpt that it comes from."""
 
     conclusion: Conclusion
     source: int
-    """Position of the excerpt among the excerpts."""
+    """Position of the excerpt, from 0."""
     document: str
-    """Title of the document of the excerpt."""
+    """Title of the excerpt's document."""
 
 
 class _Statement(BaseModel):
@@ -137,7 +137,7 @@ class _CombiningForm(BaseModel):
 
 
 def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusion]) -> AnswerTask:
-    """Return the task of answering from conclusions, at least one."""
+    """Return the task of combining conclusions, at least one, into an answer."""
     typical = _CombiningForm(
         answered=True,
         statements=[_Statement(text=conclusions[0].conclusion.text, conclusions=[1])],
@@ -180,7 +180,7 @@ def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusio
 
 
 def _rendered(conclusions: Sequence[SourcedConclusion]) -> str:
-    """Return conclusions, numbered and fenced, because they derive from untrusted documents."""
+    """Return the text of conclusions, numbered and fenced as data of untrusted documents."""
     parts = [f"Document: {item.document}\n{item.conclusion.text}" for item in conclusions]
     tag = fence_tag(parts, name="conclusion")
     return "\n\n".join(
@@ -189,7 +189,7 @@ def _rendered(conclusions: Sequence[SourcedConclusion]) -> str:
 
 
 def _statement(form: _Statement, conclusions: Sequence[SourcedConclusion]) -> Statement:
-    """Return a statement with the quotes of its conclusions; unknown numbers are dropped."""
+    """Return a statement with the quotes of its conclusions; unknown numbers are ignored."""
     numbers = dict.fromkeys(n - 1 for n in form.conclusions if 1 <= n <= len(conclusions))
     quotes = [
         GivenQuote(quote=quote, source=conclusions[number].source)

@@ -1,10 +1,10 @@
-"""Text of a page, read by a language model from an image (OCR).
+"""Prompt for the text of a page, which a language model reads from an image (OCR).
 
 Rules:
-    The model copies the text and does not describe the page. A page without text is reported as
+    The model copies the text and does not describe the page. It reports a page without text as
     blank.
-    If the file has the words of the page, and only their order is uncertain, the answer must
-    contain every number and nearly every word of them, and hardly any other number.
+    If the words of the page are known from the file, the answer must contain all of their numbers,
+    nearly all of the words, and hardly any other number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE_CHARS = 20_000  # the densest pages have about 10,000
 _REFUSAL_CHARS = 300  # a longer text may be a letter that begins with "I am sorry"
 _OUTPUT_TOKENS = 6_000
 _WORDS_KEPT = 0.9
-_OTHER_NUMBERS = 4  # the number of the page, and dates in its running head
+_OTHER_NUMBERS = 4  # such as the page number and dates in the running head
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 _WORD = re.compile(r"[^\W\d_]+")
 _INSTRUCTIONS = """\
@@ -58,7 +58,7 @@ def read_page(image: bytes, *, caller: ModelCaller, known: str = "") -> PageText
     Args:
         image: The page as a PNG file.
         caller: Caller of the model.
-        known: Words of the page in its file; empty if there are none or they are not reliable.
+        known: Words of the page from the file; empty if there are none or they are not reliable.
 
     Raises:
         CostLimitError: If the call could exceed the cost limit.
@@ -93,7 +93,11 @@ def _read(answer: str, known: str) -> PageText | None:
 
 
 def _compare(text: str, known: str) -> None:
-    """Raise if an answer has other words or numbers than the file has for the page."""
+    """Check the words and numbers of an answer against the known words of the page.
+
+    Raises:
+        ValueError: If they differ too much.
+    """
     expected, numbers = set(_NUMBER.findall(known)), set(_NUMBER.findall(text))
     if expected - numbers:
         raise ValueError(f"these numbers of the page are missing: {_some(expected - numbers)}")

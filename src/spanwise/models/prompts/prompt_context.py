@@ -1,4 +1,4 @@
-"""Common parts of the prompts about one document."""
+"""Parts that all prompts about one document have in common."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PromptContext:
     """Function that returns the number of tokens of each text."""
 
     def instructions(self, task: str, *, guidance: str = "") -> str:
-        """Return the system prompt of a task.
+        """Return a system prompt.
 
         Args:
             task: Instructions of the task.

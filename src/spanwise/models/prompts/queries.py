@@ -1,7 +1,7 @@
-"""Prompt for queries, a filter and the standalone form of a question, in one call.
+"""Prompt for search queries, a metadata filter and the standalone form of a question.
 
-Unusable parts of the answer are dropped with a warning. An answer without a usable query is
-requested again.
+One request asks for all of them. Unusable parts of the answer are dropped with a warning. An answer
+without a usable query is requested again.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 TASK = "queries"
-"""Task of the calls in the usage."""
+"""Name of the task in usage reports."""
 
 _MAX_QUERY_CHARS, _MAX_STANDALONE_CHARS, _MAX_VALUE_CHARS = 300, 1_000, 100
-_MOST_LISTED = 6  # items of a list in the answer; small models would continue without end
+_MOST_LISTED = 6  # maximum items of a list, because small models may continue without end
 _TITLES, _TITLE_CHARS = 24, 120
 _ANSWER_CHARS = 600
 _INSTRUCTIONS = """\
@@ -70,7 +70,7 @@ Answer in JSON: {"standalone": "...", "queries": ["..."], "conditions": [{"field
 
 
 def _limited(**limits: int) -> Any:
-    """Return a field with limits in its JSON schema; answers beyond them are still accepted."""
+    """Return a field with limits in its JSON schema that validation does not enforce."""
     return Field(json_schema_extra={**limits})
 
 
@@ -99,26 +99,27 @@ class ParsedQueries:
     """Usable parts of an answer."""
 
     standalone: str
-    """Question that is complete without the conversation; the question itself if there is none."""
+    """Question that can be understood without the conversation."""
     queries: tuple[str, ...]
     where: Filter | None
     warnings: tuple[str, ...]
+    """Messages about parts of the answer that were dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryTask:
-    """Question for which queries are written, with its documents and conversation."""
+    """Question for which a model writes queries, with its documents and conversation."""
 
     question: str
     options: QueryOptions
     records: Sequence[DocumentRecord]
     """Records of the searched documents."""
     history: Sequence[Turn] = ()
-    """Earlier turns of the conversation, in order."""
+    """Earlier turns of the conversation, oldest first."""
 
     @cached_property
     def fields(self) -> tuple[QuestionField, ...]:
-        """Fields for conditions of a filter; none if filters are switched off."""
+        """Metadata fields that a filter may use; empty if filters are not allowed."""
         if not self.options.filters:
             return ()
         return question_fields(
@@ -133,7 +134,7 @@ def request_queries(task: QueryTask, *, caller: ModelCaller) -> ParsedQueries:
     """Return the queries and the filter that a model writes for a question.
 
     Args:
-        task: The question, with at least one word.
+        task: Question with at least one word.
         caller: Caller of the model.
 
     Raises:
@@ -155,7 +156,7 @@ def request_queries(task: QueryTask, *, caller: ModelCaller) -> ParsedQueries:
 def _prompt(task: QueryTask) -> str:
     data = {
         "titles": _titles(task),
-        "fields": "\n".join(_field_line(about) for about in task.fields),
+        "fields": "\n".join(map(_field_line, task.fields)),
         "conversation": "\n\n".join(
             f"Question: {turn.question}\nAnswer: {_cut(turn.answer.text, _ANSWER_CHARS)}"
             for turn in task.history
@@ -181,9 +182,9 @@ def _prompt(task: QueryTask) -> str:
 
 
 def _titles(task: QueryTask) -> str:
-    """Return the titles with the most words of the question and the conversation, a line each.
+    """Return the titles that share the most words with question and conversation, one per line.
 
-    Titles without a common word are left out: they are arbitrary and cost input tokens.
+    Titles without a shared word are left out, because they only cost input tokens.
     """
     question_words = {
         word
@@ -210,7 +211,7 @@ def _read(answer: str, task: QueryTask) -> ParsedQueries:
     """Return the usable parts of an answer.
 
     Raises:
-        ValueError: If it does not match the schema, or has no usable query.
+        ValueError: If the answer does not match the schema, or has no usable query.
     """
     form = _Form.model_validate_json(answer)
     standalone = _standalone(form.standalone, task)
@@ -229,10 +230,10 @@ def _read(answer: str, task: QueryTask) -> ParsedQueries:
 
 
 def _standalone(text: str, task: QueryTask) -> str:
-    """Return the standalone form of the question.
+    """Return the standalone form of the question, or the question if there is no other form.
 
     Raises:
-        ValueError: If it is not usable, or is another question.
+        ValueError: If the text is not usable, or is a different question.
     """
     if not task.history or not text.strip():
         return task.question
@@ -254,10 +255,10 @@ def _standalone(text: str, task: QueryTask) -> str:
 def _queries(
     texts: Sequence[str], task: QueryTask, standalone: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the distinct usable queries, and warnings about the ones that were dropped.
+    """Return the distinct usable queries, and warnings about dropped queries.
 
     Raises:
-        ValueError: If none is usable.
+        ValueError: If no query is usable.
     """
     lines: list[str] = []
     faults: list[str] = []
@@ -288,7 +289,7 @@ def _query(text: str) -> str:
     """Return a query as one line.
 
     Raises:
-        ValueError: If it is not usable.
+        ValueError: If the query is not usable.
     """
     line = model_line(text, max_chars=_MAX_QUERY_CHARS)
     if not any(map(str.isalpha, line)):
@@ -297,7 +298,7 @@ def _query(text: str) -> str:
 
 
 def _key(text: str) -> tuple[str, ...]:
-    """Return the words of a text, without case and punctuation."""
+    """Return the words of a text without case and punctuation, for comparison."""
     return tuple(word.casefold() for word in words(unicodedata.normalize("NFC", text)))
 
 

@@ -1,6 +1,6 @@
-"""Prompts for a question that a passage answers, with quotes, and for one that it does not answer.
+"""Prompts for questions that a passage answers, with quotes, or that it does not answer.
 
-Answers are only parsed here: `evaluation.questions` checks them against the text.
+The answers are only parsed here; `evaluation.questions` checks them against the text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class QuestionPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftQuestion:
-    """Question that a model wrote, not yet checked."""
+    """Question that a model wrote, with answer and quotes, not yet checked."""
 
     question: str
     answer: str
@@ -119,10 +119,10 @@ def _place(place: QuestionPassage) -> str:
 
 
 def read_question(answer: str) -> DraftQuestion | None:
-    """Return the question in an answer; None if the model found no question.
+    """Return the question in an answer; None if the passage is not suitable for a question.
 
     Raises:
-        ValueError: If it is not usable.
+        ValueError: If the answer is not usable.
     """
     form = _Form.model_validate_json(answer)
     if not form.usable:
@@ -138,17 +138,17 @@ def read_question(answer: str) -> DraftQuestion | None:
 
 
 def _answer_line(answer: str) -> str:
-    """Return an answer as one line; unlike for titles, "None" and "Unknown" are valid."""
+    """Return an answer as one line; "None" and "Unknown" are valid answers."""
     if answer.strip().lower().rstrip(".") in ("none", "unknown"):
         return answer.strip()
     return model_line(answer, max_chars=_MAX_ANSWER_CHARS)
 
 
 def read_unanswerable(answer: str) -> str:
-    """Return the question in an answer.
+    """Return the unanswerable question in an answer.
 
     Raises:
-        ValueError: If it is not usable.
+        ValueError: If the answer is not usable.
     """
     question = _UnanswerableForm.model_validate_json(answer).question
     return model_line(question, max_chars=_MAX_QUESTION_CHARS)

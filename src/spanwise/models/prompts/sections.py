@@ -1,11 +1,12 @@
-"""Sections of a document, found by a language model that reads its numbered lines.
+"""Sections of a document from a language model that reads its numbered lines.
 
 Rules:
-    Windows of lines are sent concurrently. Then one call per seam between two windows decides over
-    the last section of the first and the first section of the second, concurrently too.
-    A window without a usable answer gets the sections that were found without a model; a seam
-    without one stays where the windows meet. Both cause a warning.
-    Text, headings and title of the document are fenced.
+    The document is divided into windows of lines, which are sent concurrently. Then one request for
+    each seam (the place where two windows meet) decides whether a section continues across it.
+    These requests are sent concurrently too.
+    A window without a usable answer gets the sections that were found without a model. A seam
+    without a usable answer remains a boundary between two sections. Both cause a warning.
+    Text, headings and title of the document are fenced as data.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from spanwise.types import Document, Heading, Section
 
 
-_ALONE_CHARS = 200  # a shorter section is merged with its neighbour
-_OUTPUT_TOKENS = 200  # without the sections
+_ALONE_CHARS = 200  # shorter sections are merged with a neighbour
+_OUTPUT_TOKENS = 200  # maximum of an answer, plus the tokens of each section
 _SECTION_OUTPUT_TOKENS = 40
-_MORE_SECTIONS = 5  # allowance in an answer for sections that will be merged
+_MORE_SECTIONS = 5  # allowance for short sections in an answer, which are merged later
 _NO_TITLE = "Further text"
 _NAMED = 5  # maximum number of ranges in a warning
 _CAUSE_CHARS = 300
@@ -88,16 +89,16 @@ class _Form(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeSections:
-    """Sections of a document by a model."""
+    """Sections that a model found in a document."""
 
     sections: tuple[Section, ...]
-    """Sections in order; they partition the text."""
+    """Sections in order, which partition the text."""
     warnings: tuple[str, ...]
-    """Ranges without a usable answer, with the cause; they do not name the document."""
+    """Messages about ranges without a usable answer, without the name of the document."""
     errors: tuple[ModelError, ...]
-    """Errors behind the warnings."""
+    """Errors of the failed requests."""
     is_answered: bool
-    """Whether the model gave any usable answer."""
+    """Whether any answer of the model was usable."""
 
 
 def make_sections(
@@ -116,8 +117,8 @@ def make_sections(
         title: Title of the document.
         headings: Headings of the document, ordered by start.
         context: Caller, options and language of the prompts.
-        limits: Lengths of sections.
-        fallback: Sections that were found without a model, for windows without a usable answer.
+        limits: Length limits of sections.
+        fallback: Sections found without a model, for windows without a usable answer.
 
     Raises:
         CostLimitError: If a call could exceed the cost limit.
@@ -139,7 +140,7 @@ def make_sections(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sectioning:
-    """Division of one document into sections."""
+    """Division of one document into sections, with the data that all requests use."""
 
     document: Document
     title: str
@@ -150,41 +151,38 @@ class _Sectioning:
     fallback: Sequence[Section]
 
     def make(self) -> MadeSections:
-        """Send the windows, then the seams, and join the answers."""
+        """Request the sections of the windows, then of the seams, and join the answers."""
         lines, context = self.lines, self.context
         tokens = context.count_tokens(lines.shown)
         windows = split_windows(tokens, parts=lines.parts, limit=context.options.window_tokens)
-        answers = self._ask([self._window_request(window) for window in windows], windows)
-        found = [None if isinstance(answer, ModelError) else answer for answer in answers]
-        starts = {line: title for answer in found if answer for line, title in answer.items()}
+        answers = self._request_all([self._window_request(window) for window in windows], windows)
+        titles = [None if isinstance(answer, ModelError) else answer for answer in answers]
+        starts = {line: title for answer in titles if answer for line, title in answer.items()}
         stretches = find_stretches(
-            windows, found, lines=lines, tokens=tokens, min_chars=self.limits.min_chars
+            windows, titles, lines=lines, tokens=tokens, min_chars=self.limits.min_chars
         )
-        decided = self._ask(
-            [self._seam_request(stretch, starts) for stretch in stretches],
-            [stretch.lines for stretch in stretches],
+        seams = [stretch.lines for stretch in stretches]
+        decisions = self._request_all(
+            [self._seam_request(stretch, starts) for stretch in stretches], seams
         )
-        for stretch, decision in zip(stretches, decided, strict=True):
+        for stretch, decision in zip(stretches, decisions, strict=True):
             if not isinstance(decision, ModelError):
                 starts = decide_seam(starts, stretch, decision)
+        boundary_kept = "keep a boundary where two windows of the model meet"
         return MadeSections(
-            sections=tuple(self._joined(windows, found, starts)),
+            sections=tuple(self._joined(windows, titles, starts)),
             warnings=(
                 *self._warnings(windows, answers, "are divided without the model"),
-                *self._warnings(
-                    [stretch.lines for stretch in stretches],
-                    decided,
-                    "keep a boundary where two windows of the model meet",
-                ),
+                *self._warnings(seams, decisions, boundary_kept),
             ),
-            errors=tuple(item for item in (*answers, *decided) if isinstance(item, ModelError)),
+            errors=tuple(item for item in (*answers, *decisions) if isinstance(item, ModelError)),
             is_answered=bool(starts),
         )
 
-    def _ask(
+    def _request_all(
         self, requests: Sequence[ModelRequest], windows: Sequence[range]
     ) -> list[dict[int, str] | ModelError]:
-        """Return the titles of sections by their first line, for each range of lines."""
+        """Return the titles of the sections in each range of lines, by their first line."""
         return self.context.caller.call_all(
             requests, read=lambda at, answer: _read(answer, lines=self.lines, window=windows[at])
         )
@@ -240,7 +238,7 @@ class _Sectioning:
         )
 
     def _usual_length(self) -> str:
-        """Return the sentence of the prompt about the usual length of a section, in lines."""
+        """Return a sentence for the prompt about the usual length of a section, in lines."""
         line_chars = len(self.document.text) / len(self.lines.shown)
         least = max(1, round(self.limits.min_chars / line_chars))
         most = max(least + 1, round(self.limits.max_chars / 2 / line_chars))
@@ -249,17 +247,17 @@ class _Sectioning:
     def _joined(
         self,
         windows: Sequence[range],
-        found: Sequence[Mapping[int, str] | None],
+        titles: Sequence[Mapping[int, str] | None],
         starts: Mapping[int, str],
     ) -> list[Section]:
-        """Return the sections of all windows, in order."""
+        """Return the sections of all windows, in order; `titles` are None for failed windows."""
         lines = self.lines
         sections: list[Section] = []
-        both = zip(windows, found, strict=True)
-        for is_made, group in groupby(both, key=lambda pair: pair[1] is not None):
+        pairs = zip(windows, titles, strict=True)
+        for is_answered, group in groupby(pairs, key=lambda pair: pair[1] is not None):
             run = [window for window, _ in group]
             first, stop = run[0].start, run[-1].stop
-            if not is_made:
+            if not is_answered:
                 sections += _clipped(self.fallback, lines.bounds[first], lines.bounds[stop])
                 continue
             settled = settle_starts(
@@ -279,9 +277,9 @@ class _Sectioning:
         return sections
 
     def _warnings(
-        self, windows: Sequence[range], answers: Sequence[object], what: str
+        self, windows: Sequence[range], answers: Sequence[object], consequence: str
     ) -> list[str]:
-        """Return one warning per cause, with the ranges of lines that have no answer."""
+        """Return one warning per cause, with the ranges of lines without a usable answer."""
         failed: dict[str, list[str]] = {}
         for window, answer in zip(windows, answers, strict=True):
             if isinstance(answer, ModelError):
@@ -290,11 +288,11 @@ class _Sectioning:
         warnings = []
         for cause, places in failed.items():
             more = f" and {len(places) - _NAMED} more ranges" if len(places) > _NAMED else ""
-            warnings.append(f"{'; '.join(places[:_NAMED])}{more} {what}: {cause}")
+            warnings.append(f"{'; '.join(places[:_NAMED])}{more} {consequence}: {cause}")
         return warnings
 
     def _place(self, window: range) -> str:
-        """Return the location of lines for a warning: pages and characters."""
+        """Return the pages and characters of a range of lines, for a warning."""
         start, end = self.lines.bounds[window.start], self.lines.bounds[window.stop]
         document = self.document
         pages = page_numbers(document.pages, start, end)
@@ -302,7 +300,7 @@ class _Sectioning:
 
 
 def _form(starts: Mapping[int, str], *, lines: NumberedLines, window: range) -> str:
-    """Return the JSON of an answer with these sections."""
+    """Return the JSON of a typical answer with these sections."""
     named = {window.start: "", **starts}
     return _Form(
         sections=[
@@ -316,10 +314,10 @@ def _form(starts: Mapping[int, str], *, lines: NumberedLines, window: range) -> 
 
 
 def _read(answer: str, *, lines: NumberedLines, window: range) -> dict[int, str]:
-    """Return the titles of the sections of an answer by their first line.
+    """Return the titles of the sections in an answer, by their first line.
 
     Raises:
-        ValueError: If it does not match the schema, or names no line of the window.
+        ValueError: If the answer does not match the schema, or has no section in the window.
     """
     named = [
         (section.first_line, section.title)
@@ -334,7 +332,7 @@ def _read(answer: str, *, lines: NumberedLines, window: range) -> dict[int, str]
 
 
 def _clipped(sections: Sequence[Section], start: int, end: int) -> list[Section]:
-    """Return the parts of sections inside a range."""
+    """Return the sections that overlap a range, clipped to the range."""
     return [
         replace(section, start=max(section.start, start), end=min(section.end, end))
         for section in sections

@@ -103,7 +103,7 @@ def make_summary(document: Document, *, title: str, context: PromptContext) -> s
 
     Args:
         document: The document, with a text that is not empty.
-        title: Its title.
+        title: Title of the document.
         context: Caller, options and language.
 
     Raises:
@@ -133,7 +133,7 @@ def make_summary(document: Document, *, title: str, context: PromptContext) -> s
 def make_section_summaries(
     document: Document, sections: Sequence[Section], *, title: str, context: PromptContext
 ) -> list[str | ModelError]:
-    """Return one-sentence summaries of sections, in their order, with an error for each failure.
+    """Return a one-sentence summary of each section in order, or the error of its request.
 
     Args:
         document: The document.
@@ -150,8 +150,8 @@ def make_section_summaries(
     )
     requests = []
     for section in sections:
-        whole = document.text[section.start : section.end]
-        text = truncate(whole, max_tokens=_SECTION_TOKENS, count_tokens=context.count_tokens)
+        section_text = document.text[section.start : section.end]
+        text = truncate(section_text, max_tokens=_SECTION_TOKENS, count_tokens=context.count_tokens)
         note = "This is the beginning of the section; the rest is left out.\n"
         place = " > ".join(section.path)
         requests.append(
@@ -161,7 +161,7 @@ def make_section_summaries(
                 prompt=f"{fenced(title, name='document_title', beside=[place, text])}\n"
                 f"{fenced(place, name='section_title', beside=[title, text])}\n"
                 f"{fenced(text, name='section', beside=[title, place])}\n"
-                f"{note if len(text) < len(whole) else ''}What is this section about?",
+                f"{note if len(text) < len(section_text) else ''}What is this section about?",
                 answer=_SummariesForm,
                 max_output_tokens=_SUMMARIES_OUTPUT_TOKENS,
                 typical=_SUMMARIES_TYPICAL.model_dump_json(),

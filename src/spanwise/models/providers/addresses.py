@@ -1,12 +1,13 @@
-"""Addresses of models: base URLs, the API keys that may be sent to them, and private networks.
+"""Base URLs of models, and the API keys that may be sent to them.
 
 Rules
-    1. A key goes to its vendor's own address, and to the address that the environment names beside
-       the key.
-    2. Another address, named in the name of a model, gets a key only if all IP addresses of its
-       host are loopback or private ones. A host that cannot be resolved gets none.
-    3. The host is read as the HTTP client reads it. The client resolves it again when it connects:
-       whoever controls the name can change its address in between (DNS rebinding).
+    1. A key may be sent to the vendor's default address, and to the address in the environment
+       variable of the vendor.
+    2. Any other address comes from the name of a model. A key is sent to it only if all IP
+       addresses of its host are loopback or private. No key is sent to a host that cannot be
+       resolved.
+    3. Hosts are parsed as by the HTTP client. The client resolves the host again when it connects,
+       so the owner of the host name can change the address in between (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 
 from spanwise.config import Secret, find_secret, variable
 from spanwise.config.network_addresses import canonical_origin, is_inside, resolve
+from spanwise.errors import ModelKeyError, OptionError
+from spanwise.models.providers.failures import key_advice
 
 if TYPE_CHECKING:
     from spanwise.models.providers.catalog import ModelSpec
@@ -29,13 +32,13 @@ _MAX_DECISIONS = 256
 
 
 def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
-    """Return the base URL of a model (empty for the client's default) and its API key, if any.
+    """Return the base URL of a model, empty for the client's default, and its API key or None.
 
-    An address in the name of a model may come from an untrusted file. A key is sent to it only if
-    it is in a private network or the environment sets the same address.
+    There is no key for an address in the name of a model, which may come from an untrusted file,
+    unless the address is in a private network or in the environment variable of the vendor.
 
     Args:
-        spec: The parsed name of the model.
+        spec: Parsed name of the model.
     """
     vendor = spec.vendor
     set_address = variable(vendor.address_variable) if vendor.address_variable else ""
@@ -46,13 +49,38 @@ def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
     return address, next(filter(None, map(find_secret, vendor.keys)), None)
 
 
-def is_own_server(address: str) -> bool:
-    """Return whether an address is on this machine or in its private network.
-
-    A host name is resolved at most once in five minutes, because each call needs the decision.
+def find_access(spec: ModelSpec, *, kind: str) -> tuple[str, Secret | None]:
+    """Return the base URL and the API key of a model, as `find_place`, after a check of both.
 
     Args:
-        address: A URL; empty for the default of a vendor.
+        spec: Parsed name of the model.
+        kind: Kind of model for the error message, such as "reranker".
+
+    Raises:
+        ModelKeyError: If the vendor needs a key, and there is none.
+        OptionError: If a self-hosted server has no address.
+    """
+    vendor = spec.vendor
+    address, secret = find_place(spec)
+    if vendor.is_own and not address:
+        example = f"{vendor.name}:MODEL@http://host:8000/v1"
+        raise OptionError(
+            f"{kind} is {spec.name!r}; it needs an address: {example}, or set "
+            f"{vendor.address_variable}"
+        )
+    if secret is None and vendor.needs_key:
+        message = f"there is no key for {spec.name!r}: {key_advice(vendor)}"
+        raise spec.error(message, kind=ModelKeyError)
+    return address, secret
+
+
+def is_own_server(address: str) -> bool:
+    """Return whether the host of a URL is this machine or in a private network.
+
+    The result for a host is cached for five minutes, because every call needs it.
+
+    Args:
+        address: URL; empty for the default of a vendor.
     """
     if not address:
         return False
@@ -65,8 +93,8 @@ def is_own_server(address: str) -> bool:
 
 @lru_cache(maxsize=_MAX_DECISIONS)
 def _is_own_origin(origin: str, period: int) -> bool:
-    """Return whether all addresses of the host of an origin are loopback or private ones."""
-    del period  # the cache forgets a decision when the next period begins
+    """Return whether all IP addresses of the host of an origin are loopback or private."""
+    del period  # part of the cache key, so that a result expires
     host = urlsplit(origin).hostname or ""
     try:
         return all(map(is_inside, resolve(host, 0, timeout_seconds=_RESOLVER_SECONDS)))

@@ -1,11 +1,11 @@
 """Batch interfaces of vendors: cheaper calls that are answered within hours.
 
 Rules:
-    Requests that arrive within a short time go into one batch.
+    Requests that arrive within a short time are sent in one batch.
     As soon as a batch is sent, its id is cached for each of its requests. After a kill, the same
     requests wait for that batch and are not sent again.
-    A request without a result in its batch goes into another batch. While the result is unknown,
-    for example because the provider cannot be reached, it does not.
+    A request for which its batch has no result is sent again in another batch. A request whose
+    result is not known, for example because the provider cannot be reached, is not sent again.
 """
 
 from __future__ import annotations
@@ -20,20 +20,15 @@ from spanwise.errors import ModelError, OptionError
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.models.providers.language_model import (
     VendorModel,
-    estimated_usage,
-    reported_usage,
     to_messages,
     to_parameters,
-    to_reply,
     to_settings,
 )
-from spanwise.models.providers.retry import RetryState
 from spanwise.threads import run_coroutine
 from spanwise.types import Usage
 from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
     from pydantic_ai.models.batch import Batch, BatchRequest, BatchResult, EncodedBatchRequest
 
@@ -41,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _CONCURRENCY = 256
-_ID_CHARS = 60  # vendors take 64
+_ID_CHARS = 60  # vendors allow 64
 _GONE = 404
 _MAX_POLL_SECONDS = 600.0
 _POLL_GROWTH = 1.5
@@ -52,10 +47,10 @@ def make_batch_model(model: LanguageModel, *, cache: OutputCache) -> BatchModel:
 
     Args:
         model: The language model.
-        cache: Cache of the ids of sent batches, so that a repeated run waits for them.
+        cache: Cache of the ids of sent batches, for a repeated run.
 
     Raises:
-        OptionError: If its vendor has no batch interface, or it has a fallback.
+        OptionError: If the vendor has no batch interface, or the model has a fallback.
     """
     if not isinstance(model, VendorModel) or model.model.batch_max_requests is None:
         raise OptionError(
@@ -67,24 +62,25 @@ def make_batch_model(model: LanguageModel, *, cache: OutputCache) -> BatchModel:
 
 @dataclass(slots=True, kw_only=True)
 class BatchModel:
-    """Language model of a vendor that is called through its batch interface."""
+    """Language model that is called through the batch interface of its vendor."""
 
     model: VendorModel
     cache: OutputCache
     """Cache of the ids of sent batches."""
     gather_seconds: float = 2.0
-    """Seconds for which requests are collected for a batch."""
+    """Time during which requests are collected for a batch, in seconds."""
     poll_seconds: float = 30.0
-    """Seconds until the status of a batch is read again; grows to ten minutes."""
+    """First interval between two reads of the status of a batch, in seconds; it grows to ten
+    minutes."""
     _waiting: list[_Waiting] = field(default_factory=list)
-    """Requests for the next batch, each with the future of its batch."""
+    """Requests for the next batch, each with the future of the sent batch."""
     _results: dict[str, asyncio.Task[dict[str, BatchResult]]] = field(default_factory=dict)
-    """Results of each batch, by its id."""
+    """Tasks that wait for the results of a batch, by its id."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def name(self) -> str:
-        """Return vendor and model."""
+        """Return the name of the model, "vendor:model"."""
         return self.model.name
 
     @property
@@ -94,12 +90,7 @@ class BatchModel:
 
     def estimate(self, request: ModelRequest) -> Usage:
         """Return the estimated usage of a call, at the price of a batch."""
-        return estimated_usage(
-            request,
-            spec=self.model.spec,
-            address=self.model.connection.address,
-            in_batch=True,
-        )
+        return self.model.estimate(request, in_batch=True)
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer to a request, or its refusal, after its batch has ended.
@@ -110,7 +101,7 @@ class BatchModel:
         return run_coroutine(self._generate(request))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the answer as it arrives, without a batch, because a reader waits for it."""
+        """Yield the parts of the answer of a direct call, because a reader waits for them."""
         return self.model.stream(request)
 
     async def _generate(self, request: ModelRequest) -> ModelReply:
@@ -131,20 +122,15 @@ class BatchModel:
             try:
                 results = await asyncio.shield(self._results_of(batch))
                 response = self.model.model.batch_decode(results[encoded.custom_id], batch_request)
-            except ModelError:  # the status is unknown, and the batch may have the answer
+            except ModelError:  # the status is unknown: the batch may still have the answer
                 raise
             except Exception as error:  # noqa: BLE001 - as above; KeyError if there is no result
                 failure = self.model.translate(error)
                 if not failure.error.retryable:
                     raise failure.error from failure.error.__cause__
                 continue
-            return self._reply(request, response, retries=number)
+            return self.model.reply(request, response, retries=number, in_batch=True)
         raise failure.error
-
-    def _reply(self, request: ModelRequest, response: ModelResponse, *, retries: int) -> ModelReply:
-        spec, address = self.model.spec, self.model.connection.address
-        usage = reported_usage(request, response, spec=spec, address=address, in_batch=True)
-        return to_reply(request, response, spec=spec, usage=replace(usage, retries=retries))
 
     async def _cached_batch(self, cache_key: str) -> Batch | None:
         from pydantic import TypeAdapter
@@ -162,7 +148,7 @@ class BatchModel:
         await asyncio.to_thread(put, cache_key, output, task=task, model=self.name)
 
     async def _send(self, encoded: EncodedBatchRequest) -> Batch:
-        """Return the batch that contains a request, after it was sent."""
+        """Send a request with the next batch, and return this batch."""
         sent: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
         self._waiting.append((encoded, sent))
         if len(self._waiting) == 1:
@@ -188,15 +174,15 @@ class BatchModel:
                         sent.set_result(batch)
 
     async def _create(self, requests: Sequence[EncodedBatchRequest]) -> Batch:
-        state = RetryState(limiter=self.model.connection.limiter, options=self.model.options)
-        # Equal requests are one line of the batch.
+        state = self.model.new_retry_state()
+        # Identical requests are sent once.
         lines = list({encoded.custom_id: encoded for encoded in requests}.values())
         while True:
             try:
                 return await self.model.model.batch_create(lines)
             except Exception as error:  # noqa: BLE001 - as above
                 failure = self.model.translate(error)
-            # Without an answer the batch may exist, and a retry would be paid twice.
+            # Without a response the batch may exist, and a retry would cost twice as much.
             unanswered = failure.error.status is None or failure.error.status >= 500
             await state.wait_after(replace(failure, is_final=unanswered))
 
@@ -222,7 +208,7 @@ class BatchModel:
                     return {}
                 if not failed.retryable or failures > self.model.options.retries:
                     if batch.status == "ended" and failed.status is not None:
-                        raise  # the batch ended without results: this is the error of each request
+                        raise  # the batch ended without results: each request has this error
                     raise failed from failed.__cause__
             await asyncio.sleep(seconds)
             seconds = min(seconds * _POLL_GROWTH, _MAX_POLL_SECONDS)
@@ -243,7 +229,7 @@ def _batch_request(model: VendorModel, request: ModelRequest) -> BatchRequest:
 
 
 def _split_batches(model: Model, waiting: Sequence[_Waiting]) -> Iterator[list[_Waiting]]:
-    """Yield the requests of each batch: of one group, within the limits of the vendor."""
+    """Yield the requests of each batch. A batch has one group and respects the vendor's limits."""
     by_group: dict[str, list[_Waiting]] = {}
     for request in waiting:
         by_group.setdefault(request[0].group, []).append(request)

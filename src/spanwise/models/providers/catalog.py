@@ -1,49 +1,50 @@
-"""Catalog of vendors, and names of models: "vendor:model".
+"""Catalog of vendors, and parsing of model names such as "openai:gpt-5-mini".
 
-The name of a model on a self-hosted server ends with its address: "compatible:qwen3@http://host:8000/v1"
-is any server with OpenAI's chat interface (llama.cpp, vLLM, LM Studio, a gateway ...).
+The name of a model on a self-hosted server ends with the address of the server. For example, the
+vendor of "compatible:qwen3@http://host:8000/v1" is any server with OpenAI's chat interface
+(llama.cpp, vLLM, LM Studio, a gateway ...).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from spanwise.errors import OptionError
+from spanwise.errors import ModelError, OptionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """A vendor of models, with the facts that its clients need."""
+    """Vendor of models, or kind of self-hosted server."""
 
     name: str
     keys: tuple[str, ...]
-    """Environment variables that may hold the API key; the first one that is set is used."""
+    """Environment variables of the API key; the first one that is set is used."""
     extra: str = "openai"
-    """Extra of spanwise that installs the client."""
+    """Name of the Spanwise extra that installs the client."""
     needs_key: bool = True
     """Whether every call needs an API key."""
     address_variable: str = ""
-    """Environment variable of the base URL."""
+    """Environment variable of the base URL; empty for none."""
     address: str = ""
     """Default base URL; empty for the default of the client."""
     marks_shared: bool = False
-    """Whether its client marks the shared part of a prompt for the provider's prompt cache."""
+    """Whether the client can mark the shared part of a prompt for the provider's prompt cache."""
     is_own: bool = False
-    """Whether it is a self-hosted server. The name of a model may then end with an address, and the
-    schema of an answer constrains the sampling; with other vendors it counts as input tokens."""
+    """Whether the vendor is a self-hosted server. The name of a model may then end with an address,
+    and the schema of an answer costs no input tokens, because it only constrains the sampling."""
     sees_pictures: bool = True
-    """Whether its client sends images."""
+    """Whether the client can send images."""
     tokens_ratio: float = 1.3
-    """Number of its tokens per token of o200k_base. It is exact for OpenAI. The default follows
-    published comparisons (15 to 30 % more tokens for Claude, on English text and code); it was not
-    measured for Spanwise."""
+    """Number of the vendor's tokens per token of o200k_base; exact for OpenAI. The default comes
+    from published comparisons (15 to 30 % more tokens for Claude, on English text and code), not
+    from a measurement with Spanwise."""
 
 
 _OPEN_MODELS_RATIO = 1.11
-"""Token ratio of open models, measured on llama.cpp with a vocabulary of 49,152: 1 to 1.25 on 40
-texts, lowest for licences, highest for source code and lists of versions; 1.11 is within 15 % of
-all."""
+"""Token ratio of open models, measured with llama.cpp and a vocabulary of 49,152 tokens on 40
+texts. The ratio was 1 for licences and up to 1.25 for source code; 1.11 is within 15 % of each."""
 
 _ALL = (
     Vendor(
@@ -120,7 +121,9 @@ _ALL = (
     Vendor(name="zai", keys=("ZAI_API_KEY",)),
 )
 VENDORS = {vendor.name: vendor for vendor in _ALL}
-"""Vendors by name. From "alibaba" on they offer OpenAI's chat interface at their own address."""
+"""Vendors by name. All vendors from "alibaba" on offer OpenAI's chat interface."""
+
+_Error = TypeVar("_Error", bound=ModelError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +134,26 @@ class ModelSpec:
     model: str
     """Name of the model at its vendor."""
     address: str = ""
-    """Base URL in the name; empty for the configured one or the vendor's default."""
+    """Base URL in the name; empty if the name has none."""
 
     @property
     def name(self) -> str:
-        """Return vendor and model, with the address if the name has one."""
+        """Return "vendor:model", or "vendor:model@address"."""
         return f"{self.vendor.name}:{self.model}" + f"@{self.address}" * bool(self.address)
+
+    def error(
+        self,
+        message: str,
+        *,
+        kind: type[_Error],
+        status: int | None = None,
+        retryable: bool = False,
+    ) -> _Error:
+        """Return an error of the model; arguments as for `ModelError`."""
+        provider = self.vendor.name
+        return kind(
+            message, provider=provider, model=self.model, status=status, retryable=retryable
+        )
 
 
 def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> ModelSpec:
@@ -144,10 +161,10 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
 
     Args:
         name: "vendor:model", or "vendor:model@address".
-        vendors: Known vendors, by name.
+        vendors: Known vendors by name.
 
     Raises:
-        OptionError: If it has no known vendor, no model, or an address that is not usable.
+        OptionError: If the vendor is unknown, or the model or the address is invalid.
     """
     vendor_name, _, rest = name.partition(":")
     vendor = vendors.get(vendor_name)
@@ -159,23 +176,27 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
         raise OptionError(f'model is {name!r}; it is "vendor:model", such as "openai:gpt-5-mini"')
     if address:
         address = _checked_address(address, name=name)
-        if not vendor.is_own:  # its key would go to whoever wrote the address, as into a file
-            own = " and ".join(sorted(one.name for one in vendors.values() if one.is_own))
-            raise OptionError(f"model is {name!r}; an address is named for models of {own} alone")
+        if not vendor.is_own:  # the address may come from an untrusted file and would get the key
+            own = " and ".join(sorted(known.name for known in vendors.values() if known.is_own))
+            raise OptionError(f"model is {name!r}; only models of {own} may have an address")
     return ModelSpec(vendor=vendor, model=model, address=address)
 
 
 def split_address(name: str) -> tuple[str, str]:
-    """Return what stands before and after the "@" of an address; the address is empty without one.
+    """Return the model and the address in "model@http://..."; the address is empty if missing.
 
-    Every check of an address and every call use this one split, so that both mean the same server.
+    Checks of addresses and calls must both use this function, so that they mean the same server.
     """
     model, mark, rest = name.rpartition("@http")
     return (model, f"http{rest}") if mark else (name, "")
 
 
 def _checked_address(address: str, *, name: str) -> str:
-    """Return an address without a trailing slash."""
+    """Return an address without a trailing slash.
+
+    Raises:
+        OptionError: If it is not an HTTP URL, or contains a user, a password or a query.
+    """
     from urllib.parse import urlsplit
 
     try:
@@ -184,7 +205,9 @@ def _checked_address(address: str, *, name: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise OptionError(f"model is {name!r}; {address!r} is no address, as http://host:8000/v1")
+        raise OptionError(
+            f"model is {name!r}; {address!r} is not an address such as http://host:8000/v1"
+        )
     if parts.username or parts.password or parts.query:
         # The address appears in error messages and in cache keys.
         raise OptionError(

@@ -1,4 +1,4 @@
-"""Connections to providers: one per address and key, shared by all of their models."""
+"""Connections to providers, one per address and API key, and the base class of their clients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import ModelKeyError, OptionError
-from spanwise.models.providers.addresses import find_place
+from spanwise.models.providers.addresses import find_access
 from spanwise.models.providers.catalog import ModelSpec, Vendor
-from spanwise.models.providers.failures import key_advice
-from spanwise.models.providers.retry import RateLimiter, make_rate_limiter
+from spanwise.models.providers.failures import Failure, translate
+from spanwise.models.providers.retry import RateLimiter, RetryState, make_rate_limiter
+from spanwise.options import ModelOptions
 from spanwise.threads import close_at_exit
 
 if TYPE_CHECKING:
@@ -22,17 +23,16 @@ if TYPE_CHECKING:
 
 
 def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
-    """Return the provider of Bedrock, without retries of its own.
+    """Return the pydantic-ai provider of Bedrock, with retries disabled in its client.
 
     Args:
-        spec: The parsed name of the model.
-        address: Base URL; empty for the default of the region.
-        key: API key of Bedrock; empty for the credentials of AWS (environment, profile, role of
-            the machine).
+        spec: Parsed name of the model.
+        address: Base URL; empty for the default of the AWS region.
+        key: API key of Bedrock; empty to use AWS credentials (environment, profile or role).
 
     Raises:
         ModelKeyError: If there is neither a key nor credentials.
-        OptionError: If no region is set.
+        OptionError: If no AWS region is set.
     """
     import boto3
     from botocore.config import Config
@@ -42,7 +42,7 @@ def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provide
     from pydantic_ai.providers.bedrock import BedrockProvider
 
     class KeySession(Session):  # type: ignore[misc] # botocore has no types
-        """Session that uses one API key and looks for no other credentials."""
+        """Session that uses one API key and no other credentials."""
 
         def get_auth_token(self, **_: object) -> FrozenAuthToken:
             return FrozenAuthToken(key)
@@ -52,11 +52,10 @@ def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provide
 
     session = boto3.Session(botocore_session=KeySession() if key else None)
     if not key and session.get_credentials() is None:
-        raise ModelKeyError(
+        raise spec.error(
             f"there are no credentials for {spec.name!r}: set {spec.vendor.keys[0]}, or "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-            provider=spec.vendor.name,
-            model=spec.model,
+            kind=ModelKeyError,
         )
     config = Config(
         retries={"total_max_attempts": 1},
@@ -67,29 +66,63 @@ def make_bedrock_provider(spec: ModelSpec, *, address: str, key: str) -> Provide
         client = session.client("bedrock-runtime", config=config, endpoint_url=address or None)
     except NoRegionError as error:
         raise OptionError(
-            f"model is {spec.name!r}; no region is set: set AWS_DEFAULT_REGION, as us-east-1"
+            f"model is {spec.name!r}; no region is set: set AWS_DEFAULT_REGION, such as us-east-1"
         ) from error
     return BedrockProvider(bedrock_client=client)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Connection to a provider, with its key and rate limiter."""
+    """Client of a provider, with its API key and rate limiter."""
 
     provider: Provider[Any]
     address: str
     """Base URL; empty for the vendor's default."""
     secret: Secret | None
+    """API key; None for none."""
     limiter: RateLimiter = field(default_factory=RateLimiter)
+    """Rate limiter of all calls through this connection."""
 
     async def close(self) -> None:
-        """Close the client of the provider; called on the event loop."""
+        """Close the client of the provider; must be called on the event loop."""
         async with self.provider:  # leaving the block closes the client
             pass
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class VendorClient:
+    """Base class of the language models and embedders of a vendor."""
+
+    spec: ModelSpec
+    options: ModelOptions
+    connection: Connection
+
+    @property
+    def name(self) -> str:
+        """Return "vendor:model", or "vendor:model@address"."""
+        return self.spec.name
+
+    @property
+    def concurrency(self) -> int:
+        """Return the maximum number of concurrent calls to the provider."""
+        return self.options.concurrency or self.connection.limiter.default_concurrency
+
+    def new_retry_state(self) -> RetryState:
+        """Return the retry state of a new call."""
+        return RetryState(limiter=self.connection.limiter, options=self.options)
+
+    def translate(self, error: Exception) -> Failure:
+        """Return the failure for an exception of the vendor's client or of pydantic-ai."""
+        return translate(
+            error,
+            spec=self.spec,
+            secret=self.connection.secret,
+            timeout_seconds=self.options.timeout_seconds,
+        )
+
+
 _connections: dict[tuple[int, str, str, str], Connection] = {}
-"""Connections by process, vendor, address and key; a fork must not use those of its parent."""
+"""Connections by process, vendor, address and key. A forked process opens its own connections."""
 _lock = threading.Lock()
 
 
@@ -97,22 +130,11 @@ def connect(spec: ModelSpec) -> Connection:
     """Return the connection of a model; nothing is sent.
 
     Raises:
-        ModelKeyError: If the vendor needs a key and there is none.
+        ModelKeyError: If the vendor needs a key, and there is none.
         OptionError: If the client of the vendor is not installed, or there is no address.
     """
     vendor = spec.vendor
-    address, secret = find_place(spec)
-    if secret is None and vendor.needs_key:
-        raise ModelKeyError(
-            f"there is no key for {spec.name!r}: {key_advice(vendor)}",
-            provider=vendor.name,
-            model=spec.model,
-        )
-    if vendor.name == "compatible" and not address:
-        raise OptionError(
-            f"model is {spec.name!r}; it needs an address: compatible:MODEL@http://host:8000/v1, "
-            f"or set {vendor.address_variable}"
-        )
+    address, secret = find_access(spec, kind="model")
     key = "" if secret is None else secret.reveal()
     identity = (os.getpid(), vendor.name, address, key)
     with _lock:
@@ -152,7 +174,7 @@ def _make_provider(spec: ModelSpec, *, address: str, key: str) -> Provider[Any]:
 
 
 def _make_cohere_provider(*, address: str, key: str) -> Provider[Any]:
-    """Return the provider of Cohere, without retries of its own."""
+    """Return the pydantic-ai provider of Cohere, with retries disabled in its client."""
     import httpx
     from cohere import AsyncClientV2
     from pydantic_ai.providers.cohere import CohereProvider
@@ -171,7 +193,7 @@ def _make_voyage_provider(*, address: str, key: str) -> Provider[Any]:
 
 
 def _not_installed(vendor: Vendor, error: ImportError) -> str:
-    package = f" ({error.name})" if error.name else ""  # pydantic-ai leaves the name out of some
+    package = f" ({error.name})" if error.name else ""  # some errors of pydantic-ai have no name
     return (
         f"models of {vendor.name} need a package that is not installed{package}: "
         f"pip install 'spanwise[{vendor.extra}]'"

@@ -1,6 +1,6 @@
 """Translation of errors of providers and their clients to `ModelError`.
 
-No message and no cause contains the API key, whatever the provider returns.
+The API key is removed from all messages, and an exception that contains it is never a cause.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ _BUSY = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A failed call."""
+    """Failure of a call, with the facts that decide whether it is retried."""
 
     error: ModelError
+    """Error to raise if the call is not retried."""
     retry_after_seconds: float | None = None
-    """Wait before a retry that the provider requests; None if it requests none."""
+    """Wait before a retry that the provider requested, in seconds; None for none."""
     timed_out: bool = False
-    """Whether the call timed out; such a call is retried once at most, with the same limit."""
+    """Whether the call timed out. A call is retried at most once after a timeout."""
     is_final: bool = False
-    """Whether there is no retry although one could succeed: part of the answer was delivered."""
+    """Whether the call must not be retried, for example because part of a stream was delivered."""
 
 
 def key_advice(vendor: Vendor) -> str:
-    """Return the advice on how to set an API key."""
+    """Return a phrase that tells the user how to set the API key of a vendor."""
     name = vendor.keys[0]
-    place = f"; to a public address it goes only if {vendor.address_variable} is set to it"
+    place = f"; it is sent to a public address only if {vendor.address_variable} is set to that"
     return (
-        f"set {' or '.join(vendor.keys)} in the environment, or keep it in the keyring by "
+        f"set {' or '.join(vendor.keys)} in the environment, or store it in the keyring with "
         f"`keyring set spanwise {name}` (pip install 'spanwise[keyring]')" + place * vendor.is_own
     )
 
@@ -46,15 +47,15 @@ def status_failure(
     spec: ModelSpec,
     retry_after_seconds: float | None = None,
 ) -> Failure:
-    """Return the failure of an HTTP status.
+    """Return the failure for an HTTP error status.
 
     Args:
-        status: HTTP status, from 400 on.
+        status: HTTP status other than success.
         words: Message of the provider.
-        spec: The parsed name of the model.
-        retry_after_seconds: Wait that the provider requests.
+        spec: Parsed name of the model.
+        retry_after_seconds: Wait that the provider requested, in seconds; None for none.
     """
-    answer = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'without a word'}"
+    answer = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'no message'}"
     kind: type[ModelError] = ModelError
     busy = status in _BUSY or status >= 500
     if status in (401, 403):
@@ -70,26 +71,20 @@ def status_failure(
         advice = "try later, or name a fallback model"
     else:
         advice = "the request itself is refused: try another model"
-    error = kind(
-        f"{answer}; {advice}",
-        provider=spec.vendor.name,
-        model=spec.model,
-        status=status,
-        retryable=busy,
-    )
+    error = spec.error(f"{answer}; {advice}", kind=kind, status=status, retryable=busy)
     return Failure(error=error, retry_after_seconds=retry_after_seconds)
 
 
 def translate(
     error: Exception, *, spec: ModelSpec, secret: Secret | None, timeout_seconds: float
 ) -> Failure:
-    """Return the failure of an exception.
+    """Return the failure for an exception of a vendor's client or of pydantic-ai.
 
     Args:
-        error: Exception of the vendor's client or of pydantic-ai.
-        spec: The parsed name of the model.
-        secret: API key, removed from the message.
-        timeout_seconds: Time limit of the call.
+        error: The exception.
+        spec: Parsed name of the model.
+        secret: API key, which is removed from the message; None for none.
+        timeout_seconds: Timeout of the call, for the message.
     """
     message = " ".join(_provider_message(error).split())
     words = (message if secret is None else secret.hide_in(message))[:_WORDS_CHARS]
@@ -100,26 +95,20 @@ def translate(
 
 
 def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
-    """Return the failure of an error of pydantic-ai; None for an error of a connection."""
+    """Return the failure for an error that pydantic-ai classifies; None for other errors."""
     from pydantic_ai import exceptions as known
 
     name = f"{spec.vendor.name}:{spec.model}"
     if isinstance(error, known.ContentFilterError):
-        return _plain(f"{name} refuses to answer: {words}", spec, kind=ModelAnswerError)
+        message = f"{name} refuses to answer: {words}"
+        return Failure(error=spec.error(message, kind=ModelAnswerError))
     if isinstance(error, known.ModelContextWindowExceededError):
-        return _plain(
-            f"the request is too long for {name}: {words}; use smaller windows or budgets, or a "
-            "model that takes more",
-            spec,
-            status=_status(error),
-        )
+        message = f"the request is too long for {name}: {words}"
+        advice = "use smaller windows or budgets, or a model that takes more"
+        return _plain(f"{message}; {advice}", spec, status=_status(error))
     if isinstance(error, known.ModelQuotaExceededError):
-        return _plain(
-            f"the account at {spec.vendor.name} has no credit or quota left: {words}; add some, "
-            "or name a fallback model",
-            spec,
-            status=_status(error),
-        )
+        message = f"the account at {spec.vendor.name} has no credit or quota left: {words}"
+        return _plain(f"{message}; add some, or name a fallback model", spec, status=_status(error))
     if isinstance(error, known.ModelHTTPError):
         status = 429 if isinstance(error, known.ModelRateLimitError) else error.status_code
         if isinstance(error, known.ModelAuthenticationError):
@@ -128,20 +117,20 @@ def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
             words = f"{words} (did you mean {error.suggested_model_id!r}?)"
         return status_failure(status, words, spec=spec, retry_after_seconds=error.retry_after)
     if isinstance(error, known.UserError):
-        return _plain(f"{name} cannot be asked for this: {words}; try another model", spec)
+        return _plain(f"{name} does not support this request: {words}; try another model", spec)
     return None
 
 
 def _of_connection(
     error: Exception, words: str, spec: ModelSpec, timeout_seconds: float
 ) -> Failure:
-    """Return the failure of an error without an answer of the provider."""
+    """Return the failure for a call without a usable response of the provider."""
     from pydantic_ai import exceptions as known
 
     name = f"{spec.vendor.name}:{spec.model}"
     if isinstance(error, UnicodeEncodeError):
         fault = "the text holds half a surrogate pair, which cannot be sent"
-        return _plain(f"{name} cannot be asked: {fault}; replace it", spec)
+        return _plain(f"{name} cannot be called: {fault}; replace it", spec)
     late = TimeoutError | known.ModelTimeoutError | known.ModelRequestTimeout
     if isinstance(error, late):
         fault = f"{name} did not answer within {timeout_seconds:g} seconds"
@@ -155,20 +144,9 @@ def _of_connection(
 
 
 def _plain(
-    message: str,
-    spec: ModelSpec,
-    *,
-    kind: type[ModelError] = ModelError,
-    status: int | None = None,
-    retryable: bool = False,
+    message: str, spec: ModelSpec, *, status: int | None = None, retryable: bool = False
 ) -> Failure:
-    error = kind(
-        message,
-        provider=spec.vendor.name,
-        model=spec.model,
-        status=status,
-        retryable=retryable,
-    )
+    error = spec.error(message, kind=ModelError, status=status, retryable=retryable)
     return Failure(error=error)
 
 
@@ -178,13 +156,13 @@ def _status(error: Exception) -> int | None:
 
 
 def _provider_message(error: Exception) -> str:
-    """Return the message of a provider, unwrapped from the JSON around it."""
+    """Return the message of a provider, extracted from the JSON of its response."""
     body: object = getattr(error, "body", None)
     for name in ("error", "Error", "message", "Message", "detail"):
         if isinstance(body, Mapping) and name in body:
             body = body[name]
     message = body if isinstance(body, str) and body.strip() else str(error)
-    return message.strip().removesuffix(".")  # a sentence follows it
+    return message.strip().removesuffix(".")  # advice follows the message
 
 
 def _contains_secret(error: BaseException, secret: Secret) -> bool:
@@ -193,7 +171,7 @@ def _contains_secret(error: BaseException, secret: Secret) -> bool:
 
 
 def _texts(error: BaseException) -> Iterator[str]:
-    """Yield all text of an error and of its causes."""
+    """Yield the text of an error, and of each of its causes and contexts."""
     seen: list[BaseException] = []
     pending: list[BaseException | None] = [error]
     while pending:

@@ -1,4 +1,4 @@
-"""fastembed: small models as ONNX files, without torch."""
+"""Embedders and cross-encoders of the library fastembed, which runs ONNX files without torch."""
 
 from __future__ import annotations
 

@@ -1,19 +1,18 @@
-"""Adapter to the language models of pydantic-ai: requests, replies, usage and refusals."""
+"""Language models of vendors, called through pydantic-ai."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import ModelError, OptionError
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.models.providers.catalog import ModelSpec, parse_model_spec
-from spanwise.models.providers.connections import Connection, connect
-from spanwise.models.providers.failures import Failure, translate
+from spanwise.models.providers.connections import Connection, VendorClient, connect
 from spanwise.models.providers.prices import input_tokens, price, text_tokens
-from spanwise.models.providers.retry import RetryState, SentCall, call_with_retries
+from spanwise.models.providers.retry import SentCall, call_with_retries
 from spanwise.options import ModelOptions
 from spanwise.threads import iterate_coroutine, run_coroutine
 from spanwise.types import Usage
@@ -32,11 +31,11 @@ _ANSWER_TOOL = "answer"
 
 
 def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessage]:
-    """Return the messages of a request.
+    """Return the pydantic-ai messages of a request.
 
     Args:
         request: The request.
-        marks_shared: Whether the end of the shared part is marked for the prompt cache.
+        marks_shared: Whether to mark the end of the shared part for the provider's prompt cache.
     """
     from pydantic_ai import messages
 
@@ -46,7 +45,7 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
     else:
         content.append("\n\n".join(filter(None, (request.shared, request.prompt))))
     content += [messages.BinaryContent(image, media_type="image/png") for image in request.images]
-    # Some servers with the chat interface only accept a single text, not a list.
+    # Some servers with OpenAI's chat interface accept a single text only, not a list.
     only = content[0] if len(content) == 1 and isinstance(content[0], str) else content
     return [
         messages.ModelRequest(
@@ -56,9 +55,10 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
 
 
 def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters:
-    """Return the parameters that request the form of an answer, by the best means of a model.
+    """Return the parameters that request an answer in the form of a JSON schema.
 
-    In this order: a JSON schema, a tool that takes the answer, an instruction in the prompt.
+    The first method that the model supports is used: structured output with the schema, a call of
+    a tool with the answer as its arguments, or an instruction in the prompt.
     """
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
@@ -86,9 +86,9 @@ def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters
 
 
 def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) -> ModelSettings:
-    """Return the settings of a call: temperature 0, and no thinking.
+    """Return the settings of a call: temperature 0, and thinking disabled.
 
-    Tasks are short, and thinking tokens would count towards `max_output_tokens`.
+    Thinking tokens would count towards `max_output_tokens`.
     """
     from pydantic_ai.settings import ModelSettings
 
@@ -97,7 +97,7 @@ def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) 
         timeout=timeout_seconds,
         max_retries=0,
         thinking=False,
-        framing_announcement="never",  # else pydantic-ai explains tags that no prompt here uses
+        framing_announcement="never",  # an explanation of tags that these prompts do not use
     )
     profile = model.profile
     reasons = profile.get("openai_supports_reasoning", False)
@@ -130,11 +130,11 @@ def _make(spec: ModelSpec, connection: Connection) -> Model:
         from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
         from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-        # Some servers do not know the newer name of the limit on the output.
+        # Some servers only know the older name of the limit on output tokens.
         older = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
         if vendor == "compatible":
             return OpenAIChatModel(spec.model, provider=provider, profile=older)
-        # Reasoning models would think, whatever their profile says.
+        # Disables thinking even if the profile of a reasoning model says otherwise.
         settings = OpenAIChatModelSettings(openai_reasoning_effort="none")
         return OllamaModel(spec.model, provider=provider, profile=older, settings=settings)
     if vendor == "openai" and not connection.address:
@@ -154,89 +154,8 @@ _REFUSAL_CHARS = 300
 _FENCED = re.compile(r"\s*```[a-z]*\n(.*?)\n?```\s*", re.DOTALL)
 
 
-def estimated_usage(
-    request: ModelRequest, *, spec: ModelSpec, address: str, in_batch: bool = False
-) -> Usage:
-    """Return the estimated usage of a call: counted input tokens, maximum output tokens.
-
-    Args:
-        request: The request.
-        spec: The parsed name of the model.
-        address: Base URL; empty for the vendor's default.
-        in_batch: Whether the batch interface is used.
-    """
-    counted = input_tokens(request, spec.vendor)
-    return Usage(
-        calls=1,
-        input_tokens=counted,
-        output_tokens=request.max_output_tokens,
-        cost=price(
-            spec,
-            address=address,
-            input_tokens=counted,
-            output_tokens=request.max_output_tokens,
-            in_batch=in_batch,
-        ),
-    )
-
-
-def reported_usage(
-    request: ModelRequest,
-    response: ModelResponse,
-    *,
-    spec: ModelSpec,
-    address: str,
-    in_batch: bool = False,
-) -> Usage:
-    """Return the usage of a call as its provider reports it, estimated where it reports none.
-
-    Args:
-        request: The request.
-        response: The answer.
-        spec: The parsed name of the model.
-        address: Base URL; empty for the vendor's default.
-        in_batch: Whether the batch interface was used.
-    """
-    reported = response.usage
-    counted = reported.input_tokens or input_tokens(request, spec.vendor)
-    written = reported.output_tokens or text_tokens(
-        _answer_text(response, is_form=False), spec.vendor
-    )
-    return Usage(
-        calls=1,
-        input_tokens=counted,
-        output_tokens=written,
-        cached_input_tokens=reported.cache_read_tokens,
-        cost=price(
-            spec,
-            address=address,
-            input_tokens=counted,
-            output_tokens=written,
-            cache_tokens=(reported.cache_read_tokens, reported.cache_write_tokens),
-            in_batch=in_batch,
-        ),
-    )
-
-
-def to_reply(
-    request: ModelRequest, response: ModelResponse, *, spec: ModelSpec, usage: Usage
-) -> ModelReply:
-    """Return the reply, with the reason if the model or a filter of its provider refuses."""
-    refusal = ""
-    if response.finish_reason == "content_filter":
-        reason = (response.provider_details or {}).get("refusal") or "by its content filter"
-        refusal = " ".join(str(reason).split())[:_REFUSAL_CHARS]
-    return ModelReply(
-        text=_answer_text(response, is_form=request.answer is not None),
-        usage=usage,
-        model=spec.name,
-        is_cut=response.finish_reason == "length",
-        refusal=refusal,
-    )
-
-
 def _answer_text(response: ModelResponse, *, is_form: bool) -> str:
-    """Return the text of an answer, without the Markdown fence around a JSON answer."""
+    """Return the text of an answer; a Markdown fence around a JSON answer is removed."""
     from pydantic_ai.messages import TextPart, ToolCallPart
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
@@ -260,58 +179,104 @@ def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
     """
     spec = parse_model_spec(name)
     connection = connect(spec)
-    return VendorModel(
-        spec=spec,
-        options=options,
-        connection=connection,
-        model=make_model(spec, connection),
-    )
+    model = make_model(spec, connection)
+    return VendorModel(spec=spec, options=options, connection=connection, model=model)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VendorModel:
+@dataclass(slots=True, kw_only=True, eq=False)
+class VendorModel(VendorClient):
     """Language model of a vendor."""
 
-    spec: ModelSpec
-    options: ModelOptions
-    connection: Connection
     model: Model
+    """Client of the model."""
 
-    @property
-    def name(self) -> str:
-        """Return vendor and model."""
-        return self.spec.name
+    def estimate(self, request: ModelRequest, *, in_batch: bool = False) -> Usage:
+        """Return an estimate of the usage of a call, with the maximum number of output tokens.
 
-    @property
-    def concurrency(self) -> int:
-        """Return the maximum number of concurrent calls to the provider."""
-        return self.options.concurrency or self.connection.limiter.default_concurrency
+        Args:
+            request: The request.
+            in_batch: Whether the batch interface is used.
+        """
+        counted = input_tokens(request, self.spec.vendor)
+        return self._usage(counted, request.max_output_tokens, in_batch=in_batch)
 
-    def estimate(self, request: ModelRequest) -> Usage:
-        """Return the estimated usage of a call: counted input tokens, maximum output tokens."""
-        return estimated_usage(request, spec=self.spec, address=self.connection.address)
+    def reply(
+        self,
+        request: ModelRequest,
+        response: ModelResponse,
+        *,
+        retries: int,
+        in_batch: bool = False,
+    ) -> ModelReply:
+        """Return the reply of a response, with the reported usage or an estimate.
+
+        Args:
+            request: The request.
+            response: Response of pydantic-ai.
+            retries: Number of retries before the response.
+            in_batch: Whether the batch interface was used.
+        """
+        vendor, reported = self.spec.vendor, response.usage
+        usage = self._usage(
+            reported.input_tokens or input_tokens(request, vendor),
+            reported.output_tokens or text_tokens(_answer_text(response, is_form=False), vendor),
+            cache_tokens=(reported.cache_read_tokens, reported.cache_write_tokens),
+            in_batch=in_batch,
+        )
+        refusal = ""
+        if response.finish_reason == "content_filter":
+            reason = (response.provider_details or {}).get("refusal") or "by its content filter"
+            refusal = " ".join(str(reason).split())[:_REFUSAL_CHARS]
+        return ModelReply(
+            text=_answer_text(response, is_form=request.answer is not None),
+            usage=replace(usage, retries=retries),
+            model=self.spec.name,
+            is_cut=response.finish_reason == "length",
+            refusal=refusal,
+        )
+
+    def _usage(
+        self,
+        input_tokens: int,
+        output_tokens: int,
+        *,
+        cache_tokens: tuple[int, int] = (0, 0),
+        in_batch: bool,
+    ) -> Usage:
+        """Return the usage of one call with its cost; `cache_tokens` are as for `price`."""
+        cost = price(
+            self.spec,
+            address=self.connection.address,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_tokens=cache_tokens,
+            in_batch=in_batch,
+        )
+        return Usage(
+            calls=1,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_input_tokens=cache_tokens[0],
+            cost=cost,
+        )
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer to a request, or a reply with a refusal.
 
         Raises:
             ModelError: If the provider fails after all retries, or the request has images and the
-                client sends none.
+                client cannot send them.
         """
         if request.images and not self.spec.vendor.sees_pictures:
-            raise ModelError(
-                f"{self.name} is asked about pictures, which its client does not send; use a model "
-                "of another vendor",
-                provider=self.spec.vendor.name,
-                model=self.spec.model,
-            )
+            message = f"{self.name} is asked about pictures, which its client cannot send"
+            raise self.spec.error(f"{message}; use a model of another vendor", kind=ModelError)
         return run_coroutine(self._generate(request, tokens=self._limited_tokens(request)))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
-        """Yield the parts of the answer as they arrive, and last the complete reply.
+        """Yield the parts of the answer as they arrive, and then the complete reply.
 
         Raises:
-            ModelError: As for `generate`; after the first part there are no retries.
+            ModelError: As for `generate`. There are no retries after the first part.
         """
         tokens = self._limited_tokens(request)
         return iterate_coroutine(lambda emit: self._stream(request, emit, tokens=tokens))
@@ -319,18 +284,11 @@ class VendorModel:
     async def _generate(self, request: ModelRequest, *, tokens: int) -> ModelReply:
         from pydantic_ai.direct import model_request
 
-        state = RetryState(limiter=self.connection.limiter, options=self.options)
+        state = self.new_retry_state()
 
         async def call(sent: SentCall) -> ModelReply:
-            response = await model_request(
-                self.model,
-                to_messages(request, marks_shared=self.spec.vendor.marks_shared),
-                model_settings=to_settings(
-                    request, self.model, timeout_seconds=self.options.timeout_seconds
-                ),
-                model_request_parameters=to_parameters(request, self.model),
-            )
-            return self._reply(request, response, sent, retries=state.retries)
+            response = await model_request(self.model, **self._arguments(request))
+            return _counted(self.reply(request, response, retries=state.retries), sent)
 
         return await call_with_retries(call, state=state, tokens=tokens, translate=self.translate)
 
@@ -339,25 +297,19 @@ class VendorModel:
     ) -> None:
         from pydantic_ai.direct import model_request_stream
 
-        state = RetryState(limiter=self.connection.limiter, options=self.options)
+        state = self.new_retry_state()
         started = False
 
         async def call(sent: SentCall) -> ModelReply:
             nonlocal started
-            async with model_request_stream(
-                self.model,
-                to_messages(request, marks_shared=self.spec.vendor.marks_shared),
-                model_settings=to_settings(
-                    request, self.model, timeout_seconds=self.options.timeout_seconds
-                ),
-                model_request_parameters=to_parameters(request, self.model),
-            ) as response:
+            arguments = self._arguments(request)
+            async with model_request_stream(self.model, **arguments) as response:
                 async for event in response:
                     part = _event_text(event)
                     if part:
                         started = True
                         emit(part)
-                return self._reply(request, response.get(), sent, retries=state.retries)
+                return _counted(self.reply(request, response.get(), retries=state.retries), sent)
 
         emit(
             await call_with_retries(
@@ -368,32 +320,31 @@ class VendorModel:
             )
         )
 
-    def _reply(
-        self, request: ModelRequest, response: ModelResponse, sent: SentCall, *, retries: int
-    ) -> ModelReply:
-        usage = reported_usage(request, response, spec=self.spec, address=self.connection.address)
-        sent.tokens = usage.input_tokens + usage.output_tokens
-        return to_reply(request, response, spec=self.spec, usage=replace(usage, retries=retries))
+    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
+        """Return the arguments of a call of pydantic-ai."""
+        timeout_seconds = self.options.timeout_seconds
+        return {
+            "messages": to_messages(request, marks_shared=self.spec.vendor.marks_shared),
+            "model_settings": to_settings(request, self.model, timeout_seconds=timeout_seconds),
+            "model_request_parameters": to_parameters(request, self.model),
+        }
 
     def _limited_tokens(self, request: ModelRequest) -> int:
-        """Return the estimated tokens of a call if there is a limit on tokens; 0 otherwise."""
+        """Return the estimated tokens of a call; 0 if there is no limit on tokens per minute."""
         if self.options.tokens_per_minute is None:
             return 0
         usage = self.estimate(request)
         return usage.input_tokens + usage.output_tokens
 
-    def translate(self, error: Exception) -> Failure:
-        """Return the failure of an exception of the client."""
-        return translate(
-            error,
-            spec=self.spec,
-            secret=self.connection.secret,
-            timeout_seconds=self.options.timeout_seconds,
-        )
+
+def _counted(reply: ModelReply, sent: SentCall) -> ModelReply:
+    """Return a reply, after its tokens were recorded for the rate limiter."""
+    sent.tokens = reply.usage.input_tokens + reply.usage.output_tokens
+    return reply
 
 
 def _event_text(event: ModelResponseStreamEvent) -> str:
-    """Return the part of the answer, text or JSON, in an event of a stream."""
+    """Return the text or JSON of the answer in an event of a stream; empty for other events."""
     from pydantic_ai import messages
 
     if isinstance(event, messages.PartStartEvent):

@@ -1,6 +1,6 @@
-"""Models that a library runs in this process: loading and serialized calls.
+"""Embedders and rerankers that a library runs in this process, one call at a time.
 
-The libraries download a model at its first use, from the source that their documentation names.
+The library downloads a model on first use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spanwise.config import disable_telemetry
 from spanwise.errors import ModelError, OptionError
-from spanwise.models.guards import translated_errors
+from spanwise.models.model_checks import model_error, translated_errors
 from spanwise.models.ports import EmbedReply, RerankReply
 from spanwise.types import Usage
 
@@ -23,11 +23,11 @@ _BATCH_TEXTS = 64
 
 
 def load(name: str, make: Callable[[str], _Model]) -> _Model:
-    """Return a model, with every error of its library translated.
+    """Load a model, and translate the errors of its library.
 
     Args:
         name: "library:model".
-        make: Loads the model by its name in the library.
+        make: Function that loads the model by its name in the library.
 
     Raises:
         OptionError: If the name has no model, or the library is not installed.
@@ -45,12 +45,8 @@ def load(name: str, make: Callable[[str], _Model]) -> _Model:
             f"pip install 'spanwise[{library}]'"
         ) from error
     except Exception as error:
-        raise ModelError(
-            f"{name} cannot be loaded: {error}; check its name, and that it can be downloaded or "
-            "lies on this machine",
-            provider=library,
-            model=model,
-        ) from error
+        message = f"{name} cannot be loaded: {error}; check its name, and that it can be downloaded"
+        raise model_error(name, f"{message} or is on this machine", kind=ModelError) from error
 
 
 class LocalEmbedder:
@@ -58,7 +54,7 @@ class LocalEmbedder:
 
     is_local = True
     batch_texts = _BATCH_TEXTS
-    concurrency = 1  # one call uses all processors
+    concurrency = 1  # a single call uses all processors
 
     def __init__(
         self,
@@ -73,17 +69,17 @@ class LocalEmbedder:
         Args:
             name: "library:model".
             dimension: Length of a vector.
-            embed_documents: Returns the vectors of parts of documents, one row per text.
-            embed_queries: Returns the vectors of queries, one row per text.
+            embed_documents: Function that returns the vectors of parts of documents, one per text.
+            embed_queries: Function that returns the vectors of queries, one per text.
         """
         self.name = name
-        self.version = "1"  # changed weights under the same name are not detected
+        self.version = "1"  # new weights with the same name are not detected
         self.dimension = dimension
         self._sides = {"document": embed_documents, "query": embed_queries}
         self._lock = Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts as parts of documents, (n, dimension)."""
+        """Return the vectors of parts of documents, (n, dimension)."""
         return self.embed_texts(texts, kind="document").vectors
 
     def estimate(self, texts: Sequence[str]) -> Usage:
@@ -94,7 +90,7 @@ class LocalEmbedder:
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        """Return the vectors of texts.
+        """Return the vectors of texts, (n, dimension).
 
         Raises:
             ModelError: If the library fails.
@@ -114,19 +110,19 @@ class LocalReranker:
 
         Args:
             name: "library:model".
-            score: Returns one score per text for a query.
+            score: Function that returns the scores of texts for a query.
         """
         self.name = name
         self._score = score
         self._lock = Lock()
 
     def estimate(self, query: str, texts: Sequence[str]) -> Usage:
-        """Return no usage: a call in this process costs nothing."""
+        """Return the usage of a call: zero, because local models are free."""
         del query, texts
         return Usage()
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return how well each text answers the query.
+        """Return the score of each text for the query.
 
         Raises:
             ModelError: If the library fails.

@@ -1,4 +1,4 @@
-"""Prices of tokens (from the package genai-prices) and token counts of requests."""
+"""Prices of calls, from the package genai-prices, and estimated token counts of requests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def price(
     """Return the price of a call in US dollars; 0 for a self-hosted server, None if unknown.
 
     Args:
-        spec: The parsed name of the model.
+        spec: Parsed name of the model.
         address: Base URL; empty for the vendor's default.
         input_tokens: Number of input tokens.
         output_tokens: Number of output tokens.
-        cache_tokens: Input tokens read from the provider's prompt cache, and written to it.
+        cache_tokens: Numbers of input tokens read from the provider's prompt cache, and written to
+            it.
         in_batch: Whether the batch interface was used.
     """
     if is_own_server(address):
@@ -42,31 +43,26 @@ def price(
         cache_write_tokens=cache_tokens[1],
     )
     how = {"processing": "batch"} if in_batch else None
-    # The vendor behind a compatible server is only known by its address.
+    # For a compatible server, only the address identifies the vendor.
     by_address = spec.vendor.name in ("compatible", "ollama")
     try:
         if by_address:
             result = calc_price(used, spec.model, provider_api_url=address, price_context=how)
         else:
             result = calc_price(used, spec.model, provider_id=spec.vendor.name, price_context=how)
-    except (LookupError, ValueError):  # not in the list, or priced by another unit
+    except (LookupError, ValueError):  # unknown model, or a price per another unit
         return None
     return float(result.total_price)
 
 
 _TEMPLATE_TOKENS = 16
-"""Tokens of the chat template: roles, ends of turns, the beginning of the answer."""
+"""Tokens of the chat template: roles, ends of turns, and the beginning of the answer."""
 _IMAGE_TOKENS = 2_500
-"""Maximum tokens of the image of a page: vendors count 258 to about 2,500, by its size."""
+"""Maximum tokens of the image of a page; vendors count 258 to about 2,500, depending on size."""
 
 
 def input_tokens(request: ModelRequest, vendor: Vendor) -> int:
-    """Return the estimated number of input tokens of a request.
-
-    Args:
-        request: The request.
-        vendor: Vendor of the model.
-    """
+    """Return the estimated number of input tokens of a request to a vendor."""
     repeated = [request.instructions, request.shared]
     if request.schema is not None and not vendor.is_own:
         repeated.append(json.dumps(request.schema))
@@ -77,12 +73,7 @@ def input_tokens(request: ModelRequest, vendor: Vendor) -> int:
 
 
 def text_tokens(text: str, vendor: Vendor) -> int:
-    """Return the estimated number of tokens of a text.
-
-    Args:
-        text: The text.
-        vendor: Vendor of the model.
-    """
+    """Return the estimated number of tokens of a text with the tokenizer of a vendor."""
     return ceil(_count(text) * vendor.tokens_ratio)
 
 
@@ -91,4 +82,4 @@ def _count(text: str) -> int:
 
 
 _count_once = lru_cache(maxsize=64)(_count)
-"""Cached count of a text that many requests share, such as a document for each of its chunks."""
+"""Cached token count, for texts that many requests share, such as a document."""

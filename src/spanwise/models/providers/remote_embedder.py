@@ -1,24 +1,23 @@
-"""Adapter to the embedders of pydantic-ai.
+"""Embedders of vendors, called through pydantic-ai.
 
-Vendors that truncate (Cohere, Voyage) embed the beginning of a text that is too long for a model.
-Servers with the interface of OpenAI refuse such a text, and its document fails.
+If a text is too long for a model, Cohere and Voyage embed its beginning. Servers with the interface
+of OpenAI reject the text, and its document fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from spanwise.errors import OptionError
 from spanwise.models.ports import EmbedReply
 from spanwise.models.providers.catalog import VENDORS, ModelSpec, Vendor, parse_model_spec
-from spanwise.models.providers.connections import connect
-from spanwise.models.providers.failures import Failure, translate
+from spanwise.models.providers.connections import Connection, VendorClient, connect
 from spanwise.models.providers.prices import price, text_tokens
-from spanwise.models.providers.retry import RetryState, call_with_retries
+from spanwise.models.providers.retry import SentCall, call_with_retries
 from spanwise.threads import run_coroutine
 from spanwise.types import Usage
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult
 
-    from spanwise.models.providers.connections import Connection
-    from spanwise.models.providers.retry import SentCall
     from spanwise.options import ModelOptions
 
 
@@ -43,7 +40,7 @@ _VENDORS = {
         address_variable="VOYAGE_BASE_URL",
     ),
 }
-_BATCH_TEXTS = 96  # the limit of Cohere, the lowest of all vendors
+_BATCH_TEXTS = 96  # lowest limit of all vendors (Cohere)
 _CHARS_PER_TOKEN = 4
 _PROBE = "length"
 _DIMENSIONS = {
@@ -61,7 +58,7 @@ _DIMENSIONS = {
     "bedrock:cohere.embed-english-v3": 1_024,
     "bedrock:cohere.embed-multilingual-v3": 1_024,
 }
-"""Published dimensions of models; the dimension of another model is found by one call."""
+"""Published dimensions of models by name. Other models are called once to find the dimension."""
 
 
 def make_remote_embedder(name: str, options: ModelOptions) -> RemoteEmbedder:
@@ -76,72 +73,59 @@ def make_remote_embedder(name: str, options: ModelOptions) -> RemoteEmbedder:
         ModelKeyError: If there is no key.
     """
     spec = parse_model_spec(name, vendors=_VENDORS)
-    return RemoteEmbedder(spec, options=options, connection=connect(spec))
+    connection = connect(spec)
+    model = _make_model(spec, connection)
+    return RemoteEmbedder(spec=spec, options=options, connection=connection, model=model)
 
 
-class RemoteEmbedder:
+@dataclass(slots=True, kw_only=True, eq=False)
+class RemoteEmbedder(VendorClient):
     """Embedder of a vendor."""
 
-    is_local = False
-    batch_texts = _BATCH_TEXTS
-    version = "1"  # vendors rename changed models; other changes are not detected
-
-    def __init__(self, spec: ModelSpec, *, options: ModelOptions, connection: Connection) -> None:
-        self._spec = spec
-        self._options = options
-        self._connection = connection
-        self._model = _make_model(spec, connection)
-        self._dimension = _DIMENSIONS.get(spec.name)
-
-    @property
-    def name(self) -> str:
-        """Return vendor and model."""
-        return self._spec.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return the maximum number of concurrent calls to the provider."""
-        return self._options.concurrency or self._connection.limiter.default_concurrency
+    model: EmbeddingModel
+    """Client of the model."""
+    is_local: ClassVar[bool] = False
+    batch_texts: ClassVar[int] = _BATCH_TEXTS
+    version: ClassVar[str] = "1"  # vendors rename changed models; other changes are not detected
+    _dimension: int | None = None
 
     @property
     def dimension(self) -> int:
-        """Return the length of a vector; an unknown one is found by one call.
+        """Return the length of a vector; the model is called if it is unknown.
 
         Raises:
-            ModelError: If that call fails.
+            ModelError: If this call fails.
         """
-        if self._dimension is None:
-            self.embed_texts([_PROBE], kind="document")
-        return self._dimension or 0
+        known = _DIMENSIONS.get(self.name) or self._dimension
+        return known or self.embed_texts([_PROBE], kind="document").vectors.shape[1]
 
     def estimate(self, texts: Sequence[str]) -> Usage:
-        """Return the estimated usage of a call, without calling."""
-        return self._usage(sum(text_tokens(text, self._spec.vendor) for text in texts))
+        """Return the estimated usage of a call, without calling the model."""
+        return self._usage(sum(text_tokens(text, self.spec.vendor) for text in texts))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts as parts of documents; none of them may be blank."""
+        """Return the vectors of parts of documents, (n, dimension); no text may be blank."""
         return self.embed_texts(texts, kind="document").vectors
 
     def embed_texts(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        """Return the vectors of texts.
+        """Return the vectors of texts, (n, dimension).
 
         Raises:
             ModelError: If the provider fails after all retries, or refuses.
         """
         reply = run_coroutine(self._embed(texts, kind=kind))
-        if self._dimension is None:
-            self._dimension = reply.vectors.shape[1]
+        self._dimension = self._dimension or reply.vectors.shape[1]
         return reply
 
     async def _embed(
         self, texts: Sequence[str], *, kind: Literal["document", "query"]
     ) -> EmbedReply:
-        state = RetryState(limiter=self._connection.limiter, options=self._options)
+        state = self.new_retry_state()
 
         async def call(sent: SentCall) -> EmbeddingResult:
-            result = await self._model.embed(
+            result = await self.model.embed(
                 list(texts), input_type=kind, settings={"truncate": True}
             )
             sent.tokens = result.usage.input_tokens or sent.tokens
@@ -151,9 +135,9 @@ class RemoteEmbedder:
             call,
             state=state,
             tokens=sum(map(len, texts)) // _CHARS_PER_TOKEN,
-            translate=self._translate,
+            translate=self.translate,
         )
-        # Google does not report its tokens.
+        # Google does not report tokens.
         tokens = result.usage.input_tokens
         usage = self._usage(tokens) if tokens else self.estimate(texts)
         return EmbedReply(
@@ -162,21 +146,9 @@ class RemoteEmbedder:
         )
 
     def _usage(self, tokens: int) -> Usage:
-        cost = price(
-            self._spec,
-            address=self._connection.address,
-            input_tokens=tokens,
-            output_tokens=0,
-        )
+        address = self.connection.address
+        cost = price(self.spec, address=address, input_tokens=tokens, output_tokens=0)
         return Usage(input_tokens=tokens, cost=cost)
-
-    def _translate(self, error: Exception) -> Failure:
-        return translate(
-            error,
-            spec=self._spec,
-            secret=self._connection.secret,
-            timeout_seconds=self._options.timeout_seconds,
-        )
 
 
 def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
@@ -192,7 +164,7 @@ def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
         from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        # Retries are made and counted here, not by the client.
+        # Retries are disabled in the client, because they are made and counted here.
         client = connection.provider.client.with_options(max_retries=0)
         return OpenAIEmbeddingModel(spec.model, provider=OpenAIProvider(openai_client=client))
     kind = {"voyage": "voyageai"}.get(spec.vendor.name, spec.vendor.name)

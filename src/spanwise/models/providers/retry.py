@@ -1,12 +1,12 @@
 """Rate limits and retries of calls to one provider.
 
-Everything here runs on the one event loop of the clients, so no locks are needed.
+All code runs on the event loop of the model clients, so no locks are needed.
 
 Rules:
-    Exponential backoff with jitter: the wait doubles from retry to retry, and a share of it is
-    random, so that calls that failed together are not retried together.
-    A wait that a provider requests (`Retry-After`) applies to all calls to it. A longer wait than
-    `max_wait_seconds` is an error.
+    Retries use exponential backoff with jitter: the wait doubles after each retry, and a part of it
+    is random, so that calls that failed together are not retried together.
+    A wait that a provider requests (`Retry-After`) applies to all calls to this provider. If it is
+    longer than `max_wait_seconds`, the call fails.
 """
 
 from __future__ import annotations
@@ -28,30 +28,32 @@ _WINDOW_SECONDS = 60.0
 
 @dataclass(slots=True)
 class SentCall:
-    """A call that was sent."""
+    """Record of a sent call, for the limits per minute."""
 
     at: float
-    """Time of the event loop, in seconds."""
+    """Time when the call was sent, in seconds of the event loop's clock."""
     tokens: int
-    """Estimated tokens; replaced by the tokens that the provider reports."""
+    """Estimated tokens of the call; later replaced by the tokens that the provider reports."""
 
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Limits the calls to one provider. The limits come with each call and count all calls."""
+    """Limits the calls to one provider. Each call brings its limits, which apply to all calls."""
 
     default_concurrency: int = 16
-    """Maximum number of concurrent calls, if the options of a call give none."""
+    """Maximum number of concurrent calls, if the options of a call set none."""
     _running: int = 0
+    """Number of running calls."""
     _sent: deque[SentCall] = field(default_factory=deque)
     """Calls of the last minute."""
     _paused_until: float = 0.0
+    """Time before which no call is sent, in seconds of the event loop's clock."""
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    """Calls that wait until another call ends."""
+    """Futures of calls that wait until a running call ends."""
 
     @asynccontextmanager
     async def slot(self, options: ModelOptions, *, tokens: int) -> AsyncIterator[SentCall]:
-        """Wait until a call may be sent, and hold its slot for the block.
+        """Wait until a call may be sent, and count it as running during the block.
 
         Args:
             options: The limits.
@@ -70,18 +72,18 @@ class RateLimiter:
             yield sent
         finally:
             self._running -= 1
-            # All of them check again: their limits may differ, and some may be cancelled.
+            # All waiting calls check again: their limits may differ, and some may be cancelled.
             for ended in self._waiting:
                 if not ended.done():
                     ended.set_result(None)
             self._waiting.clear()
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for some seconds, because the provider requested it."""
+        """Send no calls for some seconds, because the provider requested it."""
         self._paused_until = max(self._paused_until, _now() + seconds)
 
     def _wait_seconds(self, options: ModelOptions, tokens: int) -> float:
-        """Return the seconds until the limits are checked again; 0 if a call may be sent now."""
+        """Return the seconds to wait before the next check; 0 if a call may be sent now."""
         now = _now()
         while self._sent and self._sent[0].at <= now - _WINDOW_SECONDS:
             self._sent.popleft()
@@ -90,13 +92,13 @@ class RateLimiter:
         if most is not None and calls >= most:
             seconds = max(seconds, self._sent[calls - most].at + _WINDOW_SECONDS - now)
         if options.tokens_per_minute is not None:
-            # A call with more tokens than the limit is sent alone.
-            over = sum(sent.tokens for sent in self._sent) + tokens - options.tokens_per_minute
+            # A call with more tokens than the limit is sent when no other call counts.
+            excess = sum(sent.tokens for sent in self._sent) + tokens - options.tokens_per_minute
             for sent in self._sent:
-                if over <= 0:
+                if excess <= 0:
                     break
                 seconds = max(seconds, sent.at + _WINDOW_SECONDS - now)
-                over -= sent.tokens
+                excess -= sent.tokens
         return max(seconds, 0.0)
 
 
@@ -105,39 +107,39 @@ def _now() -> float:
 
 
 def make_rate_limiter(*, is_self_hosted: bool) -> RateLimiter:
-    """Return the limiter of a provider; a self-hosted server gets fewer concurrent calls."""
+    """Return a rate limiter; a self-hosted server gets fewer concurrent calls by default."""
     return RateLimiter(default_concurrency=4) if is_self_hosted else RateLimiter()
 
 
 _Result = TypeVar("_Result")
 _FIRST_WAIT_SECONDS = 0.5
 _JITTER = 0.5
-"""Random share of a wait that the provider did not request."""
+"""Maximum share by which a wait is shortened at random."""
 _REQUESTED_JITTER = 0.1
-"""Maximum share that is added to a wait that the provider requested."""
+"""Maximum share by which a wait that the provider requested is lengthened at random."""
 _random = SystemRandom()
 
 
 @dataclass(slots=True, kw_only=True)
 class RetryState:
-    """Retries of one call."""
+    """Retry state of one call."""
 
     limiter: RateLimiter
     options: ModelOptions
     retries: int = 0
     """Number of retries so far."""
     timed_out: bool = False
-    """Whether the call timed out once already."""
+    """Whether the call has timed out before."""
 
     async def wait_after(self, failure: Failure) -> None:
-        """Wait until the call may be retried.
+        """Wait until the call may be retried after a failure.
 
         Raises:
-            ModelError: The error of the failure, if there is no retry.
+            ModelError: The error of the failure, if the call must not be retried.
         """
-        spent = self.retries >= self.options.retries or (failure.timed_out and self.timed_out)
+        is_spent = self.retries >= self.options.retries or (failure.timed_out and self.timed_out)
         self.timed_out |= failure.timed_out
-        if failure.is_final or spent or not failure.error.retryable:
+        if failure.is_final or is_spent or not failure.error.retryable:
             raise failure.error
         self.retries += 1
         requested, most = failure.retry_after_seconds or 0.0, self.options.max_wait_seconds
@@ -161,10 +163,11 @@ async def call_with_retries(
     """Return the result of a call, retried with exponential backoff.
 
     Args:
-        call: Makes the call; may set the tokens of its `SentCall`. A `ModelError` from it is final.
-        state: Counts the retries.
+        call: Function that makes the call, and may update the tokens of its record. Its
+            `ModelError` is raised without a retry.
+        state: Retry state of the call.
         tokens: Estimated tokens of the call, input and output.
-        translate: Translates an exception of the client.
+        translate: Function that translates an exception of the client.
 
     Raises:
         ModelError: If the last retry fails.
@@ -183,7 +186,7 @@ async def call_with_retries(
 
 def _excessive_wait(error: ModelError, requested: float, most: float) -> ModelError:
     return ModelError(
-        f"{error}; it asks to wait {requested:,.0f} seconds, more than max_wait_seconds of "
+        f"{error}; it requests a wait of {requested:,.0f} seconds, more than max_wait_seconds of "
         f"{most:g}",
         provider=error.provider,
         model=error.model,

@@ -1,6 +1,6 @@
-"""sentence-transformers: embedders and cross-encoders that run on torch.
+"""Embedders and cross-encoders of the library sentence-transformers, which runs them with torch.
 
-Only weights in the safetensors format are loaded, and no code of a model repository is run.
+Only weights in the safetensors format are loaded, and no code of a model repository is executed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
 
 
 def make_reranker(name: str, _options: ModelOptions) -> LocalReranker:
-    """Return a cross-encoder, as "sentence-transformers:cross-encoder/ms-marco-MiniLM-L6-v2".
+    """Return a cross-encoder by name, such as "sentence-transformers:cross-encoder/NAME".
 
     Raises:
         OptionError: If sentence-transformers is not installed.
@@ -58,7 +58,7 @@ def _reranker(name: str, model: str) -> LocalReranker:
     kinds = encoder.config.architectures or []
     if any(kind.endswith("Model") for kind in kinds):
         # The library would add a random output layer and only log a warning.
-        raise ValueError(f"it is no reranker: its files hold {', '.join(kinds)} alone")
+        raise ValueError(f"it is not a reranker: its files contain only {', '.join(kinds)}")
     return LocalReranker(
         name,
         score=lambda query, texts: encoder.predict(

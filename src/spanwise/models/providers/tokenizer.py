@@ -1,4 +1,4 @@
-"""Tokenizers that work offline: OpenAI's vocabularies, or an estimate by characters."""
+"""Offline tokenizers: OpenAI's vocabularies, and an estimate by the number of characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 TOKENIZERS = ("o200k_base", "cl100k_base")
-"""Names of the vocabularies; "chars:4" estimates a token per 4 characters."""
+"""Names of the vocabularies."""
 
 _MODELS = {
     "gpt-5": "o200k_base",
@@ -27,11 +27,11 @@ _MODELS = {
     "gpt-3.5-turbo": "cl100k_base",
 }
 _CHARACTERS = re.compile(r"chars:(\d+(?:\.\d+)?)")
-_MAX_CHARS_PER_CALL = 50_000  # the library refuses longer input; a word may be cut in two
+_MAX_CHARS_PER_CALL = 50_000  # the library rejects longer texts; a word may be split here
 
 
 class CharacterTokenizer:
-    """Estimates the number of tokens by the number of characters, rounded up."""
+    """Tokenizer that estimates the number of tokens from the number of characters, rounded up."""
 
     def __init__(self, chars: float) -> None:
         """Create the tokenizer.
@@ -40,7 +40,7 @@ class CharacterTokenizer:
             chars: Number of characters per token, at least 1.
 
         Raises:
-            OptionError: If it is less.
+            OptionError: If `chars` is less than 1.
         """
         if chars < 1:
             raise OptionError(f"tokenizer is 'chars:{chars:g}'; a token has at least 1 character")
@@ -52,12 +52,12 @@ class CharacterTokenizer:
         return [self.length(len(text)) for text in texts]
 
     def length(self, chars: int) -> int:
-        """Return the number of tokens of a text of `chars` characters."""
+        """Return the number of tokens of a text with this number of characters."""
         return -int(-chars // self.chars)
 
 
 class VocabularyTokenizer:
-    """Counts tokens with one of OpenAI's vocabularies, which the package bpe-openai contains."""
+    """Tokenizer with one of OpenAI's vocabularies, from the package bpe-openai."""
 
     def __init__(self, name: str) -> None:
         import bpe_openai
@@ -79,10 +79,11 @@ class VocabularyTokenizer:
 
 @lru_cache(maxsize=8)
 def make_tokenizer(name: str) -> Tokenizer:
-    """Return a tokenizer by name; cached, because loading a vocabulary takes longer than a search.
+    """Return a tokenizer by name, from a cache, because loading a vocabulary is slow.
 
     Args:
-        name: Name of a vocabulary, of a model of OpenAI, or "chars:4".
+        name: Name of a vocabulary or of an OpenAI model, or "chars:4" for an estimate of one token
+            per 4 characters.
 
     Raises:
         OptionError: If the name is unknown.

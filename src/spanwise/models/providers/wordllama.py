@@ -1,8 +1,8 @@
 """Static embedding model, read from the files of the package `wordllama`.
 
-The package itself is never imported: it loads a network client and configures the root logger.
-Two of its data files are needed: a float16 matrix with a row per token, and the tokenizer. The
-vector of a text is the sum of the rows of its tokens.
+The package itself is never imported, because it loads a network client and configures the root
+logger. Two of its data files are used: a float16 matrix with a row per token, and the tokenizer.
+The vector of a text is the sum of the rows of its tokens.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def find_wordllama() -> Path | None:
 class WordLlama:
     """Static embedder: the vector of a text is the sum of the vectors of its tokens.
 
-    Each word is tokenized alone, so white space is not embedded. No token of this vocabulary
-    contains a space: only for runs of white space does this differ from tokenizing the whole text.
+    Each word is tokenized separately, so that its vector can be cached. Tokens of this vocabulary
+    contain no spaces, so the result differs from that of the whole text only for repeated white
+    space.
     """
 
     name = f"wordllama:{_MODEL}"
@@ -78,17 +79,17 @@ class WordLlama:
 
     @classmethod
     def of_name(cls, name: str, _options: ModelOptions) -> WordLlama:
-        """Return the embedder by name; "wordllama" means the only model.
+        """Return the embedder by name; "wordllama" is short for its only model.
 
         Raises:
-            OptionError: If the name is of another model.
+            OptionError: If the name is another one.
         """
         if name not in ("wordllama", cls.name):
             raise OptionError(f"embedder is {name!r}; it must be {cls.name!r}")
         return cls()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, sums of token vectors that are not normalised, (n, 256)."""
+        """Return the vectors of texts, (n, 256): sums of token vectors, not normalised."""
         split = [text.split() for text in texts]
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
@@ -125,7 +126,10 @@ class WordLlama:
 
 @lru_cache(maxsize=2)
 def _read_weights(path: Path) -> NDArray[np.float16]:
-    """Return the tensor of a safetensors file: 8 bytes of length, a JSON header, the rows."""
+    """Return the only tensor of a safetensors file.
+
+    The file has the length of the header (8 bytes), the header as JSON, and the rows.
+    """
     data = _mapped_file(path, _WEIGHTS_SHA256)
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
@@ -140,7 +144,7 @@ def _read_tokenizer(path: Path) -> Tokenizer:
 
 
 def _mapped_file(path: Path, sha256: str) -> mmap.mmap:
-    """Return a file mapped into memory, after its checksum was verified."""
+    """Return a file mapped into memory, after a check of its SHA-256."""
     try:
         with path.open("rb") as stream:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -149,7 +153,7 @@ def _mapped_file(path: Path, sha256: str) -> mmap.mmap:
     checksum = hashlib.sha256(data).hexdigest()
     if checksum != sha256:
         raise StoreError(
-            f"{path} is not the file this version knows (SHA-256 {checksum}, expected {sha256}): "
+            f"{path} is not the expected file (SHA-256 {checksum}, expected {sha256}): "
             "install wordllama 0.4, or name another embedder"
         )
     return data

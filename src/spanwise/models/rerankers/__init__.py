@@ -1,5 +1,5 @@
-"""Rerankers: the caller, clients over HTTP, and a language model as reranker.
+"""Rerankers: their caller, a client for HTTP services, and a language model as reranker.
 
-A new reranker is one module here (or one `Format` in `http_reranker`) and one entry point in the
-group `spanwise.rerankers`. Libraries that offer embedders too are in `models.providers`.
+To add a reranker, add a module here (or a `Format` to `http_reranker`) and an entry point to the
+group `spanwise.rerankers`. Libraries with embedders and rerankers are in `models.providers`.
 """

@@ -1,11 +1,11 @@
-"""Rerankers over HTTP: Cohere, Voyage, Jina, and every server with `/rerank`.
+"""Rerankers over HTTP: Cohere, Voyage, Jina, and self-hosted servers with `/rerank`.
 
-Published references:
+References of the interfaces:
     Cohere    https://docs.cohere.com/reference/rerank
     Voyage    https://docs.voyageai.com/reference/reranker-api
     Jina      https://api.jina.ai/redoc#tag/rerank
-    vLLM      https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (Jina's form)
-    llama.cpp https://github.com/ggml-org/llama.cpp/tree/master/tools/server (Jina's form)
+    vLLM      https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (as Jina)
+    llama.cpp https://github.com/ggml-org/llama.cpp/tree/master/tools/server (as Jina)
     TEI       https://huggingface.github.io/text-embeddings-inference (Text Embeddings Inference)
 """
 
@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from spanwise.errors import ModelAnswerError, ModelError, ModelKeyError, OptionError
+from spanwise.errors import ModelAnswerError, ModelError
 from spanwise.models.ports import RerankReply
-from spanwise.models.providers.addresses import find_place, is_own_server
+from spanwise.models.providers.addresses import find_access, is_own_server
 from spanwise.models.providers.catalog import ModelSpec, Vendor, parse_model_spec
-from spanwise.models.providers.failures import Failure, key_advice, status_failure
+from spanwise.models.providers.failures import Failure, status_failure
 from spanwise.models.providers.retry import (
     RateLimiter,
     RetryState,
@@ -47,24 +47,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """Format of the requests and answers of one kind of server."""
+    """JSON format of the requests and responses of one kind of server."""
 
     vendor: Vendor
     texts: int
-    """Maximum number of texts of one call, below the limit of the server."""
+    """Maximum number of texts in one request."""
     path: str = "rerank"
-    """Path after the base URL."""
+    """Path of the endpoint below the base URL."""
     texts_name: str = "documents"
-    """Field of the request with the texts."""
+    """Name of the request field with the texts."""
     scores_name: str = "results"
-    """Field of the answer with the list of scores; empty if the answer itself is the list."""
+    """Name of the response field with the list of results; empty if the response is the list."""
     score_name: str = "relevance_score"
-    """Field with the score, in each entry of that list."""
+    """Name of the field with the score in each result."""
     extra: tuple[tuple[str, object], ...] = ()
-    """Additional fields of the request."""
+    """Names and values of additional request fields."""
 
     def body(self, model: str, query: str, texts: Sequence[str]) -> dict[str, object]:
-        """Return the body of a request."""
+        """Return the JSON body of a request."""
         body: dict[str, object] = {"model": model, "query": query, self.texts_name: list(texts)}
         return body | dict(self.extra)
 
@@ -120,7 +120,7 @@ _ALL = (
             address_variable=_SERVER_ADDRESS,
             is_own=True,
         ),
-        texts=32,  # its default for --max-client-batch-size
+        texts=32,  # default of its option --max-client-batch-size
         texts_name="texts",
         scores_name="",
         score_name="score",
@@ -128,25 +128,25 @@ _ALL = (
     ),
 )
 FORMATS = {form.vendor.name: form for form in _ALL}
-"""Formats by vendor; "server" is any other server with `/rerank` (vLLM, llama.cpp ...)."""
+"""Formats by name of the vendor; "server" is any server with the interface of Jina."""
 
 
 def read_scores(answer: object, count: int, *, form: Format) -> list[float]:
-    """Return the scores of an answer, in the order of the texts.
+    """Return the scores in a response, in the order of the texts.
 
     Args:
-        answer: Parsed JSON of the answer.
+        answer: Parsed JSON of the response.
         count: Number of texts.
         form: Format of the server.
 
     Raises:
-        ValueError: If the answer has another format, or a text has no score or several.
+        ValueError: If the format differs, or a text does not have exactly one score.
     """
     name = form.scores_name
     entries = answer.get(name) if isinstance(answer, Mapping) else answer
     if not (isinstance(entries, list) and len(entries) == count):
         number = len(entries) if isinstance(entries, list) else "no"
-        raise ValueError(f"it holds {number} scores for {count} texts")
+        raise ValueError(f"it contains {number} scores for {count} texts")
     scores: dict[int, float] = {}
     for entry in entries:
         index, score = _number(entry, "index"), _number(entry, form.score_name)
@@ -157,7 +157,7 @@ def read_scores(answer: object, count: int, *, form: Format) -> list[float]:
 
 
 def read_tokens(answer: object) -> int:
-    """Return the input tokens that a server reports; 0 if it reports none."""
+    """Return the number of input tokens that a response reports; 0 if it reports none."""
     if not isinstance(answer, Mapping):
         return 0
     usage, meta = answer.get("usage"), answer.get("meta")
@@ -172,7 +172,7 @@ def read_tokens(answer: object) -> int:
 
 
 def _number(entry: object, name: str) -> int | float | None:
-    """Return the number in a field; None if there is none in the range of a float."""
+    """Return the number in a field; None if it is missing or out of the range of a float."""
     value = entry.get(name) if isinstance(entry, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -184,55 +184,40 @@ _MESSAGE_CHARS = 300
 _CHARS_PER_TOKEN = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HttpReranker:
-    """Reranker over HTTP; its calls run on the event loop that all clients share."""
+    """Reranker over HTTP."""
 
-    def __init__(
-        self,
-        spec: ModelSpec,
-        *,
-        form: Format,
-        address: str,
-        secret: Secret | None,
-        options: ModelOptions,
-    ) -> None:
-        """Create the reranker; nothing is sent.
-
-        Args:
-            spec: The parsed name of the model.
-            form: Format of the server.
-            address: Base URL.
-            secret: API key; None for none.
-            options: Options of the calls.
-        """
-        self._spec = spec
-        self._form = form
-        self._url = f"{address}/{form.path}"
-        self._secret = secret
-        self._options = options
+    spec: ModelSpec
+    form: Format
+    url: str
+    """URL of the endpoint."""
+    secret: Secret | None
+    """API key; None for none."""
+    options: ModelOptions
 
     @property
     def name(self) -> str:
-        """Return vendor and model."""
-        return self._spec.name
+        """Return "vendor:model", or "vendor:model@address"."""
+        return self.spec.name
 
     @property
     def _cost(self) -> float | None:
-        """Cost of a call: 0 on a self-hosted server, unknown elsewhere."""
-        return 0.0 if is_own_server(self._url) else None
+        """Cost of a call in US dollars: 0 on a self-hosted server, otherwise unknown (None)."""
+        return 0.0 if is_own_server(self.url) else None
 
     def estimate(self, query: str, texts: Sequence[str]) -> Usage:
-        """Return the usage of a call: free on a self-hosted server, of unknown cost elsewhere."""
+        """Return the usage of a call: no cost on a self-hosted server, otherwise unknown cost."""
         del query, texts
         return Usage(cost=self._cost)
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return how well each text answers the query.
+        """Return the score of each text for the query.
 
         Raises:
             ModelError: If the server fails, refuses or cannot be reached, after all retries.
         """
-        size = self._form.texts
+        size = self.form.texts
         groups = [texts[start : start + size] for start in range(0, len(texts), size)]
         replies = run_coroutine(self._rerank_all(query, groups))
         return RerankReply(
@@ -245,56 +230,49 @@ class HttpReranker:
         try:
             return await asyncio.gather(*calls)
         finally:
-            for call in calls:  # after a failure the other replies are not used
+            for call in calls:  # after a failure, the other replies are not needed
                 call.cancel()
 
     async def _rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        key = "" if self._secret is None else self._secret.reveal()
-        is_self_hosted = self._spec.vendor.is_own
-        limiter = _limiter(os.getpid(), self._url, key, is_self_hosted=is_self_hosted)
-        state = RetryState(limiter=limiter, options=self._options)
+        key = "" if self.secret is None else self.secret.reveal()
+        is_self_hosted = self.spec.vendor.is_own
+        limiter = _limiter(os.getpid(), self.url, key, is_self_hosted=is_self_hosted)
+        state = RetryState(limiter=limiter, options=self.options)
         chars = sum(map(len, texts)) + len(query) * len(texts)
         answer = await call_with_retries(
-            partial(self._post, self._form.body(self._spec.model, query, texts)),
+            partial(self._post, self.form.body(self.spec.model, query, texts)),
             state=state,
             tokens=chars // _CHARS_PER_TOKEN,
             translate=self._translate,
         )
         try:
-            scores = read_scores(answer, len(texts), form=self._form)
+            scores = read_scores(answer, len(texts), form=self.form)
         except ValueError as error:
-            raise self._failed(
-                f"gave an answer that cannot be used: {error}", ModelAnswerError
-            ) from error
-        usage = Usage(
-            calls=1,
-            retries=state.retries,
-            input_tokens=read_tokens(answer),
-            cost=self._cost,
-        )
+            raise self._unusable(f"gave an answer that cannot be used: {error}") from error
+        tokens = read_tokens(answer)
+        usage = Usage(calls=1, retries=state.retries, input_tokens=tokens, cost=self._cost)
         return RerankReply(scores=tuple(scores), usage=usage)
 
     async def _post(self, body: Mapping[str, object], sent: SentCall) -> object:
-        """Return the parsed JSON of the answer."""
+        """Send a request, and return the parsed JSON of the response; redirects are errors."""
         headers = {"Accept-Encoding": "identity"}
-        if self._secret is not None:
-            headers["Authorization"] = f"Bearer {self._secret.reveal()}"
+        if self.secret is not None:
+            headers["Authorization"] = f"Bearer {self.secret.reveal()}"
         async with _client(os.getpid()).stream(
-            "POST", self._url, json=body, headers=headers, timeout=self._options.timeout_seconds
+            "POST", self.url, json=body, headers=headers, timeout=self.options.timeout_seconds
         ) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding.strip().lower() != "identity":
-                # A compressed answer was not asked for, and can expand to any size in one piece.
-                raise self._failed(
+                # Not requested, and a compressed block could expand to any size.
+                raise self._unusable(
                     f"answered with Content-Encoding {encoding[:100]!r}; only answers that are not "
-                    "compressed are read",
-                    ModelAnswerError,
+                    "compressed are read"
                 )
             data = bytearray()
             async for block in response.aiter_raw():
                 data += block
                 if len(data) > _MAX_ANSWER_BYTES:
-                    raise self._failed("answered more than 32 MB", ModelAnswerError)
+                    raise self._unusable("answered more than 32 MB")
         if response.status_code != httpx.codes.OK:
             raise _StatusError(response, bytes(data))
         answer: object = json.loads(data)
@@ -302,54 +280,51 @@ class HttpReranker:
         return answer
 
     def _translate(self, error: Exception) -> Failure:
-        """Return the failure of an exception, without a cause, which may contain the key."""
+        """Return the failure for an exception, without a cause, which could contain the key."""
         if isinstance(error, _StatusError):
-            message = error.message if self._secret is None else self._secret.hide_in(error.message)
             return status_failure(
                 error.status,
-                message,
-                spec=self._spec,
+                self._without_key(error.message),
+                spec=self.spec,
                 retry_after_seconds=error.retry_after_seconds,
             )
-        if isinstance(error, TimeoutError | httpx.TimeoutException):
-            fault = f"did not answer within {self._options.timeout_seconds:g} seconds"
-            advice = "try later, allow more timeout_seconds, or lower concurrency"
-            return Failure(error=self._failed(f"{fault}; {advice}"), timed_out=True)
-        if isinstance(error, httpx.TransportError):
-            message = str(error) if self._secret is None else self._secret.hide_in(str(error))
-            fault = f"cannot be reached at {self._url}, or broke off: {message}"
-            return Failure(error=self._failed(f"{fault}; check the address and the network"))
-        return Failure(
-            error=self._failed(f"gave an answer that is not JSON: {type(error).__name__}")
-        )
+        timed_out = isinstance(error, TimeoutError | httpx.TimeoutException)
+        if timed_out:
+            fault = f"did not answer within {self.options.timeout_seconds:g} seconds"
+            fault += "; try later, allow more timeout_seconds, or lower concurrency"
+        elif isinstance(error, httpx.TransportError):
+            fault = f"cannot be reached at {self.url}, or broke off: "
+            fault += f"{self._without_key(str(error))}; check the address and the network"
+        else:
+            fault = f"gave an answer that is not JSON: {type(error).__name__}"
+        failed = self.spec.error(f"{self.name} {fault}", kind=ModelError, retryable=True)
+        return Failure(error=failed, timed_out=timed_out)
 
-    def _failed(self, fault: str, kind: type[ModelError] = ModelError) -> ModelError:
-        return kind(
-            f"{self.name} {fault}",
-            provider=self._spec.vendor.name,
-            model=self._spec.model,
-            retryable=kind is ModelError,
-        )
+    def _without_key(self, message: str) -> str:
+        return message if self.secret is None else self.secret.hide_in(message)
+
+    def _unusable(self, fault: str) -> ModelAnswerError:
+        return self.spec.error(f"{self.name} {fault}", kind=ModelAnswerError)
 
 
 @cache
 def _limiter(process: int, url: str, key: str, *, is_self_hosted: bool) -> RateLimiter:
-    """Return the rate limiter of one address and key, shared by all rerankers of a process."""
-    del process, url, key  # the cache key
+    """Return the rate limiter that all rerankers of a process with this URL and key share."""
+    del process, url, key  # only part of the cache key
     return make_rate_limiter(is_self_hosted=is_self_hosted)
 
 
 @cache
 def _client(process: int) -> httpx.AsyncClient:
     """Return the HTTP client that all rerankers of a process share until it ends."""
-    del process  # the cache key
+    del process  # only part of the cache key
     client = httpx.AsyncClient()
     close_at_exit(client.aclose)
     return client
 
 
 class _StatusError(Exception):
-    """Answer with another status than 200."""
+    """Response with a status other than 200."""
 
     def __init__(self, response: httpx.Response, data: bytes) -> None:
         super().__init__(f"status {response.status_code}")
@@ -359,7 +334,7 @@ class _StatusError(Exception):
 
 
 def _error_message(data: bytes) -> str:
-    """Return the message in the body of an error, unwrapped from the JSON around it."""
+    """Return the message of a server, extracted from the JSON of an error response."""
     try:
         body: object = json.loads(data)
     except ValueError:
@@ -371,7 +346,7 @@ def _error_message(data: bytes) -> str:
 
 
 def _retry_after_seconds(header: str) -> float | None:
-    """Return the seconds of a `Retry-After` header, a number or a date; None if it has neither."""
+    """Return the wait of a `Retry-After` header, a number of seconds or a date; None if invalid."""
     try:
         seconds = float(header)
     except ValueError:
@@ -393,22 +368,11 @@ def make_http_reranker(name: str, options: ModelOptions) -> HttpReranker:
         options: Options of the calls.
 
     Raises:
-        OptionError: If the name has no usable model or address.
-        ModelKeyError: If the vendor needs a key and there is none.
+        OptionError: If the model or the address in the name is missing or invalid.
+        ModelKeyError: If the vendor needs a key, and there is none.
     """
     spec = parse_model_spec(name, vendors={key: form.vendor for key, form in FORMATS.items()})
-    vendor = spec.vendor
-    address, secret = find_place(spec)
-    if not address:
-        raise OptionError(
-            f"reranker is {name!r}; it needs an address: {vendor.name}:MODEL@http://host:8080/v1, "
-            f"or set {vendor.address_variable}"
-        )
-    if secret is None and vendor.needs_key:
-        raise ModelKeyError(
-            f"there is no key for {name!r}: {key_advice(vendor)}",
-            provider=vendor.name,
-            model=spec.model,
-        )
-    form = FORMATS[vendor.name]
-    return HttpReranker(spec, form=form, address=address, secret=secret, options=options)
+    address, secret = find_access(spec, kind="reranker")
+    form = FORMATS[spec.vendor.name]
+    url = f"{address}/{form.path}"
+    return HttpReranker(spec=spec, form=form, url=url, secret=secret, options=options)

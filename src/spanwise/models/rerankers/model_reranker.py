@@ -1,4 +1,4 @@
-"""A language model as reranker: it rates passages in batches."""
+"""Reranker that uses a language model to rate passages, in batches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from spanwise.core.text.fences import fence_tag, fenced
 from spanwise.errors import ModelError
 from spanwise.models.caller import ModelCaller
-from spanwise.models.guards import model_version
 from spanwise.models.ledger import Ledger
+from spanwise.models.model_checks import model_version
 from spanwise.models.ports import ModelRequest, RerankReply
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from spanwise.options import ModelOptions
 
 
-_BATCH_TEXTS = 10  # of longer lists, models rate the middle carelessly
+_BATCH_TEXTS = 10  # models rate the middle of longer lists carelessly
 _HIGHEST = 10.0
-_LEAST_RATED = 0.5  # share of the passages; an answer that rates fewer is unusable
+_LEAST_RATED = 0.5  # minimum share of rated passages in a usable answer
 _OUTPUT_TOKENS = 2_000
 _INSTRUCTIONS = """\
 You rate how well passages of documents answer a question, from 0 to 10.
@@ -42,7 +42,7 @@ class _Rating(BaseModel):
 
 
 class _Form(BaseModel):
-    # Servers that enforce the schema stop there; a longer answer is still accepted.
+    # A limit for servers that enforce the schema; longer answers are accepted.
     ratings: list[_Rating] = Field(json_schema_extra={"maxItems": _BATCH_TEXTS})
 
 
@@ -52,13 +52,13 @@ class ModelReranker:
     def __init__(
         self, model: LanguageModel, *, options: ModelOptions, ledger: Ledger | None = None
     ) -> None:
-        """Set the model and the options of its calls.
+        """Create the reranker; nothing is sent.
 
         Args:
             model: Language model that rates the passages.
-            options: Options of the calls. `max_cost` applies to each call of `rerank` if there is
-                no ledger.
-            ledger: Ledger that counts the calls and holds the cost limit.
+            options: Options of the calls. Without a ledger, `max_cost` limits each call of
+                `rerank`.
+            ledger: Ledger with the usage and the cost limit of the calls; None for none.
         """
         self._model = model
         self._options = options
@@ -75,26 +75,26 @@ class ModelReranker:
         return model_version(self._model)
 
     def with_ledger(self, ledger: Ledger) -> ModelReranker:
-        """Return the same reranker with another ledger."""
+        """Return a reranker with the same model and another ledger."""
         return ModelReranker(self._model, options=self._options, ledger=ledger)
 
     def check_price(self, ledger: Ledger) -> None:
-        """Check that the cost limit of a ledger can be kept.
+        """Check that the cost limit of a ledger can be applied to the model.
 
         Raises:
-            OptionError: If a limit applies and the price of the model is unknown.
+            OptionError: If there is a limit, and the price of the model is unknown.
         """
         request = ModelRequest(task="price", instructions="", prompt="")
         ledger.check_price(self._model.name, lambda: self._model.estimate(request))
 
     def rerank(self, query: str, texts: Sequence[str]) -> RerankReply:
-        """Return the ratings of texts in one group, as `rerank_groups` does."""
+        """Return the ratings of texts that form one group, as `rerank_groups`."""
         return self.rerank_groups(query, [texts])
 
     def rerank_groups(self, query: str, groups: Sequence[Sequence[str]]) -> RerankReply:
-        """Return the ratings of the texts of all groups, from 0 to 10; 0 for a text without one.
+        """Return a rating of each text, from 0 to 10, group by group.
 
-        Texts of different groups are never rated in one call.
+        Texts of different groups are never rated in one call. A text without a rating gets 0.
 
         Raises:
             CostLimitError: If a call could exceed the cost limit.
@@ -125,7 +125,7 @@ class ModelReranker:
 
 
 def make_model_reranker(name: str, options: ModelOptions) -> ModelReranker:
-    """Return a reranker that asks a language model; nothing is sent.
+    """Return a reranker that uses a language model; nothing is sent.
 
     Args:
         name: "llm:vendor:model".
@@ -158,7 +158,7 @@ def _request(query: str, texts: Sequence[str]) -> ModelRequest:
 
 
 def _read(answer: str, count: int) -> list[float]:
-    """Return the first rating of each passage, clipped to the range; 0 for one without a rating.
+    """Return the first rating of each passage, clipped to 0 to 10; 0 for an unrated passage.
 
     Raises:
         ValueError: If less than half of the passages are rated.

@@ -12,14 +12,14 @@ from functools import partial
 from itertools import groupby
 from typing import Protocol, runtime_checkable
 
-from spanwise.models.guards import (
+from spanwise.models.ledger import Ledger
+from spanwise.models.model_checks import (
     check_model,
     check_type,
     model_version,
     translated_errors,
     unusable_answer,
 )
-from spanwise.models.ledger import Ledger
 from spanwise.models.ports import GroupReranker, Reranker, RerankReply
 from spanwise.types import Usage
 from spanwise.types.output_cache import OutputCache
@@ -29,24 +29,24 @@ _TASK = "rerank"
 
 @runtime_checkable
 class PricedReranker(Reranker, Protocol):
-    """A reranker whose cost is known before a call, so that a cost limit can be kept."""
+    """Reranker that can estimate the cost of a call, as a cost limit requires."""
 
     def estimate(self, query: str, texts: Sequence[str]) -> Usage:
-        """Return an upper bound on the usage of a call, without calling."""
+        """Return an upper bound of the usage of a call, without calling the model."""
 
 
 @runtime_checkable
 class ModelBackedReranker(Reranker, Protocol):
-    """A reranker that calls a language model, and counts these calls in a ledger itself."""
+    """Reranker that calls a language model, and counts these calls in a ledger itself."""
 
     def with_ledger(self, ledger: Ledger) -> Reranker:
-        """Return the same reranker with another ledger."""
+        """Return a reranker with the same model and another ledger."""
 
     def check_price(self, ledger: Ledger) -> None:
-        """Check that the cost limit of a ledger can be kept.
+        """Check that the cost limit of a ledger can be applied to the model.
 
         Raises:
-            OptionError: If a limit applies and the price of the model is unknown.
+            OptionError: If there is a limit, and the price of the model is unknown.
         """
 
 
@@ -55,20 +55,20 @@ class RerankCaller:
     """Calls a reranker. Thread-safe."""
 
     reranker: Reranker
-    """The reranker; a user's own object is checked here."""
+    """Reranker, whose attributes are checked on creation."""
     cache: OutputCache | None = None
     """Cache of scores; None for none."""
     ledger: Ledger = field(default_factory=Ledger)
-    """Ledger that counts the calls and holds the cost limit."""
+    """Ledger with the usage and the cost limit of the calls."""
 
     def __post_init__(self) -> None:
         check_model(self.reranker, ("rerank",), kind="reranker")
 
     def check_price(self) -> None:
-        """Check that a cost limit can be kept.
+        """Check that the cost limit can be applied to the reranker.
 
         Raises:
-            OptionError: If a limit applies and the price of the reranker is unknown.
+            OptionError: If there is a limit, and the price of the reranker is unknown.
         """
         if isinstance(self.reranker, ModelBackedReranker):
             self.reranker.check_price(self.ledger)
@@ -76,11 +76,11 @@ class RerankCaller:
             self.ledger.check_price(self.reranker.name, partial(self._estimate, "price", ["price"]))
 
     def rerank(self, query: str, texts: Sequence[str], documents: Sequence[int]) -> RerankReply:
-        """Return how well each text answers the query: one finite score per text.
+        """Return the score of each text for the query, a finite number.
 
-        The same query with the same texts in the same order is sent once. A reranker that reads
-        several texts in one call gets texts of one document at a time, so that no document can
-        influence the scores of another one.
+        Scores are cached by query and texts, in their order. A reranker that reads several texts at
+        once gets the texts of each document as a group, so that no document can influence the
+        scores of another one.
 
         Args:
             query: The query.
@@ -110,7 +110,7 @@ class RerankCaller:
     def _counted(
         self, query: str, texts: Sequence[str], documents: Sequence[int]
     ) -> tuple[RerankReply, list[int]]:
-        """Return the result of `_request`, with the call in the ledger."""
+        """Return the result of `_request`, and count the call in the ledger."""
         started = time.perf_counter()
         if isinstance(self.reranker, ModelBackedReranker):
             backed = replace(self, reranker=self.reranker.with_ledger(self.ledger))
@@ -125,7 +125,7 @@ class RerankCaller:
         return replace(reply, usage=usage), order
 
     def _estimate(self, query: str, texts: Sequence[str]) -> Usage:
-        """Return an upper bound on the usage of a call, without a cost if there is no price."""
+        """Return an upper bound of the usage of a call; the cost is None if it is unknown."""
         name = self.reranker.name
         if not isinstance(self.reranker, PricedReranker):
             return Usage(cost=None)
@@ -136,7 +136,7 @@ class RerankCaller:
     def _request(
         self, query: str, texts: Sequence[str], documents: Sequence[int]
     ) -> tuple[RerankReply, list[int]]:
-        """Return the reply of the reranker, and the positions of the texts that it scores."""
+        """Return the reply of the reranker, and the position of the text of each score."""
         name, order = self.reranker.name, list(range(len(texts)))
         with translated_errors(name):
             if isinstance(self.reranker, GroupReranker):
@@ -153,14 +153,14 @@ class RerankCaller:
         return reply, order
 
     def _checked_scores(self, reply: RerankReply, count: int) -> tuple[float, ...]:
-        """Return the scores of a reply, if they are as many finite numbers as there are texts."""
+        """Return the scores of a reply, after a check that there is a finite one for each text."""
         name, fault = self.reranker.name, ""
         with translated_errors(name):
             scores = tuple(reply.scores)
             if len(scores) != count:
                 fault = f"gave {len(scores)} scores for {count} texts"
             elif not all(map(math.isfinite, scores)):
-                fault = "gave a score that is no finite number"
+                fault = "gave a score that is not a finite number"
         if fault:
             raise unusable_answer(name, f"{fault}; try another reranker")
         return tuple(map(float, scores))

@@ -1,9 +1,10 @@
-"""Reading of PDF pages by a language model: pages that are pictures or have merged table cells.
+"""Text of PDF pages by a language model, for images of text and tables with merged cells.
 
 Rules:
-    Each page is drawn, requested and cached separately, so an answered page is not requested again.
-    An unread page stays as parsed, and a warning of the document names it. If no page is read, the
-    document is the one parsed without a model.
+    Each page is rendered, requested and cached separately, so an answered page is not requested
+    again.
+    A page that the model does not read keeps the text of the parser, and a warning of the document
+    names it. If the model reads no page, the document is parsed again without a model.
     If the model is unreachable, no more pages are requested.
 """
 
@@ -26,13 +27,14 @@ from spanwise.models.prompts.pages import read_page
 from spanwise.threads import map_bounded
 
 if TYPE_CHECKING:
+    from spanwise.ingest.reader import PageRequest
     from spanwise.models.caller import ModelCaller
     from spanwise.parsers.parsed import PagesToRead
     from spanwise.types import Document, DocumentStatus
 
 
 _Outcome = PageText | ModelError | DocumentError | None
-_MAX_FAILURES = 3  # failures before the first success: the model cannot read images
+_MAX_FAILURES = 3  # more failures before the first success mean that it cannot read images
 _NOT_FOUND = 404  # the model does not exist
 
 
@@ -41,31 +43,28 @@ class PageReading:
     """Result of reading pages with a model."""
 
     document: Document | None = None
-    """Document with the pages that were read; None if none was."""
+    """Document with the text of the model on the pages that it read; None if it read none."""
     failure: str = ""
-    """Readable description of the unread pages and the cause; empty if all were read."""
-    is_reached: bool = True
-    """Whether the model was reachable."""
+    """Human-readable message about the unread pages and the cause; empty if all were read."""
+    is_reachable: bool = True
+    """Whether the model is reachable."""
     is_unfinished: bool = False
-    """Whether pages have to be requested again, because the model failed."""
+    """Whether pages should be requested again in a later run, because the model failed."""
 
 
-def read_pages(
-    document: Document, pages: PagesToRead, *, draw: Callable[[int], bytes], caller: ModelCaller
-) -> PageReading:
-    """Return a document in which some pages are replaced by the text that a model reads.
+def read_pages(request: PageRequest, *, caller: ModelCaller) -> PageReading:
+    """Return a document in which some pages have the text that a model reads on them.
 
     Args:
-        document: Document, parsed for a page reader.
-        pages: Pages to read.
-        draw: Returns a page as a PNG file, by its number from 1.
+        request: Document, and the pages to read.
         caller: Caller of the model.
 
     Raises:
-        CostLimitError: If reading would exceed the cost limit.
+        CostLimitError: If a call would exceed the cost limit.
         ModelKeyError: If the provider rejects the key.
     """
-    reader = _PageReader(document=document, pages=pages, draw=draw, caller=caller)
+    document, pages = request.document, request.pages
+    reader = _PageReader(request=request, caller=caller)
     outcomes = dict(
         zip(
             pages.numbers,
@@ -75,25 +74,25 @@ def read_pages(
     )
     texts = {number: text for number, text in outcomes.items() if isinstance(text, PageText)}
     blank = {number for number in pages.scans if outcomes[number] is None}
-    left = [number for number in pages.numbers if number not in texts and number not in blank]
+    unread = [number for number in pages.numbers if number not in texts and number not in blank]
     errors = [outcome for outcome in outcomes.values() if isinstance(outcome, Exception)]
     model, count = caller.model.name, len(document.pages)
     failure = ""
-    if left:
+    if unread:
         cause = errors[0] if errors else "it sees nothing on them"
-        failure = f"{name_pages(left)} of {count} not read by {model}: {cause}"
-    read = None
+        failure = f"{name_pages(unread)} of {count} not read by {model}: {cause}"
+    result = None
     if texts or blank:
         message = f"{name_pages(sorted((*texts, *blank)))} of {count} read by {model}"
-        read = replace(
+        result = replace(
             replace_pages(document, texts),
-            status=_status(document, pages, left=set(left)),
+            status=_status(document, pages, unread=set(unread)),
             warnings=(*document.warnings, message, *([failure] if failure else [])),
         )
     return PageReading(
-        document=read,
+        document=result,
         failure=failure,
-        is_reached=reader.is_reached,
+        is_reachable=reader.is_reachable,
         is_unfinished=any(_is_of_provider(error) for error in errors),
     )
 
@@ -102,8 +101,8 @@ def parse_without_model(parse: Callable[[], Document], *, failure: str) -> Docum
     """Return a document parsed without a model, with a warning about the failed model.
 
     Args:
-        parse: Parses the document.
-        failure: Description of the failure of the model.
+        parse: Function that parses the document.
+        failure: Message about the failure of the model.
 
     Raises:
         ParseError: If the document cannot be parsed without a model either; names both causes.
@@ -117,22 +116,23 @@ def parse_without_model(parse: Callable[[], Document], *, failure: str) -> Docum
 
 @dataclass(slots=True, kw_only=True)
 class _PageReader:
-    """Reads pages on several threads while the model is reachable."""
+    """Requests pages, on several threads, as long as the model is reachable."""
 
-    document: Document
-    pages: PagesToRead
-    draw: Callable[[int], bytes]
+    request: PageRequest
     caller: ModelCaller
-    is_reached: bool = True
-    _read: int = 0
-    _failed: list[ModelError] = field(default_factory=list)
+    is_reachable: bool = True
+    _successes: int = 0
+    _failures: list[ModelError] = field(default_factory=list)
 
     def read(self, number: int) -> _Outcome:
-        """Return the text of a page; None if the page is blank."""
-        if self._is_over():
-            return self._failed[-1]
+        """Return the text of a page, None for a blank page, or an error.
+
+        After the model failed, the result is its last error, and nothing is requested.
+        """
+        if self._has_failed():
+            return self._failures[-1]
         try:
-            image = self.draw(number)
+            image = self.request.draw(number)
             text = read_page(image, caller=self.caller, known=self._known(number))
         except (CostLimitError, ModelKeyError):
             raise
@@ -140,28 +140,30 @@ class _PageReader:
             return error
         except ModelError as error:
             if _is_of_provider(error):
-                self._failed.append(error)
+                self._failures.append(error)
                 if error.retryable or error.status == _NOT_FOUND:
-                    self.is_reached = False
+                    self.is_reachable = False
             return error
-        self._read += 1
+        self._successes += 1
         return text
 
-    def _is_over(self) -> bool:
-        return not self.is_reached or (not self._read and len(self._failed) >= _MAX_FAILURES)
+    def _has_failed(self) -> bool:
+        failures = 0 if self._successes else len(self._failures)
+        return not self.is_reachable or failures >= _MAX_FAILURES
 
     def _known(self, number: int) -> str:
-        """Return the parsed words of a page if they are reliable."""
-        page = self.document.pages[number - 1]
-        return self.document.text[page.start : page.end] * (number in self.pages.tables)
+        """Return the parsed words of a page; empty if they are not reliable."""
+        document = self.request.document
+        page = document.pages[number - 1]
+        return document.text[page.start : page.end] * (number in self.request.pages.tables)
 
 
 def _is_of_provider(error: Exception) -> bool:
-    """Return whether a retry may succeed; an unusable answer stays unusable."""
+    """Return whether a later request may succeed; an unusable answer would be unusable again."""
     return isinstance(error, ModelError) and not isinstance(error, ModelAnswerError)
 
 
-def _status(document: Document, pages: PagesToRead, *, left: set[int]) -> DocumentStatus:
-    if document.status == "partial" or not left.isdisjoint(pages.garbled):
+def _status(document: Document, pages: PagesToRead, *, unread: set[int]) -> DocumentStatus:
+    if document.status == "partial" or not unread.isdisjoint(pages.garbled):
         return "partial"
-    return "ok" if left.isdisjoint(pages.scans) else "needs_ocr"
+    return "ok" if unread.isdisjoint(pages.scans) else "needs_ocr"

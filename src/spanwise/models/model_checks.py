@@ -1,4 +1,7 @@
-"""Checks of model objects: faults of a user's own object become errors that name it."""
+"""Checks of model objects and their results; errors name the model.
+
+The models may be objects of the user, so nothing about them is assumed.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,35 @@ from typing import TypeVar
 from spanwise.errors import ModelAnswerError, ModelError, OptionError, SpanwiseError
 
 _Result = TypeVar("_Result")
+_Error = TypeVar("_Error", bound=ModelError)
 
 
 @contextmanager
 def translated_errors(name: str) -> Iterator[None]:
-    """Raise a `ModelError` for each exception of a model; errors of Spanwise pass unchanged.
+    """Translate an exception in the block to a `ModelError`, except for errors of Spanwise.
 
     Args:
-        name: Vendor and model, named in the error.
+        name: Vendor and model.
     """
     try:
         yield
     except (SpanwiseError, CancelledError):
         raise
     except Exception as error:
-        provider, _, model = name.partition(":")
-        raise ModelError(
-            f"{name} failed: {type(error).__name__}: {error}; try another model",
-            provider=provider,
-            model=model,
-        ) from error
+        message = f"{name} failed: {type(error).__name__}: {error}; try another model"
+        raise model_error(name, message, kind=ModelError) from error
+
+
+def model_error(name: str, message: str, *, kind: type[_Error]) -> _Error:
+    """Return an error of a model.
+
+    Args:
+        name: Vendor and model.
+        message: Complete message.
+        kind: Class of the error.
+    """
+    provider, _, model = name.partition(":")
+    return kind(message, provider=provider, model=model)
 
 
 def unusable_answer(name: str, fault: str) -> ModelAnswerError:
@@ -37,23 +49,22 @@ def unusable_answer(name: str, fault: str) -> ModelAnswerError:
 
     Args:
         name: Vendor and model.
-        fault: What is wrong, as a phrase that follows the name, with the advice.
+        fault: Fault and advice, as a phrase that continues the name.
     """
-    provider, _, model = name.partition(":")
-    return ModelAnswerError(f"{name} {fault}", provider=provider, model=model)
+    return model_error(name, f"{name} {fault}", kind=ModelAnswerError)
 
 
 def check_type(name: str, value: object, expected: type[_Result], *, what: str) -> _Result:
-    """Return a value that a model returned, if it is of the type of its port.
+    """Return a value that a model returned, after a check of its type.
 
     Args:
         name: Vendor and model.
         value: The value.
-        expected: The type.
-        what: Name of the value in the error.
+        expected: Required type.
+        what: Description of the value for the error message, such as "reply".
 
     Raises:
-        ModelAnswerError: If it is of another type.
+        ModelAnswerError: If the value is of another type.
     """
     if not isinstance(value, expected):
         raise unusable_answer(
@@ -67,24 +78,24 @@ def check_type(name: str, value: object, expected: type[_Result], *, what: str) 
 def check_model(
     model: object, methods: Sequence[str], *, kind: str, has_concurrency: bool = False
 ) -> None:
-    """Check that an object has the name and the methods of its port.
+    """Check that an object has the attributes and methods of a model.
 
     Args:
         model: The object.
-        methods: Names of its required methods.
-        kind: Kind of model, named in the error.
-        has_concurrency: Whether `concurrency` is required.
+        methods: Names of the required methods.
+        kind: Kind of model for the error message, such as "reranker".
+        has_concurrency: Whether the attribute `concurrency` is required.
 
     Raises:
         OptionError: If an attribute is missing or of a wrong type.
     """
-    name, calls = getattr(model, "name", None), getattr(model, "concurrency", None)
+    name, concurrency = getattr(model, "name", None), getattr(model, "concurrency", None)
     faults = [f"{method}()" for method in methods if not callable(getattr(model, method, None))]
     if not (isinstance(name, str) and name):
         faults.append("name (a str)")
     if not isinstance(model_version(model), str):
         faults.append("version (a str; may be left out)")
-    if has_concurrency and not (isinstance(calls, int) and calls >= 1):
+    if has_concurrency and not (isinstance(concurrency, int) and concurrency >= 1):
         faults.append("concurrency (an int, at least 1)")
     if faults:
         raise OptionError(
@@ -93,6 +104,6 @@ def check_model(
 
 
 def model_version(model: object) -> str:
-    """Return the `version` of a model, a part of its cache keys; empty if it has none."""
+    """Return the version of a model, which is part of its cache keys; empty if it has none."""
     version: str = getattr(model, "version", "")
     return version
