@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
-from spanwise.ingest.recipes import plain_title
+from spanwise.ingest.recipes import plain_title, reads_pages
 from spanwise.packs.known_kinds import cover_fields
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Scalar, Section
 
 if TYPE_CHECKING:
+    from spanwise.ingest.job import IngestJob
+    from spanwise.parsers.parsed import PagesToRead
     from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 
@@ -127,3 +129,48 @@ def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
             if chunk.context
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPages:
+    """Page reader that reuses the stored text of pages that a model has read before."""
+
+    store: Store
+    job: IngestJob
+
+    def reads(self, document_id: str) -> bool:
+        """Return whether a model has read pages of the stored document."""
+        record = self.store.get_record(document_id)
+        return record is not None and reads_pages(record) and not self.job.recipe(document_id)
+
+    def read_pages(
+        self,
+        document: Document,
+        pages: PagesToRead,  # noqa: ARG002 - the stored text has the pages that were read
+        *,
+        draw: Callable[[int], bytes],  # noqa: ARG002 - no page is drawn
+        parse: Callable[[], Document],
+    ) -> Document:
+        """Return the document with the stored text, if the file is unchanged.
+
+        Args:
+            document: Document, parsed for a page reader.
+            pages: Pages to read.
+            draw: Returns a page as a PNG file.
+            parse: Parses the document without a model.
+
+        Raises:
+            ParseError: If the file has changed and cannot be parsed without a model.
+        """
+        stored = self.store.get_document(document.id)
+        if stored is None or stored.content_hash != document.content_hash:
+            return parse()
+        return replace(
+            document,
+            text=stored.text,
+            pages=stored.pages,
+            headings=stored.headings,
+            blocks=stored.blocks,
+            status=stored.status,
+            warnings=stored.warnings,
+        )

@@ -26,13 +26,12 @@ from spanwise.ingest.counter import (
     out_of_memory,
 )
 from spanwise.ingest.downloads import Downloader
-from spanwise.ingest.given_parts import given_document, stored_parts
+from spanwise.ingest.given_parts import StoredPages, given_document, stored_parts
 from spanwise.ingest.job import IngestJob
 from spanwise.ingest.prepare import Draft, DraftRequest, Outline
 from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
 from spanwise.ingest.recipes import has_recipe, plain_title, stored_recipe
 from spanwise.ingest.sources import Source
-from spanwise.ingest.stored_parts import StoredPages
 from spanwise.ingest.sync import nothing_taken
 from spanwise.ingest.temporary_files import TemporarySpace
 from spanwise.models.ledger import Ledger

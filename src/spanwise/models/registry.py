@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.models.guards import model_version, translated_errors
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.models.guards import translated_errors
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, WrappedModel
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("spanwise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackModel:
+class FallbackModel(WrappedModel):
     """Language model that calls a second one if the first one fails after all retries, or refuses.
 
     A refused key is not a reason to fall back: all text would silently go to another vendor.
@@ -35,27 +35,12 @@ class FallbackModel:
     cached under the name of the first model, so that a repeated run calls neither.
     """
 
-    first: LanguageModel
     second: LanguageModel
-
-    @property
-    def name(self) -> str:
-        """Return the name of the first model."""
-        return self.first.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return the maximum number of concurrent calls of the first model."""
-        return self.first.concurrency
-
-    @property
-    def version(self) -> str:
-        """Return the version of the first model; empty if it has none."""
-        return model_version(self.first)
+    """Model that is called if `model` fails or refuses."""
 
     def estimate(self, request: ModelRequest) -> Usage:
         """Return the estimate of the first model, at the higher price of both."""
-        usage = self.first.estimate(request)
+        usage = self.model.estimate(request)
         other = self.second.estimate(request).cost
         known = usage.cost is not None and other is not None
         return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
@@ -68,8 +53,8 @@ class FallbackModel:
         """
         paid = Usage()
         try:
-            with translated_errors(self.first.name):
-                reply = self.first.generate(request)
+            with translated_errors(self.model.name):
+                reply = self.model.generate(request)
         except ModelKeyError:
             raise
         except ModelError as error:
@@ -90,7 +75,7 @@ class FallbackModel:
         """
         started, paid = False, Usage()
         try:
-            for part in self.first.stream(request):
+            for part in self.model.stream(request):
                 if not started and isinstance(part, ModelReply) and part.refusal:
                     self._warn(f"it refuses to answer: {part.refusal}")
                     paid = part.usage
@@ -110,7 +95,7 @@ class FallbackModel:
                 yield part
 
     def _warn(self, fault: str) -> None:
-        _log.warning("%s failed, %s is asked: %s", self.first.name, self.second.name, fault)
+        _log.warning("%s failed, %s is asked: %s", self.model.name, self.second.name, fault)
 
 
 _DEFAULT = "wordllama"
@@ -158,7 +143,7 @@ def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
         return model
     make = _find(options.fallback, group="spanwise.language_models", kind="language model")
     fallback = cast("LanguageModel", make(options.fallback, options))
-    return FallbackModel(first=model, second=fallback)
+    return FallbackModel(model=model, second=fallback)
 
 
 def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
