@@ -355,7 +355,7 @@ def test_a_fallback_that_answers_is_named(kb: KnowledgeBase) -> None:
 
     first, second = ScriptedModel(fails), model_of(answer_of(statement("x")))
     second.name = "scripted:other"
-    model = FallbackModel(first=first, second=second)
+    model = FallbackModel(model=first, second=second)
     answer = kb.ask(QUESTION, llm=model, write_queries=False)
     assert answer.model == first.name
     assert f"{first.name} failed, and scripted:other answered in its place" in answer.warnings

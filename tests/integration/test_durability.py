@@ -19,8 +19,7 @@ from tests.integration.commands import command, environment, spanwise
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores import disk as disk_functions
-from spanwise.stores import durability
-from spanwise.stores.durability import LogSync
+from spanwise.stores.disk import LogSync
 from spanwise.stores.embedded import open_embedded
 from spanwise.types import IngestProgress
 
@@ -53,7 +52,7 @@ class Disk:
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk(tmp_path / "a.kb")
-    monkeypatch.setattr(durability, "force_to_disk", disk.force)
+    monkeypatch.setattr(disk_functions, "force_to_disk", disk.force)
     return disk
 
 
@@ -136,7 +135,7 @@ def test_a_disk_that_fails_is_told(
         raise OSError(number, os.strerror(number))
 
     with KnowledgeBase(tmp_path / "a.kb", embedder=None) as base:
-        monkeypatch.setattr(durability, "force_to_disk", fail)
+        monkeypatch.setattr(disk_functions, "force_to_disk", fail)
         with pytest.raises(StoreError) as caught:
             base.add_text("text", document_id="a")
         assert type(caught.value) is kind
@@ -151,7 +150,7 @@ def test_threads_share_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         time.sleep(0.05)
         calls.append(descriptor)
 
-    monkeypatch.setattr(durability, "force_to_disk", force)
+    monkeypatch.setattr(disk_functions, "force_to_disk", force)
     (tmp_path / "truth.db-wal").touch()
     log = LogSync(tmp_path / "truth.db")
     threads = [threading.Thread(target=log.sync) for _ in range(20)]

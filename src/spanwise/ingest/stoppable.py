@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spanwise.models.dry_run import WrappedModel
+from spanwise.models.ports import WrappedModel
 
 if TYPE_CHECKING:
     from spanwise.models.ports import ModelReply, ModelRequest

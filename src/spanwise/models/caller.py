@@ -13,7 +13,6 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ from spanwise.models.model_checks import (
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.threads import map_bounded
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import OutputCache, output_key
 
 _Answer = TypeVar("_Answer")
 _FAULT_CHARS = 500
@@ -64,7 +63,7 @@ def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
     ]
     if version:
         parts.append(version)
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
+    return output_key(parts)
 
 
 @dataclass(slots=True)

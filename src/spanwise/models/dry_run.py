@@ -4,44 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from spanwise.models.caller import MemoryOutputs, ModelCaller
 from spanwise.models.ledger import Ledger
-from spanwise.models.model_checks import model_version
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, WrappedModel
 from spanwise.types.listener import Listener
 from spanwise.types.output_cache import OutputCache
-
-if TYPE_CHECKING:
-    from spanwise.types import Usage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrappedModel:
-    """Base class of language models that delegate to another model, under its name."""
-
-    model: LanguageModel
-    """Wrapped model."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the wrapped model; both therefore share cached answers."""
-        return self.model.name
-
-    @property
-    def version(self) -> str:
-        """Return the version of the wrapped model; empty if it has none."""
-        return model_version(self.model)
-
-    @property
-    def concurrency(self) -> int:
-        """Return the maximum number of concurrent calls of the wrapped model."""
-        return self.model.concurrency
-
-    def estimate(self, request: ModelRequest) -> Usage:
-        """Return the estimate of the wrapped model."""
-        return self.model.estimate(request)
 
 
 def dry_run_caller(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
@@ -19,7 +17,7 @@ from spanwise.models.model_checks import check_type, translated_errors, unusable
 from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply
 from spanwise.threads import map_bounded
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import OutputCache, output_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -218,7 +216,7 @@ class EmbedCaller(_WrappedEmbedder):
 
     def _key(self, texts: Sequence[str]) -> str:
         parts = [_TASK, self.name, self.version, self.kind, list(texts)]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+        return output_key(parts)
 
 
 def _checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> NDArray[np.float32]:

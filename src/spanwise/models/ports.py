@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from spanwise.models.model_checks import model_version
 from spanwise.types.output_cache import OutputCache as OutputCache  # noqa: PLC0414 - exported
 
 if TYPE_CHECKING:
@@ -219,3 +220,29 @@ class GroupReranker(Reranker, Protocol):
         Raises:
             ModelError: As for `rerank`.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrappedModel:
+    """Base of language models that wrap another one and share its name, limits and estimates."""
+
+    model: LanguageModel
+
+    @property
+    def name(self) -> str:
+        """Return the name of the wrapped model, so that both share cached answers."""
+        return self.model.name
+
+    @property
+    def version(self) -> str:
+        """Return the version of the wrapped model; empty if it has none."""
+        return model_version(self.model)
+
+    @property
+    def concurrency(self) -> int:
+        """Return the maximum number of concurrent calls of the wrapped model."""
+        return self.model.concurrency
+
+    def estimate(self, request: ModelRequest) -> Usage:
+        """Return the estimate of the wrapped model."""
+        return self.model.estimate(request)

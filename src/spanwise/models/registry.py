@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.models.model_checks import model_version, translated_errors
-from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
+from spanwise.models.model_checks import translated_errors
+from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, WrappedModel
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("spanwise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackModel:
+class FallbackModel(WrappedModel):
     """Language model that calls a second model if the first one fails or refuses to answer.
 
     A rejected API key is an error and does not cause a fallback: all text would silently go to
@@ -36,29 +36,12 @@ class FallbackModel:
     exceed the estimate. Answers are cached under the name of the first model.
     """
 
-    first: LanguageModel
-    """Model that is called first."""
     second: LanguageModel
     """Fallback."""
 
-    @property
-    def name(self) -> str:
-        """Return the name of the first model."""
-        return self.first.name
-
-    @property
-    def concurrency(self) -> int:
-        """Return the maximum number of concurrent calls of the first model."""
-        return self.first.concurrency
-
-    @property
-    def version(self) -> str:
-        """Return the version of the first model; empty if it has none."""
-        return model_version(self.first)
-
     def estimate(self, request: ModelRequest) -> Usage:
         """Return the estimate of the first model, with the higher cost of the two models."""
-        usage = self.first.estimate(request)
+        usage = self.model.estimate(request)
         other = self.second.estimate(request).cost
         known = usage.cost is not None and other is not None
         return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
@@ -71,8 +54,8 @@ class FallbackModel:
         """
         paid = Usage()
         try:
-            with translated_errors(self.first.name):
-                reply = self.first.generate(request)
+            with translated_errors(self.model.name):
+                reply = self.model.generate(request)
         except ModelKeyError:
             raise
         except ModelError as error:
@@ -93,7 +76,7 @@ class FallbackModel:
         """
         started, paid = False, Usage()
         try:
-            for part in self.first.stream(request):
+            for part in self.model.stream(request):
                 if not started and isinstance(part, ModelReply) and part.refusal:
                     self._warn(f"it refuses to answer: {part.refusal}")
                     paid = part.usage
@@ -113,7 +96,7 @@ class FallbackModel:
                 yield part
 
     def _warn(self, fault: str) -> None:
-        _log.warning("%s failed, %s is called: %s", self.first.name, self.second.name, fault)
+        _log.warning("%s failed, %s is called: %s", self.model.name, self.second.name, fault)
 
 
 _DEFAULT = "wordllama"
@@ -161,7 +144,7 @@ def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
         return model
     make = _find(options.fallback, group="spanwise.language_models", kind="language model")
     fallback = cast("LanguageModel", make(options.fallback, options))
-    return FallbackModel(first=model, second=fallback)
+    return FallbackModel(model=model, second=fallback)
 
 
 def make_checked_model(

@@ -1,6 +1,6 @@
 """Integrity checks of the documents, conversations and model outputs in `truth.db`.
 
-Every function uses a connection inside a read transaction and changes nothing.
+The checks use a connection inside a read transaction and change nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HALF_BYTES = 2
 _BLOCK_ROWS = 2_048
 _RESTORE = "restore the knowledge base from a backup"
 _OWNER = f"(key >> {POSITION_BITS})"
-ORPHAN_TABLES = {
+_ORPHAN_TABLES = {
     "chunk": _OWNER,
     **dict.fromkeys(("section", "page", "heading", "block", "signal", "vector"), "document"),
 }
@@ -94,11 +94,9 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 
 def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    for table, owner in ORPHAN_TABLES.items():
-        # Table and column names cannot be SQL parameters; both are constants of this module.
+    for table, owner in _ORPHAN_TABLES.items():
         rows = connection.execute(
-            f"select {owner}, count(*) from {table} where not exists"  # noqa: S608
-            f" (select 1 from document where number = {owner}) group by 1"
+            f"select {owner}, count(*) from {table} where {_orphaned(owner)} group by 1"  # noqa: S608
         ).fetchall()
         if rows:
             numbers = ", ".join(str(number) for number, _ in rows[:_MAX_LISTED])
@@ -108,6 +106,17 @@ def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
                 f"{numbers}): the row of a document is lost; {_RESTORE}, or add that document "
                 "again and let a repair delete these rows",
             )
+
+
+def delete_orphans(connection: sqlite3.Connection) -> None:
+    """Delete the rows that belong to no document; the connection is in a write transaction."""
+    for table, owner in _ORPHAN_TABLES.items():
+        connection.execute(f"delete from {table} where {_orphaned(owner)}")  # noqa: S608
+
+
+def _orphaned(owner: str) -> str:
+    # Table and column names cannot be SQL parameters; all are constants of this module.
+    return f"not exists (select 1 from document where number = {owner})"  # noqa: S608
 
 
 def _check_threads(connection: sqlite3.Connection) -> Iterator[CheckFinding]:

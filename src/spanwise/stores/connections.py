@@ -211,7 +211,7 @@ class ConnectionPool:
         return connection
 
     def _set_synchronous(self, connection: sqlite3.Connection) -> None:
-        """Set what SQLite flushes to disk itself; `durability.LogSync` flushes the rest."""
+        """Set what SQLite flushes to disk itself; `disk.LogSync` flushes the rest."""
         if self._durability == "full":  # only macOS, for what SQLite itself flushes
             connection.execute("pragma fullfsync = on")
             connection.execute("pragma checkpoint_fullfsync = on")

@@ -27,6 +27,7 @@ from spanwise.stores.row_checksums import (
     DocumentRow,
     check_contents,
     checksum,
+    chunk_keys,
     damaged_document,
     document_row,
     document_rows,
@@ -226,10 +227,8 @@ def delete_rows(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("delete from block where document = ?", (number,))
     connection.execute("delete from vector where document = ?", (number,))
     delete_signals(connection, number)
-    base = number << POSITION_BITS
-    connection.execute(
-        "delete from chunk where key >= ? and key < ?", (base, base + (1 << POSITION_BITS))
-    )
+    keys = chunk_keys(number)
+    connection.execute("delete from chunk where key >= ? and key < ?", (keys.start, keys.stop))
     _record_change(connection, number, gone=True)
 
 

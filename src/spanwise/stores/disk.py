@@ -1,4 +1,4 @@
-"""Disk helpers: flush to disk, file permissions, and detection of a full disk."""
+"""Disk: flush to disk, group commit, file permissions, and detection of a full disk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import shutil
 import sqlite3
 import stat
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
+
+from spanwise.errors import StoreError, StoreFullError
 
 _PRIVATE_MODE = 0o600
 _FULL_ERRORS = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
@@ -135,3 +138,69 @@ def share_as(path: Path, like: Path) -> None:
         with suppress(PermissionError):  # the user is not in that group
             os.chown(path, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
         path.chmod(stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))
+
+
+class LogSync:
+    """Group commit: one flush of the write-ahead log makes the commits of several threads durable.
+
+    Thread-safe.
+
+    Rules:
+        A commit appends to the write-ahead log. SQLite itself flushes the log only at checkpoints
+        (`synchronous = normal`). One flush of the log makes all commits before it durable.
+        A commit is acknowledged after its log was flushed. Waiting threads share a flush: a flush
+        that began after their commits covers all of them.
+        SQLite never deletes or restarts the log before its commits are in the database, on disk.
+        If the database has no write-ahead log, SQLite flushes each commit itself (`synchronous =
+        full`).
+    """
+
+    def __init__(self, database: Path) -> None:
+        """Create the log sync of a database.
+
+        Args:
+            database: Path of the database; its connections must stay open during a flush.
+        """
+        self._database = database
+        self._log = database.with_name(database.name + "-wal")
+        self._counting = threading.Lock()
+        self._forcing = threading.Lock()
+        self._requests = 0
+        self._served = 0
+        self._inode = 0
+
+    def sync(self) -> None:
+        """Return when all earlier commits are on disk.
+
+        Raises:
+            StoreFullError: If the disk is full.
+            StoreError: If the disk fails; it is unknown which commits are durable.
+        """
+        with self._counting:
+            self._requests += 1
+            request = self._requests
+        with self._forcing:
+            if self._served >= request:
+                return
+            with self._counting:
+                covered = self._requests
+            try:
+                self._force()
+            except OSError as error:
+                raise self._failure(error) from error
+            self._served = covered
+
+    def _force(self) -> None:
+        with suppress(FileNotFoundError), self._log.open("rb+") as file:
+            force_to_disk(file.fileno())
+            inode = os.fstat(file.fileno()).st_ino
+            if inode != self._inode:  # a new log: flush its directory entry too
+                sync_folder(self._log.parent)
+                self._inode = inode
+
+    def _failure(self, error: OSError) -> StoreError:
+        kind = StoreFullError if is_disk_full(error, self._database) else StoreError
+        return kind(
+            f"{self._log} cannot be forced to the disk ({error}): what was stored last may be lost "
+            "if the power fails; check the disk, and add it again"
+        )

@@ -22,10 +22,10 @@ import numpy as np
 
 from spanwise.errors import FormatError, StoreError
 from spanwise.stores.check import (
-    ORPHAN_TABLES,
     CheckCounts,
     check_database,
     check_documents,
+    delete_orphans,
     make_finding,
 )
 from spanwise.stores.flush import flush_pending
@@ -177,12 +177,11 @@ def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
     started = time.perf_counter()
     checked = CheckCounts()
     findings = _check_documents(index, checked)
-    if repair and any(f.code == "orphans" for f in findings) and not _is_broken(findings):
-        _delete_orphans(index)
-        findings = [replace(f, repaired=True) if f.code == "orphans" else f for f in findings]
-    if repair and any(f.code == "outputs" for f in findings) and not _is_broken(findings):
-        _delete_outputs(index)
-        findings = [replace(f, repaired=True) if f.code == "outputs" else f for f in findings]
+    if repair and not _is_broken(findings):
+        findings = [
+            replace(finding, repaired=True) if _delete_damage(index, finding) else finding
+            for finding in findings
+        ]
     parts = IndexCheck(unreadable=frozenset(checked.damaged))
     if not _is_broken(findings) and index.folder.exists():
         findings += _check_index(index, parts, repair=repair)
@@ -219,23 +218,18 @@ def _check_documents(index: Index, checked: CheckCounts) -> list[CheckFinding]:
     return findings
 
 
-def _delete_orphans(index: Index) -> None:
+def _delete_damage(index: Index, finding: CheckFinding) -> bool:
+    """Delete orphaned rows or damaged model outputs; return whether the finding is one of these."""
+    if finding.code not in ("orphans", "outputs"):
+        return False
     with index.pool.lend() as connection:
         connection.execute("begin immediate")
-        for table, owner in ORPHAN_TABLES.items():
-            # Table and column names cannot be SQL parameters; both are constants.
-            connection.execute(
-                f"delete from {table} where not exists"  # noqa: S608
-                f" (select 1 from document where number = {owner})"
-            )
+        if finding.code == "orphans":
+            delete_orphans(connection)
+        else:
+            delete_damaged_outputs(connection)
         connection.execute("commit")
-
-
-def _delete_outputs(index: Index) -> None:
-    with index.pool.lend() as connection:
-        connection.execute("begin immediate")
-        delete_damaged_outputs(connection)
-        connection.execute("commit")
+    return True
 
 
 def _check_index(index: Index, checked: IndexCheck, *, repair: bool) -> list[CheckFinding]:

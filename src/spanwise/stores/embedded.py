@@ -3,7 +3,7 @@
 Rules:
     `truth.db` (SQLite) is the source of truth; `index/` can be deleted at any time and is rebuilt.
     A document is written in one transaction; the index is updated afterwards.
-    A write is durable when it returns, unless its thread groups commits (see `durability`).
+    A write is durable when it returns, unless its thread groups commits (see `disk.LogSync`).
     Any number of threads and processes may read and write. Writers of one process take turns on a
     lock here, writers of different processes on SQLite's lock. After a fork, open the store again.
     In a read-only folder everything except writing works.
@@ -17,21 +17,26 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from spanwise.errors import ConflictError, OptionError, StoreError
+from spanwise.errors import OptionError, StoreError
 from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.backup import Progress, back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
 from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
-from spanwise.stores.disk import make_private
+from spanwise.stores.disk import LogSync, make_private
 from spanwise.stores.doctor import check_store
-from spanwise.stores.durability import LogSync
-from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
+from spanwise.stores.entries import (
+    check_changeable,
+    check_entry,
+    check_origin,
+    check_packs,
+    check_turn,
+)
 from spanwise.stores.folder import (
     DATABASE_NAME,
     INDEX_NAME,
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry
 
 
+_Result = TypeVar("_Result")
 _logger = logging.getLogger("spanwise")
 
 _FLUSH_ROWS = 5_000
@@ -288,15 +294,17 @@ class EmbeddedStore:
             connection.execute("begin")
             yield connection
 
-    def _number(self, connection: sqlite3.Connection, document_id: str) -> int | None:
-        found = database.find_document(connection, document_id)
-        return None if found is None else found[0]
+    def _read(
+        self, document_id: str, read: Callable[[sqlite3.Connection, int], _Result]
+    ) -> _Result | None:
+        """Return the result of a read of one document by its number, or None without it."""
+        with self._reading() as connection:
+            found = database.find_document(connection, document_id)
+            return None if found is None else read(connection, found[0])
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return the record of a document, or None."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            return None if number is None else database.read_record(connection, number)
+        return self._read(document_id, database.read_record)
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
         """Return the records of all documents that match a filter, ordered by id.
@@ -315,46 +323,42 @@ class EmbeddedStore:
 
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was stored, or None."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            return None if number is None else database.read_document(connection, number)
+        return self._read(document_id, database.read_document)
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
         """Return a document with its record and sections, read consistently, or None."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            if number is None:
-                return None
+
+        def read(connection: sqlite3.Connection, number: int) -> WholeDocument:
             return WholeDocument(
                 record=database.read_record(connection, number),
                 document=database.read_document(connection, number),
                 sections=database.read_sections(connection, number),
             )
 
+        return self._read(document_id, read)
+
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return all chunks of a document; empty if there is no such document."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            return () if number is None else database.read_chunks(connection, number)
+        return self._read(document_id, database.read_chunks) or ()
 
     def get_sections(self, document_id: str) -> tuple[Section, ...]:
         """Return all sections of a document; empty if there is no such document."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            return () if number is None else database.read_sections(connection, number)
+        return self._read(document_id, database.read_sections) or ()
 
     def get_embedded(
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
         """Return the chunks and stored vectors of a document, read consistently, or None."""
-        with self._reading() as connection:
-            number = self._number(connection, document_id)
-            if number is None:
-                return None
+
+        def read(
+            connection: sqlite3.Connection, number: int
+        ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
             dimension = self._index.settings(connection).dimension
             vectors = database.read_vectors(connection, number, dimension=dimension)
             chunks = database.read_chunks(connection, number)
-        return None if vectors is None else (chunks, vectors.astype(np.float32))
+            return None if vectors is None else (chunks, vectors.astype(np.float32))
+
+        return self._read(document_id, read)
 
     @contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
@@ -485,13 +489,8 @@ def _delete_earlier(connection: sqlite3.Connection, document: Document, *, repla
     if before is None:
         return False
     number, source_root = before
-    if not replace and source_root != document.source_root:
-        raise ConflictError(
-            f"the id {document.id!r} belongs to a document from {source_root!r}; this one comes "
-            f"from {document.source_root!r}; give it another id, or replace the other one by name",
-            source=document.id,
-            code="conflict",
-        )
+    if not replace:
+        check_origin(document.id, source_root, document.source_root)
     database.delete_rows(connection, number)
     return True
 

@@ -1,4 +1,4 @@
-"""Validation of documents, settings and conversation turns before a store writes them."""
+"""Checks that all stores share: of what is written, and of arguments of searches."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.errors import ConflictError, FilterError, OptionError
+from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
 from spanwise.filters import field
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from spanwise.stores.port import DocumentEntry
     from spanwise.types import Block, Document, Heading, Turn
 
@@ -50,6 +52,52 @@ def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
             source=entry.document.id,
             code="conflict",
         )
+
+
+def check_origin(document_id: str, recorded_root: str, source_root: str) -> None:
+    """Raise an error if a document would replace one from another source root.
+
+    Raises:
+        ConflictError: If the source roots differ.
+    """
+    if recorded_root != source_root:
+        raise ConflictError(
+            f"the id {document_id!r} belongs to a document from {recorded_root!r}; this one comes "
+            f"from {source_root!r}; give it another id, or replace the other one by name",
+            source=document_id,
+            code="conflict",
+        )
+
+
+def check_query_vectors(vectors: NDArray[np.float32], *, dimension: int) -> None:
+    """Raise an error if the vectors of a question do not fit the stored ones.
+
+    Args:
+        vectors: Query vectors, (m, dimension).
+        dimension: Dimension of the vectors of the knowledge base, 0 for none.
+
+    Raises:
+        OptionError: If they have another shape.
+    """
+    if vectors.ndim != 2 or vectors.shape[1] != dimension or not dimension:
+        raise OptionError(
+            f"vectors of shape {vectors.shape} do not match: the knowledge base has "
+            f"dimension {dimension}; embed the question as the documents were"
+        )
+
+
+def unknown_document(document_id: str) -> DocumentNotFoundError:
+    """Return the error for a search in a document that does not exist."""
+    return DocumentNotFoundError(
+        f"no document {document_id!r}; name documents that are in the knowledge base"
+    )
+
+
+def unknown_handle(handle: int) -> DocumentNotFoundError:
+    """Return the error for a handle that a snapshot does not have."""
+    return DocumentNotFoundError(
+        f"no document with the handle {handle!r}; take handles of a scan of this snapshot"
+    )
 
 
 def check_turn(thread_id: str, turn: Turn) -> None:

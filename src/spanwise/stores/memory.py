@@ -18,9 +18,18 @@ from spanwise.core.documents.versions import text_version
 from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, range_signals
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
-from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError, StoreError
+from spanwise.errors import StoreError
 from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
-from spanwise.stores.entries import check_changeable, check_entry, check_packs, check_turn
+from spanwise.stores.entries import (
+    check_changeable,
+    check_entry,
+    check_origin,
+    check_packs,
+    check_query_vectors,
+    check_turn,
+    unknown_document,
+    unknown_handle,
+)
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -172,9 +181,7 @@ class MemorySnapshot:
         known = {stored.record.id for stored in self._documents}
         for document_id in documents:
             if document_id not in known:
-                raise DocumentNotFoundError(
-                    f"no document {document_id!r}; name documents that are in the knowledge base"
-                )
+                raise unknown_document(document_id)
         return tuple(stored for stored in scope if stored.record.id in set(documents))
 
     def _cosines(
@@ -183,7 +190,7 @@ class MemorySnapshot:
         """Return the cosine of every chunk of some documents; None without a vector."""
         if vector is None:
             return None
-        _check_vectors(vector[None, :], dimension=self._dimension)
+        check_query_vectors(vector[None, :], dimension=self._dimension)
         return np.concatenate([np.empty(0), *(stored.cosines(vector) for stored in documents)])
 
     def passages(
@@ -195,7 +202,7 @@ class MemorySnapshot:
     ) -> Passages:
         """Return the raw features of chunk ranges, see `Searchable.passages`."""
         if len(vectors):
-            _check_vectors(vectors, dimension=self._dimension)
+            check_query_vectors(vectors, dimension=self._dimension)
         similarities = [np.empty((0, len(vectors)), dtype=np.float32)]
         spans = []
         for span in ranges:
@@ -226,9 +233,7 @@ class MemorySnapshot:
         try:
             return self._by_handle[handle]
         except KeyError:
-            raise DocumentNotFoundError(
-                f"no document with the handle {handle!r}; take handles of a scan of this snapshot"
-            ) from None
+            raise unknown_handle(handle) from None
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
@@ -260,14 +265,6 @@ def read_settings(settings: Mapping[str, str]) -> tuple[int, float]:
             f"the setting {error.args[0]!r} is not recorded; call ensure_settings with "
             "'dimension' and 'reference_terms' first"
         ) from None
-
-
-def _check_vectors(vectors: NDArray[np.float32], *, dimension: int) -> None:
-    if vectors.ndim != 2 or vectors.shape[1] != dimension or not dimension:
-        raise OptionError(
-            f"vectors of shape {vectors.shape} do not match: the knowledge base has "
-            f"dimension {dimension}; embed the question as the documents were"
-        )
 
 
 class MemoryStore:
@@ -344,7 +341,9 @@ class MemoryStore:
             before = self._live().get(entry.document.id)
             check_packs(entry, recorded=self._settings.get("packs", ""))
             if before is not None and not replace:
-                _check_root(before.record, entry.document.source_root)
+                check_origin(
+                    entry.document.id, before.record.source_root, entry.document.source_root
+                )
             self._keep(stored)
         return "added" if before is None else "replaced"
 
@@ -526,13 +525,3 @@ class MemoryStore:
         with self._lock:
             self._closed = True
             self._documents = {}
-
-
-def _check_root(before: DocumentRecord, source_root: str) -> None:
-    if before.source_root != source_root:
-        raise ConflictError(
-            f"the id {before.id!r} belongs to a document from {before.source_root!r}; this one "
-            f"comes from {source_root!r}; give it another id, or replace the other one by name",
-            source=before.id,
-            code="conflict",
-        )

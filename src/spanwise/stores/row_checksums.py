@@ -28,6 +28,12 @@ _PIECE_ROWS = 1_000
 _BETWEEN = "\x1f"
 
 
+def chunk_keys(number: int) -> range:
+    """Return the keys that chunks of a document may have."""
+    base = number << POSITION_BITS
+    return range(base, base + (1 << POSITION_BITS))
+
+
 def checksum(values: Iterable[object]) -> int:
     """Return the CRC-32 of some values as texts, joined by U+001F, in UTF-8."""
     return zlib.crc32(_BETWEEN.join(map(str, values)).encode())
@@ -129,11 +135,11 @@ def _section_contents(connection: sqlite3.Connection, number: int) -> int:
 
 
 def _chunk_contents(connection: sqlite3.Connection, number: int) -> int:
-    base = number << POSITION_BITS
+    keys = chunk_keys(number)
     return _column_checksum(
         connection.execute(
             "select checksum from chunk where key >= ? and key < ? order by key",
-            (base, base + (1 << POSITION_BITS)),
+            (keys.start, keys.stop),
         )
     )
 
@@ -286,9 +292,9 @@ def _rows_sound(connection: sqlite3.Connection, table: str, number: int) -> bool
     if table == "section":
         rows = connection.execute("select * from section where document = ?", (number,))
     elif table == "chunk":
-        base = number << POSITION_BITS
+        keys = chunk_keys(number)
         rows = connection.execute(
-            "select * from chunk where key >= ? and key < ?", (base, base + (1 << POSITION_BITS))
+            "select * from chunk where key >= ? and key < ?", (keys.start, keys.stop)
         )
     elif table == "signal":
         rows = connection.execute("select * from signal where document = ?", (number,))

@@ -15,7 +15,7 @@ import numpy as np
 
 from spanwise.core.ranking.scan import range_signals
 from spanwise.stores.row_checksums import (
-    POSITION_BITS,
+    chunk_keys,
     damaged_document,
     read_numbered,
     seal_signals,
@@ -63,8 +63,7 @@ def renew_signals(
     connection.execute("delete from signal")
     numbers = connection.execute("select number from document order by number").fetchall()
     for (number,) in numbers:
-        base = number << POSITION_BITS
-        keys = range(base, base + (1 << POSITION_BITS))
+        keys = chunk_keys(number)
         rows = connection.execute(
             "select * from chunk where key >= ? and key < ? order by key", (keys.start, keys.stop)
         )

@@ -12,10 +12,10 @@ import numpy as np
 from spanwise.core.ranking.bm25 import IMPACT_STEP
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.vectors import cosines, quantise_rows
-from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.columns import MetadataColumns
+from spanwise.stores.entries import check_query_vectors, unknown_document, unknown_handle
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.row_checksums import check_contents
@@ -63,10 +63,7 @@ def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
     positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
     unknown = np.flatnonzero(numbers[positions] != requested)
     if len(unknown):
-        raise DocumentNotFoundError(
-            f"no document with the handle {handles[int(unknown[0])]!r}; take handles of a scan "
-            "of this snapshot"
-        )
+        raise unknown_handle(handles[int(unknown[0])])
     return positions
 
 
@@ -238,7 +235,7 @@ class EmbeddedSnapshot:
     ) -> Scan:
         """Score all chunks in scope, see `Searchable.scan`."""
         if query.vector is not None:
-            self._check_vectors(query.vector[None, :])
+            check_query_vectors(query.vector[None, :], dimension=self._dimension)
         scope = None
         numbers = self._view.live.numbers
         if where is not None:
@@ -251,17 +248,8 @@ class EmbeddedSnapshot:
     def _find(self, document_id: str) -> int:
         found = database.find_document(self._connection, document_id)
         if found is None:
-            raise DocumentNotFoundError(
-                f"no document {document_id!r}; name documents that are in the knowledge base"
-            )
+            raise unknown_document(document_id)
         return found[0]
-
-    def _check_vectors(self, vectors: NDArray[np.float32]) -> None:
-        if vectors.ndim != 2 or vectors.shape[1] != self._dimension or not self._dimension:
-            raise OptionError(
-                f"vectors of shape {vectors.shape} do not match: the knowledge base has "
-                f"dimension {self._dimension}; embed the question as the documents were"
-            )
 
     def passages(
         self,
@@ -272,7 +260,7 @@ class EmbeddedSnapshot:
     ) -> Passages:
         """Return the raw features of chunk ranges, see `Searchable.passages`."""
         if len(vectors):
-            self._check_vectors(vectors)
+            check_query_vectors(vectors, dimension=self._dimension)
         return self._read_index(
             lambda view: read_passages(view, ranges, terms=terms, vectors=vectors)
         )

@@ -1,7 +1,10 @@
-"""Interface of a cache of model outputs."""
+"""Interface of a cache of model outputs, and its keys."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -19,3 +22,12 @@ class OutputCache(Protocol):
         Raises:
             StoreError: If the output cannot be written.
         """
+
+
+def output_key(parts: Sequence[object]) -> str:
+    """Return the cache key of a request, 64 hex digits.
+
+    Args:
+        parts: Everything that the output depends on, as JSON values.
+    """
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, sort_keys=True).encode()).hexdigest()

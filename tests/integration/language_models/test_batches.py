@@ -215,6 +215,6 @@ def test_a_stream_is_not_kept_waiting() -> None:
 def test_a_model_without_batches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     scripted = ScriptedModel(lambda _: "")
     plain = make_language_model("ollama:qwen3", options=ModelOptions())
-    for model in (scripted, plain, FallbackModel(first=plain, second=plain)):
+    for model in (scripted, plain, FallbackModel(model=plain, second=plain)):
         with pytest.raises(OptionError, match=f"{model.name!r} has no batch interface"):
             make_batch_model(model, cache=MemoryOutputs())

@@ -54,7 +54,7 @@ def test_a_fallback_is_made_with_its_model() -> None:
     options = ModelOptions(fallback="ollama:other")
     model = make_language_model("ollama:some", options=options)
     assert isinstance(model, FallbackModel)
-    assert (model.first.name, model.second.name) == ("ollama:some", "ollama:other")
+    assert (model.model.name, model.second.name) == ("ollama:some", "ollama:other")
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "oracle:9"])

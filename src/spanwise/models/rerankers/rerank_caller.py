@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -22,7 +21,7 @@ from spanwise.models.model_checks import (
 )
 from spanwise.models.ports import GroupReranker, Reranker, RerankReply
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import OutputCache, output_key
 
 _TASK = "rerank"
 
@@ -170,4 +169,4 @@ class RerankCaller:
         version = model_version(self.reranker)
         if version:
             parts.append(version)
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+        return output_key(parts)
