@@ -29,7 +29,7 @@ QUERIES = tuple(
     )
 )
 BLOCK = 4_096
-TRIALS = 60
+TRIALS = 20
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_blocks_overwritten_while_a_store_is_open_change_no_answer(
 ) -> None:
     """The store has mapped the parts and read nothing but the small arrays of them."""
     rng = random.Random(14)
-    for _ in range(TRIALS // 4):
+    for _ in range(TRIALS // 2):
         shutil.rmtree(path / "index")
         shutil.copytree(sound / "index", path / "index")
         with closing(open_embedded(path)) as store:

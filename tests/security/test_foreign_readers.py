@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,13 @@ from spanwise import KnowledgeBase
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user"
 )
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder of its own: pytest closes `tmp_path` to other users when a run starts."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
 
 
 def let_in(folder: Path) -> None:
@@ -42,13 +50,13 @@ def made(path: Path, *, documents: int) -> dict[str, int]:
 
 
 @contextmanager
-def foreign_reader(tmp_path: Path, *, how: str) -> Iterator[dict[str, Any]]:
+def foreign_reader(folder: Path, *, how: str) -> Iterator[dict[str, Any]]:
     """Let another user read `a.kb` meanwhile; what it saw is there afterwards."""
-    made(tmp_path / "warming.kb", documents=1)
+    made(folder / "warming.kb", documents=1)
     words = [sys.executable, "-m", "tests.security.foreign_reader"]
     seen: dict[str, Any] = {}
     with subprocess.Popen(
-        [*words, str(tmp_path / "a.kb"), str(tmp_path / "warming.kb"), how],
+        [*words, str(folder / "a.kb"), str(folder / "warming.kb"), how],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -66,14 +74,14 @@ def write(base: KnowledgeBase, versions: dict[str, int], name: str, version: int
 
 @pytest.mark.parametrize(("how", "documents"), [("anew", 3), ("keep", 3), ("anew", 40)])
 def test_a_reader_without_write_access_sees_what_the_owner_writes(
-    tmp_path: Path, how: str, documents: int
+    folder: Path, how: str, documents: int
 ) -> None:
-    versions = made(tmp_path / "a.kb", documents=documents)
-    with foreign_reader(tmp_path, how=how) as seen:
-        version, until = 0, time.monotonic() + 1
+    versions = made(folder / "a.kb", documents=documents)
+    with foreign_reader(folder, how=how) as seen:
+        version, until = 0, time.monotonic() + 0.5
         while time.monotonic() < until:
             version += 1
-            with KnowledgeBase(tmp_path / "a.kb") as base:
+            with KnowledgeBase(folder / "a.kb") as base:
                 for number in range(version % 4, documents, 4):
                     write(base, versions, f"d{number}", version)
                 gone = f"d{version % documents}"

@@ -26,7 +26,7 @@ from spanwise.search.tuned_options import read_tuning, tuning_text
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Document, GivenParts, Page
 
-OPTIONS = TuneOptions(budgets=(150,), tokenizer="chars:4", keyword_shares=())
+OPTIONS = TuneOptions(budgets=(150,), tokenizer="chars:4", keyword_shares=(), folds=2)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_pages_count_as_their_characters(tmp_path: Path) -> None:
                     evidence=(Evidence(document_id=f"{name}.txt", page=2),),
                 )
             )
-        report = tune(base, asked, options=replace(OPTIONS, chunk_targets=(200,)))
+        report = tune(base, asked[:12], options=replace(OPTIONS, chunk_targets=(200,)))
     (figure,) = report.tuning.measured.figures
     assert figure.after > figure.before + 0.5
 
@@ -181,7 +181,7 @@ def folder(tmp_path: Path) -> Path:
     with KnowledgeBase(tmp_path / "spanwise.kb", embedder=None, packs=()) as base:
         for name, (text, _, _) in misleading_texts().items():
             base.add_text(text, document_id=f"{name}.txt", title=f"{name} works")
-    write_questions(tmp_path / "questions.jsonl", misleading_questions())
+    write_questions(tmp_path / "questions.jsonl", misleading_questions()[:14])
     return tmp_path
 
 
@@ -208,7 +208,7 @@ def test_the_commands(folder: Path) -> None:
         folder=folder,
     )
     assert told["is_shown"]
-    assert told["questions"] == 24
+    assert told["questions"] == 14
     tuning = read_tuning(folder / "tuned.toml")
     assert tuning.measured.figures[0].after == told["figures"][0]["after"]
 

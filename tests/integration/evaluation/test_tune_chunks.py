@@ -26,7 +26,9 @@ from spanwise.options import ChunkOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.types import GivenContext, GivenParts
 
-OPTIONS = TuneOptions(budgets=(150,), tokenizer="chars:4", keyword_shares=(), chunk_targets=(100,))
+OPTIONS = TuneOptions(
+    budgets=(150,), tokenizer="chars:4", keyword_shares=(), chunk_targets=(100,), folds=2
+)
 PACK = """
 name = "mine"
 description = "Words of our works."
@@ -137,7 +139,7 @@ def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     for name, (text, _) in scattered_texts().items():
         (tmp_path / "reports" / f"{name}.txt").write_text(text, encoding="utf-8")
-    write_questions(tmp_path / "questions.jsonl", scattered_questions())
+    write_questions(tmp_path / "questions.jsonl", scattered_questions()[:10])
 
     def run(*words: str) -> str:
         done = spanwise(*words, folder=tmp_path, extra=extra)

