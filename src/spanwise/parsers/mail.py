@@ -230,12 +230,12 @@ def _read(source: Source) -> Message:
         message = BytesParser(policy=_Lenient()).parsebytes(source.data)
     except RecursionError as exc:
         raise source.error(
-            "corrupt", "its parts are nested too deep, as no mail program nests them"
+            "corrupt", "its parts are nested too deep; no mail program does that"
         ) from exc
     except _BROKEN_PARAMETERS as exc:
         raise source.error("corrupt", f"the parameters of a header are damaged: {exc}") from exc
     if not message.keys():
-        raise source.error("corrupt", "it has no header lines, so it is no e-mail; rename it")
+        raise source.error("corrupt", "it has no headers, so it is not an e-mail; rename it")
     return message
 
 

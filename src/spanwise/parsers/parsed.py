@@ -52,7 +52,7 @@ class Source:
     max_pages: int = 20_000
     max_text_bytes: int = 100_000_000
     text_option: str = "max_text_bytes"
-    """The option that sets this limit, with its value, as errors name it."""
+    """Option that sets this limit, with its value, for error messages."""
     skipped_pages: frozenset[int] = frozenset()
     """Numbers of the pages, 1-based, on which an earlier attempt hung or crashed."""
     timeout_seconds: float = 3_600.0

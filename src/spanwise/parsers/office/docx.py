@@ -335,7 +335,7 @@ def parse_docx(source: Source) -> Parsed:
         with losses.noted("the text" if part == body else "the list of notes"):
             reader.read(archive, part)
     writer = reader.writer
-    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = read_properties(archive, container.get("core-properties"), losses)
     return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 

@@ -456,7 +456,7 @@ class OdfText:
             self._repeats_left -= more
             return requested
         self._losses.add(
-            f"a cell or row of a table is said to be there {requested} times; it is once"
+            f"a cell or row of a table that is repeated {requested} times was written once"
         )
         return 1
 
@@ -532,7 +532,7 @@ def parse_odt(source: Source) -> Parsed:
     with losses.noted("the text"):
         archive.read_xml("content.xml", reader.start, reader.end, reader.text)
     writer = reader.finish()
-    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = read_properties(archive, "meta.xml", losses)
     return losses.parsed(writer, media_type=f"{_TYPES}text", properties=properties)
 
@@ -568,7 +568,7 @@ def parse_odp(source: Source) -> Parsed:
         finally:
             reader.end_slide()
     slides = reader.slides
-    losses.require_text(slides.writer.text, "its slides hold no text; are they pictures?")
+    losses.require_text(slides.writer.text, "its slides have no text; are they images?")
     return losses.parsed(
         slides.writer,
         media_type=f"{_TYPES}presentation",
