@@ -90,7 +90,7 @@ class Archive:
             f"max_unpacked_bytes={self._source.max_unpacked_bytes}",
         )
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._members
 
     def read_xml(

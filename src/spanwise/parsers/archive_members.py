@@ -27,7 +27,7 @@ from spanwise.parsers.containers import MemberFolder
 _PIECE_BYTES = 1 << 18
 _UTF8_FLAG = 0x800
 _ENCRYPTED_FLAG = 0x1
-_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # MemoryError: a name of gigabytes
+_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # MemoryError: a name may be gigabytes long
 _OPENERS: Mapping[bytes, Callable[[Path], BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZ": bz2.BZ2File,

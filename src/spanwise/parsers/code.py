@@ -139,7 +139,7 @@ def _find_definitions(data: bytes, language: str) -> list[_Definition]:
     from tree_sitter_language_pack import get_parser
 
     end = monotonic() + _MAX_SECONDS
-    # The library types language names as a Literal of hundreds; a test checks ours.
+    # The library has a Literal type of all language names; a test checks those of Spanwise.
     tree = get_parser(cast("SupportedLanguage", language)).parse(
         lambda offset, _: data[offset : offset + _READ_BYTES],
         progress_callback=lambda *_: monotonic() > end,

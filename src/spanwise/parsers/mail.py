@@ -146,7 +146,7 @@ _MAX_HEADER_CHARS = 2_000
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _WHITE_SPACE = re.compile(r"[\s\x00]+")
-_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # independent of the tables of the machine
+_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # without the type tables of the operating system
 _BROKEN_PARAMETERS = (TypeError, ValueError)
 """Errors of the parser for a NUL in the name of a charset, or an ambiguous name."""
 _SURROGATES = re.compile("[\udc80-\udcff]")

@@ -20,9 +20,9 @@ class Step:
     """Next step of a parser, which determines its time limit."""
 
     pages: int
-    """Pages of work in this step."""
+    """Work of this step, in pages."""
     of: int
-    """Pages of work in the whole document."""
+    """Work of the whole document, in pages."""
     page: int | None = None
     """Number of the page, 1-based, if the step is a single page."""
 
@@ -182,7 +182,8 @@ class Losses:
             if error.code != "corrupt":
                 raise
             self._error = self._error or error
-            self.add(f"{what} is incomplete: {str(error).removeprefix(f'{self._source.name}: ')}")
+            cause = str(error).removeprefix(f"{self._source.name}: ")
+            self.add(f"{what} could not be read completely: {cause}")
 
     def add(self, loss: str) -> None:
         """Record a loss."""

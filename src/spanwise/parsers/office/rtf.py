@@ -130,7 +130,7 @@ class _Body(BodyWriter):
         while len(self.tables) > depth:
             if self.tables[-1].cell:  # truncated inside a row
                 self.end_cell()
-            if self.tables[-1].row:
+            if self.tables[-1].row or self.tables[-1].nested:
                 self.end_row()
             self.end_table()
         while len(self.tables) < depth:
@@ -212,7 +212,7 @@ class _Reader:
         """Read the file, up to the end of its outermost group."""
         data = self._source.data
         place = 0
-        while token := _TOKEN.match(data, place):  # none for a backslash at the very end
+        while token := _TOKEN.match(data, place):  # no match for a backslash at the end of the file
             place = token.end()
             kind = token.lastindex
             if kind == 6:

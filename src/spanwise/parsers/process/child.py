@@ -236,7 +236,7 @@ class ParserChild:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    with suppress(OSError):  # unsent data cannot be flushed
+                    with suppress(OSError):  # data that was not sent cannot be flushed
                         stream.close()
         if log is not None:
             log.close()

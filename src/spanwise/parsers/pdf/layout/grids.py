@@ -35,7 +35,7 @@ _MAX_CELL_CHARS = 1500
 
 _Span = tuple[float, float]
 _Field = tuple[int, int]
-"""Row and column."""
+"""Row and column of a field, from 0."""
 
 
 @dataclass(slots=True)
