@@ -3,9 +3,9 @@
 Rules
     1. Declared sizes are checked before anything is unpacked, and real sizes while it is read,
        because headers may be wrong.
-    2. A document type declaration that declares anything itself is refused: no program writes one,
-       and entities are how a small file becomes a large one. One that names its type is read over
-       (EPUB has them); nothing outside of the container is ever fetched.
+    2. An internal document type declaration is refused: no program writes one, and its entities
+       can expand a small file to a large one. An external one is ignored (EPUB has them). Nothing
+       outside of the container is fetched.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class Archive:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._left = source.max_unpacked_bytes
+        self._bytes_left = source.max_unpacked_bytes
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(source.data))
         except ZIP_DAMAGE as exc:
             raise source.error("corrupt", f"its ZIP container is damaged: {exc}") from exc
         self._members = {info.filename: info for info in self._zip.infolist()}
-        self._check_promises()
+        self._check_declared_sizes()
 
-    def _check_promises(self) -> None:
+    def _check_declared_sizes(self) -> None:
         total = sum(info.file_size for info in self._members.values())
         if total > self._source.max_unpacked_bytes:
             raise self._too_large(total)
@@ -86,11 +86,11 @@ class Archive:
     def _too_large(self, size: int) -> ParseError:
         return self._source.error(
             "too_large",
-            f"it would unpack to {size} bytes or more, as no honest file does; the limit is "
+            f"it would unpack to {size} bytes or more, which suggests an attack; the limit is "
             f"max_unpacked_bytes={self._source.max_unpacked_bytes}",
         )
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._members
 
     def read_xml(
@@ -123,14 +123,15 @@ class Archive:
                 parser.Parse(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - expat accepts no keywords
         except expat.ExpatError as exc:
-            raise self._source.error("corrupt", f"its part {name} is no XML: {exc}") from exc
+            raise self._source.error("corrupt", f"its part {name} is not valid XML: {exc}") from exc
 
     def _refuse_declaration(
         self, _name: str, _system: str | None, _public: str | None, has_declarations: int
     ) -> None:
         if has_declarations:
             raise self._source.error(
-                "corrupt", "it holds declarations of its own (entities), which no program writes"
+                "corrupt",
+                "it declares entities, which no program writes",
             )
 
     def read_bytes(self, name: str) -> bytes:
@@ -147,9 +148,9 @@ class Archive:
         try:
             with self._zip.open(self._members[name]) as member:
                 while piece := member.read(_PIECE_BYTES):
-                    self._left -= len(piece)
-                    if self._left < 0:
-                        raise self._too_large(self._source.max_unpacked_bytes - self._left)
+                    self._bytes_left -= len(piece)
+                    if self._bytes_left < 0:
+                        raise self._too_large(self._source.max_unpacked_bytes - self._bytes_left)
                     yield piece
         except ZIP_DAMAGE as exc:
             raise self._source.error("corrupt", f"its part {name} is damaged: {exc}") from exc

@@ -27,7 +27,7 @@ from spanwise.parsers.containers import MemberFolder
 _PIECE_BYTES = 1 << 18
 _UTF8_FLAG = 0x800
 _ENCRYPTED_FLAG = 0x1
-_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # MemoryError: a name of gigabytes
+_DAMAGE = (*ZIP_DAMAGE, tarfile.TarError, MemoryError)  # MemoryError: a name may be gigabytes long
 _OPENERS: Mapping[bytes, Callable[[Path], BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZ": bz2.BZ2File,
@@ -35,7 +35,7 @@ _OPENERS: Mapping[bytes, Callable[[Path], BufferedIOBase]] = {
 }
 """Function that opens a compressed file, by its first two bytes."""
 _INNER_NAMES = {".tgz": ".tar", ".tbz": ".tar", ".tbz2": ".tar", ".txz": ".tar"}
-_LINKS = "links, devices and the like were left out"
+_LINKS = "links, devices and other special files were left out"
 
 
 def unpack_archive(folder: MemberFolder) -> None:
@@ -51,7 +51,7 @@ def unpack_archive(folder: MemberFolder) -> None:
     opener = _OPENERS.get(start, _open_plain)
     try:
         with opener(folder.path) as stream:
-            if opener is _open_plain or _is_tar(stream):  # a damaged one is not its own member
+            if opener is _open_plain or _is_tar(stream):  # also if it is damaged
                 _unpack_tar(folder, stream)
             else:
                 folder.take(_inner_name(folder.source.name), _pieces(folder, stream.read))

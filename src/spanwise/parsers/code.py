@@ -61,7 +61,7 @@ _BODIED = frozenset(
     "class_specifier enum_specifier struct_specifier union_specifier mod_item "
     "namespace_definition".split()
 )
-"""Syntax nodes that are no definition without a body: `struct point p;`, `mod tests;`."""
+"""Syntax nodes that are definitions only with a body, unlike `struct point p;` and `mod tests;`."""
 
 _OUTER = frozenset(
     "decorated_definition export_statement template_declaration lexical_declaration "
@@ -82,16 +82,16 @@ def parse_code(source: Source) -> Parsed:
         return _plain(source, decoded, "text/plain")
     media_type = f"text/x-{language}"
     if len(decoded.text) > _MAX_CHARS:
-        cause = f"it has more than {_MAX_CHARS} characters: read without its classes and functions"
+        cause = f"it has more than {_MAX_CHARS} characters; read without classes and functions"
         return _plain(source, decoded, media_type, cause)
     try:
         data = decoded.text.encode("utf-8")
         definitions = _in_chars(_find_definitions(data, language), data)
     except ValueError:
-        cause = f"it is too much for a grammar of {language}: read as plain text"
+        cause = f"it takes too long to parse as {language}; it was read as plain text"
         return _plain(source, decoded, media_type, cause)
     except ImportError:
-        cause = "read without its classes and functions; for these: pip install 'spanwise[code]'"
+        cause = "read without classes and functions; to find them: pip install 'spanwise[code]'"
         return _plain(source, decoded, media_type, cause)
     return Parsed(
         text=decoded.text,
@@ -139,7 +139,7 @@ def _find_definitions(data: bytes, language: str) -> list[_Definition]:
     from tree_sitter_language_pack import get_parser
 
     end = monotonic() + _MAX_SECONDS
-    # The library types language names as a Literal of hundreds; a test checks ours.
+    # The library has a Literal type of all language names; a test checks those of Spanwise.
     tree = get_parser(cast("SupportedLanguage", language)).parse(
         lambda offset, _: data[offset : offset + _READ_BYTES],
         progress_callback=lambda *_: monotonic() > end,
@@ -206,7 +206,7 @@ def _name(node: Node, outer: Node | None, data: bytes) -> str:
     found = node.child_by_field_name("name")
     if found is None and node.type == "impl_item":
         found = node.child_by_field_name("type")
-    if found is None:  # in C, the name is wrapped in what it points to and returns
+    if found is None:  # in C, the name is inside nested declarators
         found = node.child_by_field_name("declarator")
         if found is None and outer is not None:  # of an anonymous struct: typedef struct {} name;
             found = outer.child_by_field_name("declarator")

@@ -25,20 +25,20 @@ MAX_RATIO = 1000
 """Ratio of unpacked to packed bytes that ordinary files stay below."""
 
 _FLOOR_BYTES = 50_000_000
-"""Size up to which the ratio is not looked at."""
+"""Size up to which the ratio is not checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A limit, or what is left of it."""
+    """Limit, or its unused rest."""
 
     most: int
-    """Largest number that is allowed."""
+    """Largest allowed number."""
     option: str
-    """The option that sets the limit with its value, as errors name it."""
+    """Option that sets the limit, with its value, for error messages."""
 
     def less(self, count: int) -> Self:
-        """Return what is left after so many were used; never less than 0."""
+        """Return the limit minus a used count; at least 0."""
         return replace(self, most=max(0, self.most - count))
 
 
@@ -140,13 +140,13 @@ class MemberFolder:
             cause = str(error).removeprefix(f"{self.source.name}: ")
             stopped = LostMember(name="", code=error.code, cause=cause)
         if not (self._members or self._lost or stopped or self.is_document):
-            self.remark("nothing was found in it")
+            self.remark("it has no members")
         return Unpacked(
             is_container=True,
             is_document=self.is_document,
             members=tuple(self._members.values()),
             lost=tuple(lost for name, lost in self._lost.items() if name not in self._members),
-            remarks=tuple(f"{said} ({number})" for said, number in self._remarks.items()),
+            remarks=tuple(f"{remark} ({number})" for remark, number in self._remarks.items()),
             stopped=stopped,
         )
 
@@ -161,7 +161,7 @@ class MemberFolder:
         self._count()
         cleaned = self._clean(name)
         if cleaned in self._members:
-            self.remark("of members with one name the last counts")
+            self.remark("of several members with one name only the last was read")
             (self.budget.into / self._members.pop(cleaned).file_name).unlink()
         file = self.budget.into / str(self._entries)
         packed = len(self.source.data) if packed_bytes is None else packed_bytes
@@ -215,7 +215,7 @@ class MemberFolder:
         if is_bomb(size, packed_bytes=packed_bytes):
             raise self.source.error(
                 "too_large",
-                f"it unpacks to more than {MAX_RATIO} times its size, as no honest file does",
+                f"it unpacks to more than {MAX_RATIO} times its size, which suggests an attack",
             )
 
     def lose(self, name: str, code: DocumentErrorCode, cause: str) -> None:
@@ -224,22 +224,22 @@ class MemberFolder:
         cleaned = self._clean(name)
         self._lost[cleaned] = LostMember(name=cleaned, code=code, cause=cause)
 
-    def leave_out(self, said: str = "") -> None:
+    def leave_out(self, remark: str = "") -> None:
         """Count an entry that is not a member, such as a folder, with a remark, if any."""
         self._count()
-        if said:
-            self.remark(said)
+        if remark:
+            self.remark(remark)
 
-    def remark(self, said: str) -> None:
+    def remark(self, remark: str) -> None:
         """Count a remark for users."""
-        self._remarks[said] += 1
+        self._remarks[remark] += 1
 
     def _clean(self, name: str) -> str:
         """Return a name as the end of an id: relative, below the container, on one line."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         inside = [part for part in parts if part != ".."]
         if len(inside) < len(parts) or name.startswith("/"):
-            self.remark("names of members lead out of it, and were cut to what is inside")
+            self.remark("names of members pointed outside of the container and were shortened")
         joined = _CONTROLS.sub(lambda found: f"%{ord(found.group()):02X}", "/".join(inside))
         cleaned = name_to_id(joined) or "unnamed"
         if len(cleaned) > _MAX_NAME_CHARS:

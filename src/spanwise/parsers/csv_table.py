@@ -56,10 +56,10 @@ def parse_csv(source: Source) -> Parsed:
     rows = _Rows(decoded.text, delimiter or ",")
     long_rows = _write_rows(rows, writer, losses, max_chars=source.max_chars)
     if not writer.text:
-        raise source.error("no_text", "all of its cells are empty; leave it out")
+        raise source.error("no_text", "all cells are empty; leave it out")
     warnings = [*decoded.warnings, *losses.warnings]
     if rows.unclosed:
-        warnings.append(f"{rows.unclosed} quotation marks are never closed: read as characters")
+        warnings.append(f"{rows.unclosed} quotation marks are not closed; read as characters")
     if long_rows:
         warnings.append(f"{long_rows} rows have more cells than the table has columns")
     return Parsed.of(
@@ -82,7 +82,7 @@ def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: i
     for number, row in enumerate(chain(first, found), start=1):
         if writer.next_start > max_chars:
             losses.add(
-                f"what follows row {number - 1} is left out: its text has more than {max_chars} "
+                f"the rows after {number - 1} are left out: the text has more than {max_chars} "
                 "characters; split the file"
             )
             break

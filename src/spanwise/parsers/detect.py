@@ -91,7 +91,7 @@ def detect_format(source: Source) -> FormatName:
     """
     data = source.data
     if not data:
-        raise source.error("empty", "it holds no bytes; was it copied or downloaded completely?")
+        raise source.error("empty", "it is empty; was it copied or downloaded completely?")
     if data.startswith(b"version https://git-lfs"):
         raise source.error("unreadable", "it is a Git LFS pointer, not the file; run: git lfs pull")
     for start, found in _STARTS:
@@ -173,7 +173,7 @@ def _detect_text(source: Source) -> FormatName:
     if named is None:
         return "code" if _SHEBANG.match(head) else "text"
     if named == "mailbox" or (named == "html" and not _TAG.search(head)):
-        return "text"  # without what makes it one
+        return "text"  # without the content of that format
     return named
 
 

@@ -69,7 +69,7 @@ MEDIA_TYPES: Mapping[str, FormatName] = {
 CONTAINER_EXTENSIONS = frozenset(
     ".zip .tar .tgz .tbz .tbz2 .txz .gz .bz2 .xz .eml .mbox .mbx".split()
 )
-"""Extensions of files whose members are read although patterns exclude the files themselves."""
+"""Extensions of containers; patterns that exclude a container do not exclude its members."""
 
 _EXTENSIONS_OF_LANGUAGES = {
     "python": "py pyi",

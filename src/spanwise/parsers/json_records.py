@@ -137,7 +137,7 @@ def _joined(value: object) -> str:
 _MAX_PATH_CHARS = 80
 _MAX_ITEM_CHARS = 60
 _SPEAKERS = ("role", "from", "speaker", "sender", "author")
-_SAID = ("content", "value", "text", "message", "body")
+_CONTENT_NAMES = ("content", "value", "text", "message", "body")
 
 _Object = Mapping[str, object]
 
@@ -213,7 +213,7 @@ def _speaker(message: _Object) -> str:
 
 def _content_name(message: _Object) -> str:
     """Return the name of the field of the text; empty if there is none."""
-    return next((name for name in _SAID if message.get(name)), "")
+    return next((name for name in _CONTENT_NAMES if message.get(name)), "")
 
 
 def _write_conversation(writer: TextWriter, messages: object) -> None:
@@ -297,7 +297,7 @@ def _nested(value: object) -> str:
     return _inline(value)
 
 
-_LINES_LOOKED_AT = 50
+_SAMPLE_LINES = 50
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -314,7 +314,7 @@ def parse_json(source: Source) -> Parsed:
         parsed = _read(source, decoded.text, reader, warnings)
     except (ValueError, RecursionError) as exc:
         cause = "it is nested too deeply" if isinstance(exc, RecursionError) else str(exc)
-        warnings.append(f"it is no JSON that can be read ({cause}), and stands as plain text")
+        warnings.append(f"it is not valid JSON ({cause}) and was read as plain text")
         return Parsed(
             text=decoded.text,
             media_type="application/json",
@@ -322,9 +322,11 @@ def parse_json(source: Source) -> Parsed:
             warnings=tuple(warnings),
         )
     if not parsed.text:
-        raise source.error("no_text", "it holds no value; leave it out")
+        raise source.error("no_text", "it has no values; leave it out")
     if reader.repeated_names:
-        warnings.append(f"{reader.repeated_names} names come again in an object: all values stand")
+        warnings.append(
+            f"{reader.repeated_names} names are repeated in an object; all values were kept"
+        )
     return replace(_mended(parsed), warnings=tuple(warnings))
 
 
@@ -368,7 +370,7 @@ def _read_lines(text: str, reader: JsonReader) -> list[tuple[str, object]]:
             good += 1
         except (ValueError, RecursionError):
             values.append((stripped, None))
-        if len(values) == _LINES_LOOKED_AT and good * 2 < len(values):
+        if len(values) == _SAMPLE_LINES and good * 2 < len(values):
             return []
     return values if good * 2 >= len(values) else []
 
@@ -380,7 +382,7 @@ def _write_lines(
     write_value(writer, [line if value is None else value for line, value in values])
     bad = sum(value is None and line != "null" for line, value in values)
     if bad:
-        warnings.append(f"{bad} lines are no JSON that can be read, and stand as they are")
+        warnings.append(f"{bad} lines are not valid JSON and were read as plain text")
     return Parsed.of(
         writer,
         media_type="application/x-ndjson",

@@ -146,7 +146,7 @@ _MAX_HEADER_CHARS = 2_000
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _WHITE_SPACE = re.compile(r"[\s\x00]+")
-_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # independent of the tables of the machine
+_EXTENSIONS = mimetypes.MimeTypes(filenames=())  # without the type tables of the operating system
 _BROKEN_PARAMETERS = (TypeError, ValueError)
 """Errors of the parser for a NUL in the name of a charset, or an ambiguous name."""
 _SURROGATES = re.compile("[\udc80-\udcff]")
@@ -230,12 +230,12 @@ def _read(source: Source) -> Message:
         message = BytesParser(policy=_Lenient()).parsebytes(source.data)
     except RecursionError as exc:
         raise source.error(
-            "corrupt", "its parts are nested too deep, as no mail program nests them"
+            "corrupt", "its parts are nested too deep; no mail program does that"
         ) from exc
     except _BROKEN_PARAMETERS as exc:
         raise source.error("corrupt", f"the parameters of a header are damaged: {exc}") from exc
     if not message.keys():
-        raise source.error("corrupt", "it has no header lines, so it is no e-mail; rename it")
+        raise source.error("corrupt", "it has no headers, so it is not an e-mail; rename it")
     return message
 
 

@@ -20,9 +20,9 @@ class Step:
     """Next step of a parser, which determines its time limit."""
 
     pages: int
-    """Pages of work in this step."""
+    """Work of this step, in pages."""
     of: int
-    """Pages of work in the whole document."""
+    """Work of the whole document, in pages."""
     page: int | None = None
     """Number of the page, 1-based, if the step is a single page."""
 
@@ -52,7 +52,7 @@ class Source:
     max_pages: int = 20_000
     max_text_bytes: int = 100_000_000
     text_option: str = "max_text_bytes"
-    """The option that sets this limit, with its value, as errors name it."""
+    """Option that sets this limit, with its value, for error messages."""
     skipped_pages: frozenset[int] = frozenset()
     """Numbers of the pages, 1-based, on which an earlier attempt hung or crashed."""
     timeout_seconds: float = 3_600.0
@@ -182,7 +182,8 @@ class Losses:
             if error.code != "corrupt":
                 raise
             self._error = self._error or error
-            self.add(f"{what} is incomplete: {str(error).removeprefix(f'{self._source.name}: ')}")
+            cause = str(error).removeprefix(f"{self._source.name}: ")
+            self.add(f"{what} could not be read completely: {cause}")
 
     def add(self, loss: str) -> None:
         """Record a loss."""

@@ -1,4 +1,4 @@
-"""Parsers of other packages by name: the adapters of Spanwise, and a user's own.
+"""Parsers that packages register by name: the adapters of Spanwise, and those of users.
 
 A package registers a function from `Source` to `Parsed` as an entry point of the group
 `spanwise.parsers`. It runs in the parsing process, under the same limits as built-in parsers.
@@ -56,9 +56,9 @@ def parse_with(name: str, source: Source) -> Parsed:
         raise source.error("crashed", f"the parser {name!r} failed: {cause}") from exc
     if not isinstance(parsed, Parsed):
         kind = type(parsed).__name__
-        raise source.error("crashed", f"the parser {name!r} gave a {kind}; it must give a Parsed")
+        raise source.error("crashed", f"the parser {name!r} returned a {kind}, not a Parsed")
     if not parsed.text.strip():
         raise source.error(
-            "no_text", f"the parser {name!r} found no text in it; try that of Spanwise"
+            "no_text", f"the parser {name!r} found no text in it; try the built-in parser"
         )
     return parsed

@@ -308,8 +308,8 @@ class SheetWriter:
         if self._cells > MAX_CELLS or written > self._max_chars:
             self.is_full = True
             self._losses.add(
-                f"sheet {self._sheet!r} from row {number + 1} on, and what follows it, is left "
-                f"out: the limit is {MAX_CELLS} cells and {self._max_chars} characters a file; "
+                f"sheet {self._sheet!r} from row {number + 1} on, and later sheets, are "
+                f"left out: the limit is {MAX_CELLS} cells and {self._max_chars} characters; "
                 "split the file"
             )
             return

@@ -133,7 +133,7 @@ def decode_text(source: Source, *, declared: str | None = None) -> Decoded:
             "binary", "its bytes are neither text nor a known format; leave it out of the folder"
         )
     if not decoded.text or decoded.text.isspace():
-        raise source.error("no_text", "it holds nothing but white space")
+        raise source.error("no_text", "it contains only white space")
     return decoded
 
 
@@ -205,7 +205,7 @@ def _decode_western(data: bytes) -> Decoded | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the first lines, so that no character is cut; of a long line, its first bytes."""
+    """Return the first complete lines of a long file; its first bytes if the first line is long."""
     if len(data) <= _SAMPLE_BYTES:
         return data
     sample = data[:_SAMPLE_BYTES]

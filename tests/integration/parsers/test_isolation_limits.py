@@ -51,7 +51,7 @@ def test_page_that_hangs_is_left_out(tmp_path: Path) -> None:
         document = parse(pool, path)
     assert document.text == "First page.\nThird page."
     assert document.status == "partial"
-    assert document.warnings == ("page 2 of 3 left out: the parser hung or died",)
+    assert document.warnings == ("page 2 of 3 left out: the parser failed on them",)
 
 
 def test_pages_that_hang_end_the_attempts(tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ def test_names_reach_nothing_outside() -> None:
         "line%0Aend.txt": b"5",
         "unnamed": b"6",
     }
-    assert found.remarks == ("names of members lead out of it, and were cut to what is inside (4)",)
+    assert found.remarks == (
+        "names of members pointed outside of the container and were shortened (4)",
+    )
 
 
 def test_a_very_long_name_is_cut() -> None:
@@ -137,7 +139,7 @@ def test_a_very_long_name_is_cut() -> None:
 
 @pytest.mark.parametrize("data", [build_zip({}), build_tar({}, mode="w:gz")], ids=["zip", "tgz"])
 def test_an_archive_of_nothing_says_so(data: bytes) -> None:
-    assert unpack(data, "a.tar") == Found({}, {}, ("nothing was found in it (1)",), "")
+    assert unpack(data, "a.tar") == Found({}, {}, ("it has no members (1)",), "")
 
 
 def test_links_are_left_out() -> None:
@@ -151,7 +153,7 @@ def test_links_are_left_out() -> None:
     for data in (packed.getvalue(), build_tar({"link": "/etc/passwd", "a.txt": b"text"})):
         found = unpack(data)
         assert found.texts == {"a.txt": b"text"}
-        assert found.remarks == ("links, devices and the like were left out (1)",)
+        assert found.remarks == ("links, devices and other special files were left out (1)",)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

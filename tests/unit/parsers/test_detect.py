@@ -80,7 +80,7 @@ def test_declared_media_type_decides_where_content_cannot(media_type: str, expec
 @pytest.mark.parametrize(
     ("data", "code", "words"),
     [
-        (b"", "empty", "no bytes"),
+        (b"", "empty", "it is empty"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable", "git lfs pull"),
         (b"\x89PNG\r\n\x1a\n" + bytes(9), "unsupported", "save it as PDF"),
         (b"\xff\xd8\xff\xe0", "unsupported", "JPEG"),

@@ -83,7 +83,7 @@ def test_bad_lines_stand_as_they_are() -> None:
     """And the document is partial."""
     parsed = parse('{"a": 1}\nbad line\n{"a": 2}')
     assert (parsed.text, parsed.status) == ("a: 1\n\nbad line\n\na: 2", "partial")
-    assert parsed.warnings == ("1 lines are no JSON that can be read, and stand as they are",)
+    assert parsed.warnings == ("1 lines are not valid JSON and were read as plain text",)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_names_that_come_again_keep_their_values() -> None:
     """Most readers of JSON keep the last one."""
     parsed = parse('{"a": 1, "a": 2}')
     assert parsed.text == "a: 1, 2"
-    assert "1 names come again" in parsed.warnings[0]
+    assert "1 names are repeated" in parsed.warnings[0]
 
 
 def test_half_a_character_is_replaced() -> None:

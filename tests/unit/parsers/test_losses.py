@@ -16,7 +16,7 @@ def test_damage_is_noted_and_other_errors_pass() -> None:
     with losses.noted("slide 3"):
         raise SOURCE.error("corrupt", "its part x is missing")
     assert losses.status == "partial"
-    assert losses.warnings == ("slide 3 is incomplete: its part x is missing",)
+    assert losses.warnings == ("slide 3 could not be read completely: its part x is missing",)
     with pytest.raises(ParseError) as caught, losses.noted("slide 4"):
         raise SOURCE.error("too_large", "it is")
     assert caught.value.code == "too_large"

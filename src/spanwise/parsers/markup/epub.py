@@ -72,7 +72,7 @@ def parse_epub(source: Source) -> Parsed:
     for number, chapter in enumerate(chapters, start=1):
         with losses.noted(f"chapter {number} ({chapter})"):
             _add_chapter(archive, chapter, source, entries.get(chapter), writer)
-    losses.require_text(writer.text, "its chapters hold no text; are its pages pictures?")
+    losses.require_text(writer.text, "its chapters have no text; are its pages images?")
     properties = read_properties(archive, part, losses)
     return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 
@@ -90,7 +90,7 @@ def _package_part(archive: Archive, source: Source) -> str:
 
     archive.read_xml(_CONTAINER, start)
     if not found:
-        raise source.error("corrupt", f"its part {_CONTAINER} names no package")
+        raise source.error("corrupt", f"its part {_CONTAINER} does not name a package")
     return found[0]
 
 
@@ -225,7 +225,7 @@ def _add_chapter(
     except ParseError as error:
         if error.code == "no_text":
             return
-        raise source.error("corrupt", "it is no text") from error
+        raise source.error("corrupt", "it is not text") from error
     depth = entry.depth if entry else 1
     shift = depth - parsed.headings[0].level if parsed.headings else 0
     if entry is not None and not parsed.headings:

@@ -172,7 +172,7 @@ _MAX_DEPTH = 500
 _CLOSED_BY_OTHERS = frozenset(
     "html head body p li dd dt option optgroup tr td th thead tbody tfoot colgroup rt rp".split()
 )
-_FLATTENED = f"its elements nest deeper than {_MAX_DEPTH}: those below stand side by side"
+_FLATTENED = f"elements nested deeper than {_MAX_DEPTH} levels were flattened"
 _NESTING = re.compile(
     rf"<(/?)(?!(?:{'|'.join(sorted(_VOID | _CLOSED_BY_OTHERS))})[\s/>])[a-z][^<>]*>", re.IGNORECASE
 )

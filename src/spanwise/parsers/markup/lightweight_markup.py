@@ -10,7 +10,7 @@ Rules of reStructuredText
 Rules of AsciiDoc
     1. A title is a line that begins with one to six `=` (or `#`), whose number is its level, or a
        line above an underline of `=`, `-`, `~`, `^` or `+` (levels in this order) of its length.
-    2. Lines inside a delimited block (listing, table, example, sidebar, comment) are no titles.
+    2. Lines inside a delimited block (listing, table, example, sidebar, comment) are not titles.
     3. References to attributes of the document in a title are replaced by their values.
     4. Macros are unchanged; no `include::` is followed.
 

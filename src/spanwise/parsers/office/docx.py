@@ -61,9 +61,25 @@ class Style:
 class Styles:
     """Paragraph styles by id; ids are localised ("berschrift1"), levels are not."""
 
-    def __init__(self, styles: dict[str, Style], default: str | None) -> None:
-        self._styles = styles
-        self._default = default
+    def __init__(self) -> None:
+        self._styles: dict[str, Style] = {}
+        self._default = ""
+        """Id of the default paragraph style."""
+        self._current = Style()
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element of the list of styles."""
+        name = short_name(tag)
+        if name == "w:style":
+            style_id = value_of(attributes, "styleId") or ""
+            self._current = self._styles[style_id] = Style()
+            is_default = value_of(attributes, "default") in {"1", "true", "on"}
+            if is_default and value_of(attributes, "type") == "paragraph":
+                self._default = self._default or style_id
+        elif name == "w:name":
+            self._current.name = (value_of(attributes) or "").lower()
+        else:
+            self._current.set(name, attributes)
 
     def heading_level(self, style: Style) -> int | None:
         """Return the heading level, from 1, of a paragraph; None if it is not a heading."""
@@ -91,37 +107,11 @@ class Styles:
     def _chain(self, style: Style) -> list[Style]:
         """Return a style and its base styles, each once."""
         chain = [style]
-        base = self._styles.get(style.based_on or self._default or "")
+        base = self._styles.get(style.based_on or self._default)
         while base is not None and base not in chain:
             chain.append(base)
             base = self._styles.get(base.based_on or "")
         return chain
-
-
-def read_styles(archive: Archive, part: str | None, losses: Losses) -> Styles:
-    """Return the styles of a part, up to any damage; none if the file has no such part."""
-    styles: dict[str, Style] = {}
-    default: list[str] = []
-    current = Style()
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal current
-        name = short_name(tag)
-        if name == "w:style":
-            style_id = value_of(attributes, "styleId") or ""
-            current = styles[style_id] = Style()
-            is_default = value_of(attributes, "default") in {"1", "true", "on"}
-            if is_default and value_of(attributes, "type") == "paragraph":
-                default.append(style_id)
-        elif name == "w:name":
-            current.name = (value_of(attributes) or "").lower()
-        else:
-            current.set(name, attributes)
-
-    if part is not None and part in archive:
-        with losses.noted("the list of styles"):
-            archive.read_xml(part, start)
-    return Styles(styles, default[0] if default else None)
 
 
 _PLACE = re.compile(r"%([1-9])")
@@ -161,12 +151,42 @@ class _List:
 class Numbering:
     """Lists of a file, with the state of their counters."""
 
-    def __init__(
-        self, definitions: dict[str, _Definition], lists: dict[str, _List], styles: Styles
-    ) -> None:
-        self._definitions = definitions
-        self._lists = lists
+    def __init__(self, styles: Styles) -> None:
         self._styles = styles
+        self._definitions: dict[str, _Definition] = {}
+        self._lists: dict[str, _List] = {}
+        self._definition = _Definition()
+        self._list = _List()
+        self._levels: dict[int, _Level] = {}
+        self._number: int | None = None
+        """Current level; None for a level that Word does not have."""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element of the numbering, whose elements have a fixed order."""
+        name = short_name(tag)
+        value = value_of(attributes) or ""
+        if name == "w:abstractNum":
+            self._definition = _Definition()
+            self._definitions[value_of(attributes, "abstractNumId") or ""] = self._definition
+            self._levels = self._definition.levels
+        elif name == "w:num":
+            self._list = _List()
+            self._lists[value_of(attributes, "numId") or ""] = self._list
+            self._levels = self._list.levels
+        elif name == "w:abstractNumId":
+            self._list.definition = value
+        elif name == "w:numStyleLink":
+            self._definition.style_link = value
+        elif name in {"w:lvl", "w:lvlOverride"}:
+            self._number = level_of(attributes, "ilvl")
+            if name == "w:lvl" and self._number is not None:
+                self._levels[self._number] = _Level()
+        elif self._number is None:
+            return
+        elif name == "w:startOverride":
+            self._list.starts[self._number] = _integer(value, default=1)
+        elif self._number in self._levels:
+            _set_field(self._levels[self._number], name, attributes)
 
     def next_label(self, list_id: str | None, level: int | None, *, style_id: str | None) -> str:
         """Count a paragraph and return its label; empty if it has none.
@@ -229,57 +249,6 @@ def _format(number: int, kind: str) -> str:
     return write_number(number, _NUMERALS.get(kind, "decimal"))
 
 
-def read_numbering(
-    archive: Archive, part: str | None, *, styles: Styles, losses: Losses
-) -> Numbering:
-    """Return the lists of a part, up to any damage; none if the file has no such part."""
-    reader = _Reader()
-    if part is not None and part in archive:
-        with losses.noted("the numbering of lists"):
-            archive.read_xml(part, reader.start)
-    return Numbering(reader.definitions, reader.lists, styles)
-
-
-class _Reader:
-    """Reader of definitions and lists, whose elements have a fixed order."""
-
-    def __init__(self) -> None:
-        self.definitions: dict[str, _Definition] = {}
-        self.lists: dict[str, _List] = {}
-        self._definition = _Definition()
-        self._list = _List()
-        self._levels: dict[int, _Level] = {}
-        self._number: int | None = None
-        """Current level; None for a level that Word does not have."""
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle one element."""
-        name = short_name(tag)
-        value = value_of(attributes) or ""
-        if name == "w:abstractNum":
-            self._definition = _Definition()
-            self.definitions[value_of(attributes, "abstractNumId") or ""] = self._definition
-            self._levels = self._definition.levels
-        elif name == "w:num":
-            self._list = _List()
-            self.lists[value_of(attributes, "numId") or ""] = self._list
-            self._levels = self._list.levels
-        elif name == "w:abstractNumId":
-            self._list.definition = value
-        elif name == "w:numStyleLink":
-            self._definition.style_link = value
-        elif name in {"w:lvl", "w:lvlOverride"}:
-            self._number = level_of(attributes, "ilvl")
-            if name == "w:lvl" and self._number is not None:
-                self._levels[self._number] = _Level()
-        elif self._number is None:
-            return
-        elif name == "w:startOverride":
-            self._list.starts[self._number] = _integer(value, default=1)
-        elif self._number in self._levels:
-            _set_field(self._levels[self._number], name, attributes)
-
-
 def _set_field(level: _Level, name: str, attributes: dict[str, str]) -> None:
     """Set the property of a level from one of its child elements."""
     value = value_of(attributes) or ""
@@ -327,15 +296,21 @@ def parse_docx(source: Source) -> Parsed:
     body = container.get("officeDocument", "word/document.xml")
     links = archive.links(body)
     parts = {link.kind: link.part for link in reversed(links)}
-    styles = read_styles(archive, parts.get("styles"), losses)
-    numbering = read_numbering(archive, parts.get("numbering"), styles=styles, losses=losses)
+    styles = Styles()
+    numbering = Numbering(styles)
+    if parts.get("styles") in archive:
+        with losses.noted("the list of styles"):
+            archive.read_xml(parts["styles"], styles.start)
+    if parts.get("numbering") in archive:
+        with losses.noted("the numbering of lists"):
+            archive.read_xml(parts["numbering"], numbering.start)
     drawings = DrawingReader(archive, {link.id: link.part for link in links}, losses)
     reader = _DocxReader(drawings, styles=styles, numbering=numbering)
     for part in (body, *(parts[kind] for kind in _NOTES if kind in parts)):
         with losses.noted("the text" if part == body else "the list of notes"):
             reader.read(archive, part)
     writer = reader.writer
-    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = read_properties(archive, container.get("core-properties"), losses)
     return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 

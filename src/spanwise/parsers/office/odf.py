@@ -19,7 +19,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.body_writer import (
@@ -456,7 +456,7 @@ class OdfText:
             self._repeats_left -= more
             return requested
         self._losses.add(
-            f"a cell or row of a table is said to be there {requested} times; it is once"
+            f"a cell or row of a table that is repeated {requested} times was written once"
         )
         return 1
 
@@ -492,26 +492,18 @@ def read_named_styles(archive: Archive, losses: Losses) -> OdfStyles:
     return styles
 
 
-class ObjectReader:
-    """Reader of embedded objects: charts with their data, other documents."""
+def _read_object(archive: Archive, losses: Losses, address: str) -> TextWriter:
+    """Return the text of an embedded object (a chart with its data, another document).
 
-    def __init__(self, archive: Archive, losses: Losses) -> None:
-        self._archive = archive
-        self._losses = losses
-
-    def __call__(self, address: str) -> TextWriter:
-        """Return the text of an object; empty if it is outside of the file, or a formula."""
-        part = posixpath.normpath(posixpath.join(address, "content.xml"))
-        reader = OdfText(OdfStyles(), self._losses, on_object=_nothing)
-        if part != "content.xml" and part in self._archive:
-            with self._losses.noted(f"the object {address}"):
-                self._archive.read_xml(part, reader.start, reader.end, reader.text)
-        return reader.finish()
-
-
-def _nothing(_address: str) -> TextWriter:
-    """Return the text of an object inside an object: empty."""
-    return TextWriter()
+    It is empty if the object is outside of the file, or a formula. An object inside the object is
+    left out.
+    """
+    part = posixpath.normpath(posixpath.join(address, "content.xml"))
+    reader = OdfText(OdfStyles(), losses, on_object=lambda _: TextWriter())
+    if part != "content.xml" and part in archive:
+        with losses.noted(f"the object {address}"):
+            archive.read_xml(part, reader.start, reader.end, reader.text)
+    return reader.finish()
 
 
 _TYPES = "application/vnd.oasis.opendocument."
@@ -528,11 +520,11 @@ def parse_odt(source: Source) -> Parsed:
     refuse_encrypted(archive, source)
     losses = Losses(source)
     styles = read_named_styles(archive, losses)
-    reader = OdfText(styles, losses, on_object=ObjectReader(archive, losses))
+    reader = OdfText(styles, losses, on_object=partial(_read_object, archive, losses))
     with losses.noted("the text"):
         archive.read_xml("content.xml", reader.start, reader.end, reader.text)
     writer = reader.finish()
-    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = read_properties(archive, "meta.xml", losses)
     return losses.parsed(writer, media_type=f"{_TYPES}text", properties=properties)
 
@@ -568,7 +560,7 @@ def parse_odp(source: Source) -> Parsed:
         finally:
             reader.end_slide()
     slides = reader.slides
-    losses.require_text(slides.writer.text, "its slides hold no text; are they pictures?")
+    losses.require_text(slides.writer.text, "its slides have no text; are they images?")
     return losses.parsed(
         slides.writer,
         media_type=f"{_TYPES}presentation",
@@ -581,7 +573,7 @@ class _SlideReader(OdfText):
     """Reader of slides; each shape is a separate flow of text."""
 
     def __init__(self, source: Source, archive: Archive, styles: OdfStyles, losses: Losses) -> None:
-        super().__init__(styles, losses, on_object=ObjectReader(archive, losses))
+        super().__init__(styles, losses, on_object=partial(_read_object, archive, losses))
         self.slides = SlideWriter()
         self._source = source
         self._count = 0

@@ -258,7 +258,7 @@ def parse_pptx(source: Source) -> Parsed:
     for number, part in enumerate(parts, start=1):
         reader.read(part, number)
     writer = reader.slides.writer
-    losses.require_text(writer.text, "its slides hold no text; are they pictures?")
+    losses.require_text(writer.text, "its slides have no text; are they images?")
     properties = read_properties(archive, container.get("core-properties"), losses)
     return losses.parsed(
         writer, media_type=_MEDIA_TYPE, properties=properties, pages=reader.slides.pages()

@@ -130,7 +130,7 @@ class _Body(BodyWriter):
         while len(self.tables) > depth:
             if self.tables[-1].cell:  # truncated inside a row
                 self.end_cell()
-            if self.tables[-1].row:
+            if self.tables[-1].row or self.tables[-1].nested:
                 self.end_row()
             self.end_table()
         while len(self.tables) < depth:
@@ -161,7 +161,7 @@ def parse_rtf(source: Source) -> Parsed:
     reader = _Reader(source, losses)
     reader.read()
     writer = reader.finish()
-    losses.require_text(writer.text, "it holds no text; are its pages pictures?")
+    losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = {name: [_join_surrogates(text)] for name, text in reader.properties.items()}
     return losses.parsed(writer, media_type="application/rtf", properties=describe(properties))
 
@@ -212,7 +212,7 @@ class _Reader:
         """Read the file, up to the end of its outermost group."""
         data = self._source.data
         place = 0
-        while token := _TOKEN.match(data, place):  # none for a backslash at the very end
+        while token := _TOKEN.match(data, place):  # no match for a backslash at the end of the file
             place = token.end()
             kind = token.lastindex
             if kind == 6:
@@ -262,7 +262,7 @@ class _Reader:
         if brace == b"{":
             if len(self._stack) >= _MAX_DEPTH:
                 raise self._source.error(
-                    "corrupt", f"its groups nest deeper than {_MAX_DEPTH}, as no program writes"
+                    "corrupt", f"its groups nest deeper than {_MAX_DEPTH}; no program does that"
                 )
             self._stack.append(self._state)
             self._state = replace(self._state)
@@ -352,7 +352,7 @@ class _Reader:
         """Return the complete text, with notes at its end."""
         self._flush()
         if self._stack:
-            self._losses.add(f"it is cut off: {len(self._stack)} of its groups never end")
+            self._losses.add(f"it is truncated: {len(self._stack)} of its groups are not closed")
             self._end_paragraph(0)
         while self._stack:
             self._brace(b"}")

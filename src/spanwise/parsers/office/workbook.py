@@ -305,14 +305,14 @@ def read_binary(source: Source, *, writer: SheetWriter, losses: Losses) -> None:
     """
     if _is_locked(source.data):
         raise source.error("encrypted", "it needs a password; save a copy without one")
-    with _damage_told(source):
+    with _calamine_errors(source):
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(source.data))
     with workbook:
         for sheet in workbook.sheets_metadata:
             if sheet.typ != SheetTypeEnum.WorkSheet or writer.is_full:
                 continue
             writer.start_sheet(sheet.name, is_hidden=sheet.visible != SheetVisibleEnum.Visible)
-            with losses.noted(f"sheet {sheet.name!r}"), _damage_told(source):
+            with losses.noted(f"sheet {sheet.name!r}"), _calamine_errors(source):
                 _read_sheet(workbook, sheet.name, writer)
     writer.end_sheet()
 
@@ -331,8 +331,8 @@ def _is_locked(data: bytes) -> bool:
 
 
 @contextmanager
-def _damage_told(source: Source) -> Iterator[None]:
-    """Translate the errors of calamine."""
+def _calamine_errors(source: Source) -> Iterator[None]:
+    """Convert errors of calamine to ParseError."""
     try:
         yield
     except (CalamineError, OSError, ValueError) as exc:
@@ -388,7 +388,7 @@ def check_extent(data: bytes, source: Source) -> None:
     if rows[0] <= rows[1] and columns[0] <= columns[1] and places > _MAX_PLACES:
         raise source.error(
             "too_large",
-            f"its cells lie {rows[1] - rows[0] + 1} rows and {columns[1] - columns[0] + 1} columns "
+            f"its cells are {rows[1] - rows[0] + 1} rows and {columns[1] - columns[0] + 1} columns "
             "apart; delete the stray cells, or save it as XLSX",
         )
 
@@ -422,7 +422,7 @@ def parse_workbook(source: Source) -> Parsed:
     losses = Losses(source)
     sheets = SheetWriter(writer, losses, max_chars=source.max_chars)
     media_type, properties = _read(source, sheets, losses)
-    losses.require_text(writer.text, "none of its cells holds anything")
+    losses.require_text(writer.text, "all of its cells are empty")
     return losses.parsed(writer, media_type=media_type, properties=properties)
 
 

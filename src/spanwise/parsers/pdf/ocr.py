@@ -152,7 +152,7 @@ class RapidOcr:
         if not isinstance(found, RapidOCROutput) or found.boxes is None:
             return []
         lines = []
-        read = cast("Sequence[Sequence[_Word]]", found.word_results)  # its own type is one too flat
+        read = cast("Sequence[Sequence[_Word]]", found.word_results)  # declared one level too flat
         for box, words in zip(found.boxes, read, strict=True):
             heights = [float(corner[1]) for corner in box]
             top, bottom = sum(heights[:2]) / 2, sum(heights[2:]) / 2

@@ -70,7 +70,7 @@ def read_by_ocr(
     end = started + _SHARE_OF_TIME * source.timeout_seconds
     for place, number in enumerate(numbers):
         if time.monotonic() > end:
-            return OcrOutcome(found, numbers[place:], " for want of time: raise timeout_seconds")
+            return OcrOutcome(found, numbers[place:], " (time limit; raise timeout_seconds)")
         source.on_step(Step(pages=_PAGES_WORTH, of=work, page=number))
         try:
             picture = draw_page(document, number, dots_per_inch=engine.dots_per_inch)

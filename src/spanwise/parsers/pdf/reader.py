@@ -76,7 +76,7 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
         outline=read_outline(document) if with_outline else (),
     )
     text = composed.text
-    status = _judge(source, read, unread, text, warnings)
+    status = _status_of(source, read, unread, text, warnings)
     if not text and not to_read.numbers:
         raise _no_text_error(source, read, unread, warnings[0] if warnings else "")
     properties = document.get_metadata_dict(skip_empty=True)
@@ -160,7 +160,7 @@ def _read_scans(
     return done.left
 
 
-def _judge(
+def _status_of(
     source: Source, read: PagesRead, unread: Sequence[int], text: str, warnings: list[str]
 ) -> DocumentStatus:
     """Return the status of the document, and add warnings about missing text.
@@ -177,11 +177,13 @@ def _judge(
     if read.failed:
         warnings.append(f"{name_pages(read.failed)} of {count} cannot be read")
     if read.skipped:
-        warnings.append(f"{name_pages(read.skipped)} of {count} left out: the parser hung or died")
+        warnings.append(
+            f"{name_pages(read.skipped)} of {count} left out: the parser failed on them"
+        )
     scans = sorted(set(unread) & set(read.scans))
     if scans:
         advice = ocr_advice(source.ocr)
-        warnings.append(f"no text on {name_pages(scans)} of {count}, only pictures; {advice}")
+        warnings.append(f"no text on {name_pages(scans)} of {count}, only images; {advice}")
     if is_garbled(text) and not (source.leaves_pictures and read.garbled):
         warnings.append("more than 5 % of its characters have no meaning in their font")
         is_partial = True
@@ -197,15 +199,15 @@ def _no_text_error(
     if unread:
         advice = ocr_advice(source.ocr)
         return source.error(
-            "needs_ocr", f"none of its {count} pages holds text, only pictures of it; {advice}"
+            "needs_ocr", f"none of its {count} pages has text, only images of text; {advice}"
         )
     if cause:
         found = cause.partition(";")[0]
         return source.error(
-            "corrupt", f"none of its {count} pages holds text ({found}); fetch or export it again"
+            "corrupt", f"none of its {count} pages has text ({found}); fetch or export it again"
         )
     return source.error(
-        "no_text", f"none of its {count} pages holds text: they are blank, drawings or photographs"
+        "no_text", f"none of its {count} pages has text: they are blank, drawings or photographs"
     )
 
 

@@ -37,7 +37,7 @@ _WRONG_TYPE = re.compile(rb"/Type\s*/(?!Page\b)\w+")
 def salvage_candidates(data: bytes) -> Iterator[tuple[bytes, bool]]:
     """Yield repaired versions of a PDF that does not open, the least changed first.
 
-    Each comes with whether it is the complete file from its header on, so that nothing is lost.
+    The flag is True if the version has the complete file from its header on, without any loss.
 
     A truncated file has lost the trailer with the position of its catalog. The catalog itself is
     often before the cut, and pdfium rebuilds a wrong cross-reference table. The encryption keys,
@@ -112,10 +112,10 @@ def open_pdf(source: Source, warnings: list[str]) -> pypdfium2.PdfDocument:
             except pypdfium2.PdfiumError:
                 continue
             if not is_whole:
-                warnings.append("damaged or cut off; what could be saved of it was read")
+                warnings.append("damaged or truncated; the readable parts were read")
             return document
         raise source.error(
-            "corrupt", f"it is damaged beyond saving ({refused}); fetch or export it again"
+            "corrupt", f"it is damaged and cannot be repaired ({refused}); fetch or export it again"
         ) from refused
 
 
@@ -137,7 +137,7 @@ def _load(data: bytes) -> pypdfium2.PdfDocument:
 _STREAM = re.compile(rb"stream\r?\n")
 """Begins with letters, because a pattern with a leading word boundary is many times slower."""
 _FLATE = re.compile(rb"/F(?:ilter)?\s*\[?\s*/(?:FlateDecode|Fl)\b")
-"""Filter of a stream whose outermost compression is Flate, so that it can be unpacked here."""
+"""Filter of a stream whose outermost compression is Flate, which this module can decompress."""
 _PICTURE = re.compile(rb"/Subtype\s*/Image\b")
 _FONT = re.compile(rb"/Length1\b|/Subtype\s*/(?:Type1C|CIDFontType0C|OpenType)\b")
 _ENCRYPTED = re.compile(rb"/Encrypt\b")

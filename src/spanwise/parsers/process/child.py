@@ -113,7 +113,8 @@ _PASSED_VARIABLES = frozenset(
     "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA XDG_CACHE_HOME "
     "LD_PRELOAD DYLD_INSERT_LIBRARIES PYTHONNOUSERSITE PYTHONDONTWRITEBYTECODE".split()
 )
-"""The last line: a user's allocator, network filter and choices of Python apply to the child."""
+"""Environment variables that are passed to the child. Those in the last line are an allocator, a
+network filter and options of Python that the user has set."""
 _SET_VARIABLES = {**TELEMETRY_OFF, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 """Environment variables that disable telemetry and downloads of third-party parsers."""
 
@@ -155,17 +156,17 @@ class ParserChild:
         last = time.monotonic() + self._options.timeout_seconds
         lost: dict[int, ParseError] = {}
         while True:
-            asked = {**header, "skipped_pages": sorted(lost)}
-            reply = self._attempt(asked, payload, last=last)
+            request = {**header, "skipped_pages": sorted(lost)}
+            reply = self._attempt(request, payload, last=last)
             if reply.frame is not None:
                 try:
                     return self._read(reply.frame, header["name"])
-                except ParseError as error:  # of what the lost pages leave, which may be nothing
+                except ParseError as error:  # the remaining pages may have no text
                     if not lost:
                         raise
                     raise next(iter(lost.values())) from error
-            death = self._death(reply, header["name"])
-            hung = sum(one.code == "timeout" for one in (*lost.values(), death))
+            death = self._crash_error(reply, header["name"])
+            hung = sum(error.code == "timeout" for error in (*lost.values(), death))
             if hung > _MAX_HUNG_PAGES or len(lost) == _MAX_LOST_PAGES:
                 raise death
             if reply.page is None or time.monotonic() >= last:
@@ -204,9 +205,9 @@ class ParserChild:
                 return reply
             self.stop()
 
-    def _death(self, reply: _Reply, name: str) -> ParseError:
+    def _crash_error(self, reply: _Reply, name: str) -> ParseError:
         """Stop the process and return the error with the cause of its end."""
-        cause = self._last_words()
+        cause = self._crash_cause()
         self.stop()
         place = "" if reply.page is None else f" page {reply.page}"
         if not reply.expired:
@@ -235,7 +236,7 @@ class ParserChild:
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
-                    with suppress(OSError):  # unsent data cannot be flushed
+                    with suppress(OSError):  # data that was not sent cannot be flushed
                         stream.close()
         if log is not None:
             log.close()
@@ -261,13 +262,13 @@ class ParserChild:
         self.stop()
         try:
             process = self._start()
-            if self._abandoned:  # before there was a process that could be ended
+            if self._abandoned:  # abandoned before the process was started
                 _kill(process)
             last = time.monotonic() + _START_SECONDS
             starting = replace(self._options, base_seconds=_START_SECONDS)
             allowance = Allowance(options=starting, started=time.monotonic(), last=last)
             reply = self._exchange(process, header=None, payload=b"", allowance=allowance)
-            cause = None if reply.frame else self._last_words()
+            cause = None if reply.frame else self._crash_cause()
         except OSError as exc:
             cause = str(exc)
         if cause is not None and self._abandoned:
@@ -287,7 +288,7 @@ class ParserChild:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env=_environment(),
-            start_new_session=True,  # Ctrl-C is the parent's to handle
+            start_new_session=True,  # only the parent handles Ctrl-C
         )
         return self._process
 
@@ -320,18 +321,18 @@ class ParserChild:
                 end = allowance.end_of(step, now=begun)
                 watch.move(end)
             finished = True
-        except OSError:  # it died while it was written to
+        except OSError:  # the child crashed during the write
             finished = True
         finally:
             watch.stop()
-            if not finished:  # interrupted: the rest of the answer must not meet the next request
+            if not finished:  # interrupted: the rest of the answer is still unread
                 self.stop()
         if frame is not None and watch.expired:
-            self.stop()  # it answered as it was killed
+            self.stop()  # it answered while it was killed
         page = None if step is None else step.page
         return _Reply(frame, expired=watch.expired, page=page, allowed_seconds=end - begun)
 
-    def _last_words(self) -> str:
+    def _crash_cause(self) -> str:
         """Return the cause of a crash: the end of the log, or the signal."""
         memory = (
             f"it needed more than max_memory_bytes={self._options.max_memory_bytes}; raise that "
@@ -339,18 +340,18 @@ class ParserChild:
         )
         if self._process is None or self._log is None:
             return "it was not started"
-        with suppress(subprocess.TimeoutExpired):  # it has closed its streams, and is just ending
+        with suppress(subprocess.TimeoutExpired):  # it closed its streams and is about to end
             self._process.wait(_END_SECONDS)
         _kill(self._process)
         status = self._process.wait()
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_BYTES))
         lines = self._log.read().decode("utf-8", "replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        if said.startswith("MemoryError"):
+        message = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if message.startswith("MemoryError"):
             return memory
         if status < 0:
-            return f"it was ended by {_signal_name(-status)}; most often {memory}"
-        return f"{said or f'it ended with status {status}'}; leave the file out and report this"
+            return f"it was killed by {_signal_name(-status)}; most often {memory}"
+        return f"{message or f'it ended with status {status}'}; leave the file out and report this"
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -358,10 +359,10 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
     The process leads its own process group. On Windows there is none, and descendants survive.
     """
-    if process.returncode is not None:  # its id may belong to another process by now
+    if process.returncode is not None:  # its id may be reused by another process
         return
     if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # it is just starting, or gone
+        with suppress(ProcessLookupError, PermissionError):  # it is starting or has ended
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 
@@ -380,7 +381,7 @@ def _signal_name(number: int) -> str:
 
 def _command(options: ParseOptions) -> list[str]:
     limit = str(options.max_memory_bytes)
-    folder = tempfile.gettempdir() if options.parser == OWN_PARSERS else ""  # others keep caches
+    folder = tempfile.gettempdir() if options.parser == OWN_PARSERS else ""  # others write caches
     return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit, folder]
 
 
@@ -388,7 +389,7 @@ def _environment() -> dict[str, str]:
     """Return the environment of the child: variables to start Python, and the import path."""
     passed = {
         name: value
-        for name, value in os.environ.items()  # noqa: TID251 - passed on by name, not read
+        for name, value in os.environ.items()  # noqa: TID251 - passed on, not read
         if name.upper() in _PASSED_VARIABLES
     }
     return passed | _SET_VARIABLES | {"PYTHONPATH": os.pathsep.join(_import_path())}
@@ -397,7 +398,7 @@ def _environment() -> dict[str, str]:
 def _import_path() -> list[str]:
     """Return the import path, without the folder of the user's script and the working folder.
 
-    A file there with the name of a dependency would be imported instead of it.
+    A file there could have the name of a dependency and would be imported instead.
     """
     root = str(Path(__file__).resolve().parents[3])
     script = getattr(sys.modules.get("__main__"), "__file__", None)

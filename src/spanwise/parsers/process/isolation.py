@@ -75,7 +75,7 @@ class ParserPool:
         """Parse a file.
 
         Args:
-            path: The file; its content decides what it is, not its extension.
+            path: The file; its format is detected by its content, not its extension.
             document_id: Id of the document.
             source: Path or URL for errors and for the document, valid UTF-8 (`name_to_id`); its
                 extension is a hint.
@@ -184,7 +184,7 @@ class ParserPool:
         """Write the members of a container to a folder, as files with numbers as names.
 
         Args:
-            path: Possible container; its content decides.
+            path: Possible container; its format is detected by its content.
             source: Name for errors.
             budget: Target folder and limits.
 

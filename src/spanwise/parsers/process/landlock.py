@@ -1,9 +1,10 @@
-"""Landlock: a process of Linux gives up rights for good, for itself and all that it starts.
+"""Landlock: a Linux process permanently drops rights, for itself and its descendants.
 
-The parser's process gives up writing outside of the folder for temporary files, TCP connections,
-and signals and abstract sockets to other processes, as far as the kernel knows them: files since
-5.13, cutting a file short since 6.2, TCP since 6.7, signals since 6.12. Reading stays as it is: the
-documents lie anywhere. Elsewhere nothing is given up. See `man 7 landlock`.
+The parsing process may no longer write outside of the folder for temporary files, open TCP
+connections, or send signals and use abstract sockets to other processes. The kernel must support
+these restrictions: files since 5.13, truncation since 6.2, TCP since 6.7, signals since 6.12.
+Reading is not restricted, because documents may be in any folder. On other platforms nothing is
+restricted. See `man 7 landlock`.
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ import os
 import struct
 import sys
 
-_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # the same on all processors but Alpha
+_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # the same on all architectures except Alpha
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
 _WRITE = 1 << 1
 _CHANGE_FOLDERS = 0x1FF0
-"""Remove and make files, folders, links, sockets and devices."""
+"""Rights to remove and create files, folders, links, sockets and devices."""
 _MOVE, _TRUNCATE = 1 << 13, 1 << 14
 _TCP = 0b11
 _SCOPED = 0b11
-"""Abstract Unix sockets and signals."""
+"""Restrictions on abstract Unix sockets and signals."""
 
 
 def landlock_version() -> int:
-    """Return the version of Landlock that the kernel offers; 0 where there is none."""
+    """Return the version of Landlock in the kernel; 0 if there is none."""
     return max(0, _call(_CREATE, None, 0, _VERSION_FLAG))
 
 
 def restrict(folder: str) -> int:
-    """Give up what the parser's process does not need; it must have no other thread yet.
+    """Drop the rights that the parsing process does not need; call it before starting threads.
 
     Args:
-        folder: Where it still may write.
+        folder: Folder in which the process may still write.
 
     Returns:
-        The version of Landlock; 0 where nothing was given up.
+        The version of Landlock; 0 if no right was dropped.
     """
     version = landlock_version()
     if not version:
@@ -69,8 +70,8 @@ def _allow(rules: int, path: str, rights: int) -> bool:
 
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
-    """Make a system call; return -1 where it fails or there is no such call."""
+    """Make a system call; return -1 if it fails or does not exist."""
     if sys.platform != "linux":
         return -1
-    words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     return int(ctypes.CDLL(None).syscall(ctypes.c_long(number), *words))

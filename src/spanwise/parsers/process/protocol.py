@@ -64,7 +64,7 @@ def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Head
     header_bytes, payload_bytes = _LENGTHS.unpack(lengths)
     if max_bytes is not None and max(header_bytes, payload_bytes) > max_bytes:
         raise ValueError(
-            f"a frame of {header_bytes} and {payload_bytes} bytes; at most {max_bytes}"
+            f"a frame has {header_bytes} and {payload_bytes} bytes; the limit is {max_bytes}"
         )
     encoded = stream.read(header_bytes)
     if len(encoded) < header_bytes:

@@ -36,7 +36,7 @@ from spanwise.parsers.process.protocol import (
 )
 
 _MAX_LAYOUT = 1_000_000
-"""Headings, blocks and pages of one document."""
+"""Maximum number of headings, blocks and pages of one document."""
 _ALARM_MARGIN_SECONDS = 30
 _PARENT_SECONDS = 1.0
 
@@ -55,17 +55,17 @@ def main(arguments: list[str]) -> None:
     threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
     write_frame(answers, header={"ready": True}, payload=b"")
 
-    def tell(step: Step) -> None:
-        told = {"pages": step.pages, "of": step.of, "page": step.page}
-        write_frame(answers, header={"step": told}, payload=b"")
+    def report_step(step: Step) -> None:
+        encoded = {"pages": step.pages, "of": step.of, "page": step.page}
+        write_frame(answers, header={"step": encoded}, payload=b"")
 
     while (frame := read_frame(requests)) is not None:
         header, payload = frame
         _set_alarm(header["timeout_seconds"] + _ALARM_MARGIN_SECONDS)
-        found, text = answer(header, payload, on_step=tell)
+        reply, text = answer(header, payload, on_step=report_step)
         _set_alarm(0)
-        write_frame(answers, header=found, payload=text)
-        del frame, payload, found, text  # free the memory of a large document while waiting
+        write_frame(answers, header=reply, payload=text)
+        del frame, payload, reply, text  # free the memory of a large document while waiting
 
 
 def _limit_memory(max_memory_bytes: int) -> None:
@@ -78,7 +78,7 @@ def _limit_memory(max_memory_bytes: int) -> None:
         try:
             resource.setrlimit(limit, (value, value))
         except (ValueError, OSError, OverflowError):
-            # macOS refuses it, and so does a lower outer limit; or it is too large to be a limit
+            # refused by macOS, by a lower limit of the parent, or because the number is too large
             continue
 
 
@@ -166,7 +166,7 @@ def _encode_text(text: str, source: Source) -> bytes:
 
 
 def _check_layout(parsed: Parsed, source: Source) -> None:
-    """Refuse a document with more headings, blocks and pages than its reader has memory for.
+    """Refuse a document with more headings, blocks and pages than fit into memory.
 
     Raises:
         ParseError: "too_large" over the limit.
@@ -216,7 +216,7 @@ def _draw(source: Source, header: Header) -> bytes:
         ParseError: "unsupported" if there is no such page.
     """
     if detect_format(source) != "pdf":
-        raise source.error("unsupported", "it is no PDF, and only pages of PDFs can be drawn")
+        raise source.error("unsupported", "it is not a PDF; only pages of PDFs can be rendered")
     from spanwise.parsers.pdf.picture import draw_png
 
     return draw_png(
@@ -239,7 +239,7 @@ def _parse(source: Source, parser: str) -> Parsed:
     found = detect_format(source)
     if found not in PARSERS:
         raise ContainerError(
-            f"{source.name}: it holds documents and is none itself; unpack it",
+            f"{source.name}: it is a container of documents, not a document; unpack it",
             source=source.name,
             code="unsupported",
         )

@@ -75,7 +75,7 @@ def test_registered_parser_reads() -> None:
     ("name", "code", "cause"),
     [
         ("nothing", "no_text", "found no text"),
-        ("no_document", "crashed", "gave a str"),
+        ("no_document", "crashed", "returned a str"),
         ("failing", "crashed", "KeyError: 'x'"),
         ("refusing", "encrypted", "locked"),
     ],

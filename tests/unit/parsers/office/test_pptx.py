@@ -192,14 +192,18 @@ def test_damaged_slide_leaves_the_others() -> None:
     parsed = parse(Slide(title("One")), broken, Slide(title("Three")))
     assert parsed.text == "One\n\nTwo\n\nkept\n\nThree"
     assert parsed.status == "partial"
-    assert parsed.warnings[0].startswith("slide 2 is incomplete: its part ppt/slides/slide1.xml")
+    assert parsed.warnings[0].startswith(
+        "slide 2 could not be read completely: its part ppt/slides/slide1.xml"
+    )
 
 
 def test_missing_chart_is_told() -> None:
     """The rest of the slide is there."""
     parsed = parse(Slide(title("T"), frame('<c:chart r:id="rc"/>'), parts={"rc": "<a>"}))
     assert parsed.text == "T"
-    assert parsed.warnings[0].startswith("the chart ppt/slides/rc0.xml is incomplete")
+    assert parsed.warnings[0].startswith(
+        "the chart ppt/slides/rc0.xml could not be read completely"
+    )
 
 
 def test_properties_are_metadata() -> None:

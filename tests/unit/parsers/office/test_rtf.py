@@ -162,3 +162,9 @@ def test_bad_file_is_refused(body: str, code: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(body)
     assert caught.value.code == code
+
+
+def test_truncated_nested_table_keeps_its_text() -> None:
+    """The unfinished rows of both tables are written."""
+    data = rf"{{\rtf1{FONTS}\pard\intbl\itap2 x\nestcell y".encode()
+    assert parse_rtf(Source(data=data, name="a")).text == "x | y"

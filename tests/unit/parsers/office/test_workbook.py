@@ -196,7 +196,7 @@ def test_damaged_sheet_leaves_the_others() -> None:
     parsed = parse(build_xlsx({"A": sheet([1]) + "<row>", "B": sheet([2])}))
     assert parsed.text == "A\n\n1\n\nB\n\n2"
     assert parsed.status == "partial"
-    assert parsed.warnings[0].startswith("sheet 'A' is incomplete")
+    assert parsed.warnings[0].startswith("sheet 'A' could not be read completely")
 
 
 def test_properties_are_metadata() -> None:

@@ -141,7 +141,7 @@ def test_blank_file_is_no_text() -> None:
 def test_scanned_pages_among_others_are_named() -> None:
     """The rest is read."""
     parsed = parse(build_pdf(["text", "", "", "text", ""], picture_pages=[1, 2, 4]))
-    assert parsed.warnings[0].startswith("no text on pages 2-3, 5 of 5, only pictures; OCR is off")
+    assert parsed.warnings[0].startswith("no text on pages 2-3, 5 of 5, only images; OCR is off")
     assert parsed.status == "needs_ocr"
 
 
@@ -164,7 +164,7 @@ def test_truncated_file_is_saved(share: float) -> None:
 def test_saved_file_says_so() -> None:
     """Nothing degrades in silence."""
     parsed = parse(WHOLE[: int(len(WHOLE) * 0.6)])
-    assert "damaged or cut off" in parsed.warnings[0]
+    assert "damaged or truncated" in parsed.warnings[0]
 
 
 def test_truncated_beyond_saving_is_corrupt() -> None:
@@ -248,7 +248,7 @@ def test_pages_of_an_earlier_attempt_are_left_out() -> None:
     parsed = parse_pdf(Source(data=WHOLE, name="a.pdf", skipped_pages=frozenset({1})))
     assert parsed.text == "Second page of the report."
     assert parsed.status == "partial"
-    assert parsed.warnings == ("page 1 of 2 left out: the parser hung or died",)
+    assert parsed.warnings == ("page 1 of 2 left out: the parser failed on them",)
 
 
 def test_each_page_is_told_before_it_is_read() -> None:

@@ -107,7 +107,7 @@ class PageFlow:
             notes: Index of the first footnote; the number of lines without one.
             body: Body type of the document.
             fonts: Fonts of the document.
-            named: Bookmark of each line that begins with its title, with one past the last line.
+            named: Bookmark and index after its last line, by the first line of its title.
         """
         self.lines = lines
         self.notes = notes
@@ -117,7 +117,7 @@ class PageFlow:
         self.tables: Mapping[int, Table] = {table.start: table for table in find_tables(lines)}
 
     def _paragraph_stop(self, start: int) -> int:
-        """Return one past the last line of the paragraph that begins with a line."""
+        """Return the index after the last line of the paragraph that begins with a line."""
         lines, headings = self.lines, self.headings
         stop = start + 1
         while (

@@ -5,7 +5,7 @@ Rules
     2. Two fields of a grid without a rule between them are one cell that spans both: its text is
        at its first field, the others are empty.
     3. The words of a cell are read from top to bottom: a wrapped cell is one text.
-    4. Rules around a table without rules between its columns are no grid: its rows are found by
+    4. Rules around a table without rules between its columns are not a grid: its rows are found by
        their gaps (`tables`).
     5. A row of the grid is one line; rows without text are left out.
     6. A cell over several rows, or next to others over several columns, is merged: the lines of
@@ -35,7 +35,7 @@ _MAX_CELL_CHARS = 1500
 
 _Span = tuple[float, float]
 _Field = tuple[int, int]
-"""Row and column."""
+"""Row and column of a field, from 0."""
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def find_entries(
     Letters and digits are compared, without case. Of two bookmarks for one line, the first is used.
 
     Returns:
-        One past the last line and the bookmark, by the page and first line of each title.
+        The index after the last line and the bookmark, by the page and first line of each title.
     """
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
@@ -281,7 +281,7 @@ class PageHeadings:
             lines: Lines of the page in reading order.
             body: Body type of the page.
             fonts: Fonts of the document.
-            named: Bookmark of each line that begins with its title, with one past the last line.
+            named: Bookmark and index after its last line, by the first line of its title.
         """
         self.measures: Mapping[int, Measure] = measure_regions(lines)
         self._lines = lines
@@ -298,7 +298,7 @@ class PageHeadings:
 
         Args:
             index: Index of the line.
-            limit: One past the last line of the table below the line; None elsewhere.
+            limit: The index after the last line of the table below the line; None elsewhere.
         """
         if index in self._named:
             end, entry = self._named[index]

@@ -37,7 +37,7 @@ class Words:
     rights: list[float] = field(default_factory=list)
     baselines: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
-    """Type sizes, > 0."""
+    """Type sizes in points, greater than 0."""
     fonts: list[int] = field(default_factory=list)
     """Indices into the fonts of the document."""
 

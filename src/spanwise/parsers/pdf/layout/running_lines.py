@@ -127,7 +127,7 @@ def _has_letters(line: Line) -> bool:
 
 
 def _edges(page: int, lines: Sequence[Line], height: float, *, is_short: bool) -> Iterator[_Edge]:
-    """Yield the candidate lines of a page, each once."""
+    """Yield the lines of a page that may be running lines."""
     order = sorted(
         (index for index, line in enumerate(lines) if not line.rows),
         key=lambda index: -lines[index].baseline,

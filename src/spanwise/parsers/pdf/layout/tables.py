@@ -171,7 +171,7 @@ def _follows(before: Line, line: Line, most: float) -> bool:
 
 
 def _table_end(lines: Sequence[Line], rows: Sequence[bool], start: int) -> int:
-    """Return one past the last row of the table that begins with a row."""
+    """Return the index after the last row of the table that begins with a row."""
     end = start + 1
     index = end
     column = _figure_column(lines[start])
