@@ -128,7 +128,7 @@ _WORD = re.compile(r"[A-Za-z]{3}")
 
 
 def read_written_date(text: str) -> date | None:
-    """Return the date in a text that matches `WRITTEN_DATE`, or None if it does not exist."""
+    """Return the date in a text that matches `WRITTEN_DATE`; None for an impossible date."""
     numbers = [int(number) for number in _NUMBER.findall(text)]
     try:
         if text[:4].isdigit():

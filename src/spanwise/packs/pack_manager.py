@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PackStore(Protocol):
-    """Store of a knowledge base, as far as packs need it."""
+    """Store operations that `Packs` uses."""
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record missing settings, and return all recorded settings."""

@@ -120,7 +120,7 @@ def assess_evidence(
 
 
 COMPARISON_CHARGE = 1 / 3
-"""Factor of the segment charge for a question that compares documents and needs a place in each."""
+"""Factor of the segment charge for a question that compares documents: it needs more segments."""
 
 
 class _StepTimer:
@@ -157,7 +157,7 @@ class _QueryOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """Question, documents to search and reranking of one search; its options come separately."""
+    """Question, scope and reranking of one search; the options are a separate argument."""
 
     question: str
     """Text of the question."""
@@ -318,7 +318,7 @@ class Searcher:
     def _search_segments(
         self, request: SearchRequest, snapshot: Snapshot, options: SearchOptions
     ) -> tuple[SearchResult, Extractor | None]:
-        """Return the result of a search, and its extractor; None without any evidence."""
+        """Return the result of a search and its extractor, which is None without evidence."""
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         token_counter = make_token_counter(options.tokenizer, self.tokenizer)
@@ -386,7 +386,7 @@ class Searcher:
         )
 
     def _segments(self, options: SegmentOptions) -> SegmentOptions:
-        """Return the options to use: the preset "balanced" is replaced by the tuned options.
+        """Return the tuned options for the preset "balanced"; other options are unchanged.
 
         The preset is recognised by identity. Options that a caller builds are never replaced, even
         if they equal the preset.
@@ -456,8 +456,8 @@ class Searcher:
             matches = {record.id for record in self.store.list_records(where)}
             if not (matches if scope.documents is None else matches.intersection(scope.documents)):
                 warnings.append(
-                    f"no document passes the filter `{where}`; `list` shows the fields of each "
-                    "document, and texts must match exactly"
+                    f"no document passes the filter `{where}`; `list` shows the fields of each, "
+                    "and texts are equal letter for letter"
                 )
         if self.embedder is None:
             warnings.append("searched by keywords alone: this knowledge base has no embedder")

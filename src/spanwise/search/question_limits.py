@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MAX_QUESTION_CHARS = 1_000_000
-"""Maximum length of a question and its additional queries together, in characters."""
+"""Most characters of a question and its further queries together."""
 _MAX_QUERIES = 16
 _LONG_CHARS = 8_192
 """Maximum length of a question that is used unchanged, in characters."""
@@ -44,18 +44,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def check_question(text: object) -> str:
-    """Return the text of a question.
+    """Return a question that can be read.
 
     Raises:
-        QueryError: If it is not a text, is longer than `MAX_QUESTION_CHARS`, or contains a lone
-            surrogate.
+        QueryError: If it is not a text, longer than `MAX_QUESTION_CHARS`, or has half a character.
     """
     if not isinstance(text, str):
         raise QueryError(f"the question is {shown(text)}; give one text")
     _check_length(len(text))
     if not text.isascii() and _SURROGATE.search(text):
         raise QueryError(
-            f"the question {text[:80]!r} contains bytes that are not UTF-8; encode it as UTF-8"
+            f"the question {text[:80]!r} holds bytes that are no text; type it in UTF-8"
         )
     return text
 

@@ -55,7 +55,7 @@ class TokenCounter:
     copies_tokens: int = 8
     """Maximum tokens of the attribute that counts near-duplicates in the opening tag."""
     longer_tag_tokens: int = 4
-    """Maximum tokens of a number in the opening and closing tag."""
+    """Maximum tokens of the number that makes a tag unique, in opening and closing tag."""
     reader: str = ""
     """Name of the tokenizer, for texts without stored counts."""
 
@@ -93,7 +93,7 @@ class TokenCounter:
         return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
 
     def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
-        """Return the tokens of a segment of a section without its text."""
+        """Return the tokens of header and fence of a segment in a section."""
         if self.tokenizer is None:
             return section.header_tokens
         return sum(self.tokenizer.count(frame()))

@@ -190,7 +190,7 @@ class _RerankInput:
     query: str
     """Text of the query."""
     candidates: NDArray[np.int64]
-    """Positions among the candidates, (k,)."""
+    """Position of each text among the candidates of the query, (k,)."""
     texts: tuple[str, ...]
     """Text of each candidate with its header, (k,)."""
     documents: tuple[int, ...]

@@ -112,10 +112,8 @@ class Trimmer:
             return None
         penalty_share = model.share_at(options.irrelevant_chunk_penalty)
         words = []
-        for question, scored in zip(evidence.questions, evidence.scored, strict=True):
-            if scored is None:
-                continue
-            forms, places = question.forms()
+        for number, scored, _ in evidence.queries():
+            forms, places = evidence.questions[number].forms()
             weights = keyword_weights(scored.scan)
             weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
             terms = dict(zip(forms, places or range(len(forms)), strict=True))

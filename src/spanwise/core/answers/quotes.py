@@ -94,7 +94,7 @@ def _most_omitted(count: int) -> int:
 
 
 def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
-    """Yield the possible starts of the quote in the text, one per neighbourhood.
+    """Yield possible starts of the quote in the text, except starts close to an earlier one.
 
     The quote is cut into `width + 1` runs. If at most `width` words of quote and text are omitted,
     at least one run occurs unchanged.

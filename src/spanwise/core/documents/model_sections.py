@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from spanwise.types import Section
 
 WORD = re.compile(r"[^\W_]")
-"""A letter or digit; text without any has no content."""
+"""Pattern of a letter or digit; text without a match has no content."""
 
 _LINE_CHARS = 400
 _PIECES = ChunkOptions(
@@ -110,7 +110,7 @@ class NumberedLines:
 def number_lines(
     document: Document, *, headings: Sequence[Heading], min_chars: int
 ) -> NumberedLines:
-    """Return the lines of a document that is not empty.
+    """Return the numbered lines of a non-empty document.
 
     Args:
         document: The document.
@@ -207,7 +207,7 @@ def _parts(
 
 
 class Stretch(NamedTuple):
-    """Lines around a seam."""
+    """Lines around a seam, the boundary of two windows."""
 
     lines: range
     """Range of the lines."""

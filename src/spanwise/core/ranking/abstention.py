@@ -104,7 +104,7 @@ class LogisticModel:
     """Evidence below this value is missing; at most `weak`."""
 
     def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
-        """Return the assessment of the signals of one question, (4,)."""
+        """Return the assessment of one question, given its signals, (4,)."""
         odds = self.bias
         for weight, signal in zip(self.weights.tolist(), signals.tolist(), strict=True):
             odds += weight * signal
