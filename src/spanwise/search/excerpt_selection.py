@@ -18,7 +18,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
+    from spanwise.search.excerpts import ExcerptRenderer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,22 +57,6 @@ _STEPS = 16
 """Number of steps in which the budget is reduced if a unit is too long."""
 
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
-
-
-class ExcerptSizes(Protocol):
-    """Token counts of evidence after rendering."""
-
-    def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt without its runs, and of a run without its text."""
-
-    def chunks(self, handle: int) -> int:
-        """Return the number of chunks of a document."""
-
-    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
-        """Return the tokens of an excerpt with only these runs of chunks."""
-
-    def fits_whole(self, handle: int) -> bool:
-        """Return whether the whole document fits into an excerpt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,7 +86,7 @@ class ExcerptSelector:
         *,
         model: RelevanceModel,
         options: ExcerptOptions,
-        sizes: ExcerptSizes,
+        sizes: ExcerptRenderer,
     ) -> None:
         """Compute the chunk values.
 
