@@ -36,7 +36,10 @@ from spanwise.types import Scalar
 
 _MAX_CHARS = 80
 _READ_CHARS = 300_000
-_SURE_TIMES = {False: 1, True: 4}  # minimum occurrences of a mixed-case, an upper-case spelling
+_SURE_TIMES = {
+    False: 1,
+    True: 4,
+}  # minimum occurrences of a spelling, by whether it is in upper case
 _LEGAL_FORM = re.compile(
     r"[\s,]+(?:&\s*co(?:mpany|\.)?|and\s+company|inc(?:orporated|\.)?|corp(?:oration|\.)?|company|co\.?"
     r"|l\.?l\.?c\.?|l\.?l\.?p\.?|l\.?p\.?|ltd\.?|limited|p\.?l\.?c\.?|s\.?a\.?|n\.?v\.?|a\.?g\.?"

@@ -165,7 +165,7 @@ def lifted_scores(
 ) -> NDArray[np.float64]:
     """Return the scores plus all lifts, (n,)."""
     total = scores.copy()
-    for lift in lifts.values():  # a fixed order of addition
+    for lift in lifts.values():  # fixed order: equal sums on every machine
         total += lift
     return total
 

@@ -306,7 +306,7 @@ def _shares(
         shares[positions[0]] = scored[0].shares
         return shares, relevances[0]
     none_relevant = np.ones(relevances.shape[1])
-    for row in relevances:  # in this order on every machine
+    for row in relevances:  # fixed order: equal products on every machine
         none_relevant *= 1 - row
     return model.shares_at(1 - none_relevant), 1 - none_relevant
 

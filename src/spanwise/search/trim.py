@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spanwise.search.rendering import SegmentRange
 
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
-_LOOK_CHARS = 80  # a stop, closing characters, and blank lines
+_LOOK_CHARS = 80  # enough for a stop, closing characters and blank lines
 _WORDS_WEIGHT = 5.0
 """Exponential weight of word coverage: e ** 5 between a sentence with all words and one with none.
 

@@ -399,7 +399,7 @@ class _TokenTable:
             return None
         steps = self._lowest[node] + np.arange(len(self._row), dtype=np.int64)
         lost = self._row + subproblem.price * (room - self._step * steps)
-        place = int(np.argmin(lost))  # the first of equals, which has the fewest tokens
+        place = int(np.argmin(lost))  # the first minimum has the fewest tokens
         if lost[place] > subproblem.limit:
             return None
         remaining = int(steps[place])

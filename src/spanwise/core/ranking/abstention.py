@@ -164,7 +164,7 @@ def is_assessable(question: Question) -> bool:
     if len(question.terms) >= MAX_TERMS:
         return False
     text = " ".join(question.words)
-    # Stop words are content words of a text without others; the added word removes them.
+    # A text of stop words only would keep them as content words; the added word prevents it.
     content = frozenset(content_words(f"Spanwise {text}", language=question.language)[1:])
     return any(word in content for word, _ in _subjects(question))
 

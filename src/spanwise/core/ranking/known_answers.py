@@ -163,7 +163,7 @@ MOST_WORDS = 60
 _MOST_BYTES = 300_000  # UTF-8 size of all words, so that they fit into a file of 1 MB
 _LEAST_DOCUMENTS = 2
 _SAME_KIND = 0.5  # weighted Jaccard similarity; values from .35 to .7 work as well
-_DIGITS = 3  # of a share, as in the tuning file
+_DIGITS = 3  # decimal digits of a share, as in the tuning file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
+from spanwise.options.checks import check
 from spanwise.types.plain import Plain, PlainForm
 
 if TYPE_CHECKING:
@@ -268,8 +269,7 @@ def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
     Raises:
         OptionError: If matplotlib is not installed, nothing was scored, or `documents` is below 1.
     """
-    if documents < 1:
-        raise OptionError(f"documents is {documents!r}; it must be at least 1")
+    check(documents >= 1, "documents", documents, "at least 1")
     shown = explanation.documents[:documents]
     if not shown:
         raise OptionError("no chunk was scored for this question; there is nothing to plot")
