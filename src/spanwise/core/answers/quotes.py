@@ -282,14 +282,11 @@ class QuoteChecker:
         if len(quote) > _MAX_QUOTE_CHARS or not read_quote.words:
             return CheckedQuote(status="failed", similarity=0.0)
         parts = _parts(read_quote.tokens)
-        for number in self._order(cited):
+        for number in sorted(range(len(self._texts)), key=lambda number: number not in cited):
             result = self._find_in_text(read_quote, parts, number)
             if result is not None:
                 return result
         return CheckedQuote(status="failed", similarity=self._best_similarity(quote, read_quote))
-
-    def _order(self, cited: Collection[int]) -> list[int]:
-        return sorted(range(len(self._texts)), key=lambda number: number not in cited)
 
     def _reading(self, number: int) -> _TokenizedText:
         if number not in self._readings:
