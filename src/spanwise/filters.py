@@ -526,7 +526,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'", "`"
 
 
 def parse_filter(text: str) -> Filter:
-    """Return the filter in text form.
+    """Return the filter parsed from a text.
 
     Comparisons are `name = value` (or `==`), `!=`, `<`, `<=`, `>`, `>=`, `name in (value, ...)`,
     `name not in (...)` and `name exists`. They are combined by `not`, `and`, `or` (from highest to
@@ -604,7 +604,7 @@ class _Parser:
 
     def unit(self) -> Filter:
         self.depth += 1
-        if self.depth > 2 * MAX_FILTER_DEPTH:  # twice: `not (` is one node and two units
+        if self.depth > 2 * MAX_FILTER_DEPTH:  # `not (` is one node but two units
             self.fail(f"less than {2 * MAX_FILTER_DEPTH} levels of `not` and parentheses")
         if self.take("not"):
             tree: Filter = ~self.unit()

@@ -36,7 +36,10 @@ from spanwise.types import Scalar
 
 _MAX_CHARS = 80
 _READ_CHARS = 300_000
-_SURE_TIMES = {False: 1, True: 4}  # minimum occurrences of a mixed-case, an upper-case spelling
+_SURE_TIMES = {
+    False: 1,
+    True: 4,
+}  # minimum occurrences of a spelling, by whether it is in upper case
 _LEGAL_FORM = re.compile(
     r"[\s,]+(?:&\s*co(?:mpany|\.)?|and\s+company|inc(?:orporated|\.)?|corp(?:oration|\.)?|company|co\.?"
     r"|l\.?l\.?c\.?|l\.?l\.?p\.?|l\.?p\.?|ltd\.?|limited|p\.?l\.?c\.?|s\.?a\.?|n\.?v\.?|a\.?g\.?"
@@ -128,7 +131,7 @@ _WORD = re.compile(r"[A-Za-z]{3}")
 
 
 def read_written_date(text: str) -> date | None:
-    """Return the date in a text that matches `WRITTEN_DATE`, or None if it does not exist."""
+    """Return the date in a text that matches `WRITTEN_DATE`; None for an impossible date."""
     numbers = [int(number) for number in _NUMBER.findall(text)]
     try:
         if text[:4].isdigit():
@@ -307,21 +310,21 @@ def _filed_form(cover: str) -> str:
 
 
 def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]:
-    fields: dict[str, Scalar] = {"form": form}
-    company = _registrant(flat, cover, text)
-    if company:
-        fields["company"] = company
     kind = form.removesuffix("/A")
-    if kind in ("8-K", "6-K"):
-        end = _first_date(_REPORTED, flat)
-    else:
-        end = _first_date(_ENDED, flat)
-        if end is not None:
-            count = fiscal_year_of_quarter if kind.startswith("10-Q") else fiscal_year_of_year
-            fields["fiscal_year"] = count(end, text=text)
-    if end is not None:
-        fields["period_end"] = end.isoformat()
-    return fields
+    is_event = kind in ("8-K", "6-K")
+    end = _first_date(_REPORTED if is_event else _ENDED, flat)
+    year = None
+    if end is not None and not is_event:
+        count = fiscal_year_of_quarter if kind.startswith("10-Q") else fiscal_year_of_year
+        year = count(end, text=text)
+    return _known_fields(form, _registrant(flat, cover, text), year, end)
+
+
+def _known_fields(form: str, company: str, year: int | None, end: date | None) -> dict[str, Scalar]:
+    """Return the fields of a cover that are known."""
+    fields = {"form": form, "company": company, "fiscal_year": year}
+    fields["period_end"] = None if end is None else end.isoformat()
+    return {name: value for name, value in fields.items() if value}
 
 
 def _registrant(flat: str, cover: str, text: str) -> str:
@@ -351,18 +354,11 @@ def _earnings_release(flat: str, *, text: str) -> dict[str, Scalar]:
     listed = _LISTED.search(flat) if quarter and _RESULTS.search(opening) else None
     if quarter is None or listed is None:
         return {}
-    fields: dict[str, Scalar] = {"form": "earnings release"}
     named = _NAME_AT_END.search(listed[1])
     company = company_name(named.group() if named else "", text=text)
-    if company:
-        fields["company"] = company
-    year = _FISCAL.search(opening) or _COVERS_YEAR.search(opening, quarter.start())
-    if year is not None:
-        fields["fiscal_year"] = int(year[1])
-    end = _first_date(_ENDED, flat)
-    if end is not None:
-        fields["period_end"] = end.isoformat()
-    return fields
+    mention = _FISCAL.search(opening) or _COVERS_YEAR.search(opening, quarter.start())
+    year = None if mention is None else int(mention[1])
+    return _known_fields("earnings release", company, year, _first_date(_ENDED, flat))
 
 
 def _annual_report(cover: str, *, text: str) -> dict[str, Scalar]:
@@ -378,7 +374,7 @@ def _annual_report(cover: str, *, text: str) -> dict[str, Scalar]:
         companies = (company_name(name, text=text) for name in names)
         company = next((name for name in companies if _is_mentioned(name, text)), "")
         if company:
-            return {"form": "annual report", "company": company, "fiscal_year": int(year[1])}
+            return _known_fields("annual report", company, int(year[1]), None)
     return {}
 
 

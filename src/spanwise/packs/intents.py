@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.bm25 import weighted_sum
 from spanwise.core.ranking.features import NARROW
 from spanwise.core.ranking.question import MAX_TERMS
 from spanwise.core.text.terms import text_terms
@@ -150,10 +151,7 @@ def glossary_lift(
         known: Whether the document of each chunk has a landmark of the pack, (n,); at least one.
         weights: Weights of the lifts.
     """
-    score = np.zeros(impacts.shape[1])
-    for weight, impact in zip(terms, impacts, strict=True):  # a fixed order of addition
-        score += weight * impact.astype(np.float64)
-    score = rows.smooth(score, NARROW)
+    score = rows.smooth(weighted_sum(impacts, terms), NARROW)
     deviation = float(score[known].std())
     if deviation <= 1e-9:  # constant except for rounding errors
         return np.zeros(len(score))

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import inverse_frequencies
+from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
 from spanwise.core.ranking.scan import digit_share
 from spanwise.core.text.terms import word_terms, words
 from spanwise.packs.pack_file import phrase_terms
@@ -328,10 +328,7 @@ def _signal(
         return None
     # Rare items identify the place best: weight by inverse chunk frequency.
     weights = np.where(chunk_counts > 0, inverse_frequencies(chunk_counts, len(titled)), 0.0)
-    coverage = np.zeros(len(titled))
-    for weight, row in zip(weights, near, strict=True):  # a fixed order of addition
-        coverage += weight * row
-    raw = coverage / weights.sum() * digits * (1 + _TITLE_WEIGHT * titled)
+    raw = weighted_sum(near, weights) / weights.sum() * digits * (1 + _TITLE_WEIGHT * titled)
     deviation = raw.std()
     if deviation <= _EPSILON:  # constant except for rounding errors
         return None

@@ -79,7 +79,7 @@ class Pack:
     language: str
     """Language of the phrases (ISO 639-1)."""
     throughout: tuple[str, ...]
-    """Phrases of which a third of a document's chunks must contain one.
+    """Phrases; a third of a document's chunks must contain at least one of them.
 
     Empty if landmarks alone identify the kind of document.
     """

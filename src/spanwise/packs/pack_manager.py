@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PackStore(Protocol):
-    """Store of a knowledge base, as far as packs need it."""
+    """Store operations that `Packs` uses."""
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record missing settings, and return all recorded settings."""
@@ -61,7 +61,10 @@ class Packs:
         used = self._used()
         names = {named.pack.name for named in used}
         shipped = {named.pack.name: named.pack.text for named in shipped_packs()}
-        documents = [_pack_names(signals) for signals in self._store.list_signals().values()]
+        documents = [
+            {signal.partition("/")[0] for signal in signals}
+            for signals in self._store.list_signals().values()
+        ]
         infos = [
             _info(
                 named,
@@ -165,11 +168,6 @@ class Packs:
     def _record(self, packs: Sequence[NamedPack]) -> None:
         make = partial(document_signals, [named.pack for named in packs])
         self._store.record_packs(pack_record(packs), make)
-
-
-def _pack_names(signals: Sequence[str]) -> set[str]:
-    """Return the names of the packs of signals."""
-    return {signal.partition("/")[0] for signal in signals}
 
 
 def _info(

@@ -124,30 +124,24 @@ def weigh_chunks(
     return _weights(scored, documents, model)
 
 
+@dataclass(frozen=True, slots=True)
 class _CallerChunks:
     """Searchable (`stores.port.Searchable`) over the chunks and similarities of a caller."""
 
-    def __init__(
-        self,
-        texts: Sequence[Sequence[str]],
-        collection: Collection,
-        cosine: NDArray[np.float64] | None,
-        languages: Sequence[str],
-    ) -> None:
-        self._texts = texts
-        self._collection = collection
-        self.cosine = cosine
-        """Cosine of all chunks, one document after the other; None for a keyword search."""
-        self._languages = tuple(sorted(set(languages)))
-        self._starts = np.cumsum([0, *map(len, collection.documents)])
+    texts: Sequence[Sequence[str]]
+    collection: Collection
+    cosine: NDArray[np.float64] | None
+    """Cosine of all chunks, one document after the other; None for a keyword search."""
+    all_languages: Sequence[str]
+    """Language of each document."""
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages of all documents, ascending."""
-        return self._languages
+        return tuple(sorted(set(self.all_languages)))
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the number of chunks that contain each term, (T,), and the number of chunks."""
-        return self._collection.term_counts(terms)
+        return self.collection.term_counts(terms)
 
     def scan(
         self,
@@ -157,7 +151,7 @@ class _CallerChunks:
         documents: Sequence[str] | None = None,  # noqa: ARG002
     ) -> Scan:
         """Search all chunks."""
-        return self._collection.scan(
+        return self.collection.scan(
             query.terms,
             words=query.words,
             cosine=self.cosine,
@@ -173,12 +167,13 @@ class _CallerChunks:
         vectors: NDArray[np.float32],
     ) -> Passages:
         """Return the features of some ranges; the given similarities are used for every vector."""
-        places = [np.arange(span.start, span.end) + self._starts[span.handle] for span in ranges]
+        starts = np.cumsum([0, *map(len, self.texts)])
+        places = [np.arange(span.start, span.end) + starts[span.handle] for span in ranges]
         similarities = np.zeros((len(vectors), sum(map(len, places))), dtype=np.float32)
         if self.cosine is not None:
             similarities[:] = self.cosine[np.concatenate(places)]
-        documents = self._collection.documents
-        return self._collection.passages(
+        documents = self.collection.documents
+        return self.collection.passages(
             [(documents[span.handle], span.start, span.end) for span in ranges],
             terms=terms,
             similarities=similarities,
@@ -194,7 +189,7 @@ class _CallerChunks:
         """Return the signals of landmarks in the chunks of some ranges, (landmarks, n)."""
         packs = [named.pack for named in shipped_packs()]
         handles = {span.handle for span in ranges}
-        signals = {handle: document_signals(packs, self._texts[handle]) for handle in handles}
+        signals = {handle: document_signals(packs, self.texts[handle]) for handle in handles}
         return range_signals(ranges, landmarks, signals)
 
 

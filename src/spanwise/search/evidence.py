@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.extraction.segments import chunk_values
 from spanwise.core.ranking.duplicates import (
     TextFingerprint,
     are_near_duplicates,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.options import SegmentOptions
     from spanwise.search.rendering import TokenCounter
     from spanwise.search.scoring import QueryHits, ScoredChunks
     from spanwise.stores.port import Snapshot
@@ -60,16 +62,13 @@ def find_near_duplicates(
     shown = np.zeros(len(shares), dtype=bool)
     shown[np.argsort(-shares, kind="stable")[:_MOST_SHOWN]] = True
     shown &= shares >= _SHOWN * shares.max()
-    pairs: set[tuple[int, int]] = set()
-    for query, place in zip(scored, positions, strict=True):
-        if query is not None:
-            pairs.update(_alike(query, place, shown))
+    queries = _with_evidence(scored, positions)
+    pairs = {pair for _, query, place in queries for pair in _alike(query, place, shown)}
     if not pairs:
         return np.arange(len(shares))
     candidates = np.array(sorted(pairs), dtype=np.int64)
-    for query, place in zip(scored, positions, strict=True):
-        if query is not None:
-            candidates = candidates[~_distinguished(query, place, candidates, rows=len(shares))]
+    for _, query, place in queries:
+        candidates = candidates[~_distinguished(query, place, candidates, rows=len(shares))]
     by_share = np.argsort(-shares[candidates[:, 0]], kind="stable")
     copies = _confirmed(candidates[by_share].tolist(), _Fingerprints(ranges, snapshot))
     sizes = [span.end - span.start for span in ranges]
@@ -146,7 +145,7 @@ class Evidence:
     scored: tuple[ScoredChunks | None, ...]
     """Scored chunks of each query; None if nothing in scope could contain evidence for it, (q,)."""
     positions: tuple[NDArray[np.int64], ...]
-    """Merged row of each row of each query, (q,)."""
+    """Merged row of each chunk that a query read, one array per query, (q,)."""
     ranges: tuple[PassageRange, ...]
     """Disjoint ranges that do not touch, by handle, then start, (r,)."""
     starts: NDArray[np.int64]
@@ -169,10 +168,27 @@ class Evidence:
     def candidates(self) -> int:
         """Number of chunks scored for at least one query."""
         scored = np.zeros(len(self.shares), dtype=bool)
-        for query, place in zip(self.scored, self.positions, strict=True):
-            if query is not None:
-                scored[place[query.candidates]] = True
+        for _, query, place in self.queries():
+            scored[place[query.candidates]] = True
         return int(np.count_nonzero(scored))
+
+    def queries(self) -> list[tuple[int, ScoredChunks, NDArray[np.int64]]]:
+        """Return index, scored chunks and merged rows of each query with evidence."""
+        return _with_evidence(self.scored, self.positions)
+
+    def chunk(self, row: int) -> tuple[int, int]:
+        """Return the document handle and the chunk index of a row."""
+        at, position = self.place(row)
+        return self.ranges[at].handle, self.ranges[at].start + position
+
+    def values(self, model: RelevanceModel, options: SegmentOptions) -> NDArray[np.float64]:
+        """Return the value of each chunk in a segment, in share, (n,)."""
+        return chunk_values(
+            self.shares,
+            self.lengths,
+            penalty_share=model.share_at(options.irrelevant_chunk_penalty),
+            reference_length_tokens=options.reference_length,
+        )
 
     def place(self, row: int) -> tuple[int, int]:
         """Return the range of a row and its position in it."""
@@ -200,13 +216,11 @@ class Evidence:
         """
         if len(self.scored) == 1:
             return (0,)
-        shares = np.array(
-            [
-                0.0 if query is None else query.shares[np.isin(place, rows)].sum()
-                for query, place in zip(self.scored, self.positions, strict=True)
-            ]
-        )
-        best = dict(zip(self._answered(), self.best_rows(), strict=True))
+        shares = np.zeros(len(self.scored))
+        for number, query, place in self.queries():
+            shares[number] = query.shares[np.isin(place, rows)].sum()
+        numbers = [number for number, _, _ in self.queries()]
+        best = dict(zip(numbers, self.best_rows(), strict=True))
         inside = set(rows.tolist())
         served = [
             number
@@ -216,16 +230,21 @@ class Evidence:
         return tuple(served) or (int(np.argmax(shares)),)
 
     def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
-        """Return the other documents with near-duplicates of rows of one document, as handles."""
+        """Return the handles of other documents with near-duplicates of the rows of a document."""
         others = np.flatnonzero(self.copy_of != np.arange(len(self.copy_of)))
         if not len(others):
             return ()
         others = others[np.isin(self.copy_of[others], rows)]
-        handles = {self.ranges[self.place(row)[0]].handle for row in others.tolist()}
-        return tuple(sorted(handles - {self.ranges[self.place(int(rows[0]))[0]].handle}))
+        handles = {self.chunk(row)[0] for row in others.tolist()}
+        return tuple(sorted(handles - {self.chunk(int(rows[0]))[0]}))
 
-    def _answered(self) -> list[int]:
-        return [number for number, query in enumerate(self.scored) if query is not None]
+
+def _with_evidence(
+    scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
+) -> list[tuple[int, ScoredChunks, NDArray[np.int64]]]:
+    """Return index, scored chunks and merged rows of each query with evidence."""
+    pairs = enumerate(zip(scored, positions, strict=True))
+    return [(number, query, place) for number, (query, place) in pairs if query is not None]
 
 
 def merge_evidence(
@@ -248,11 +267,10 @@ def merge_evidence(
     positions = tuple(_positions(query, ranges, starts) for query in scored)
     tokens, chars = (np.zeros(int(sizes.sum()), dtype=np.int64) for _ in range(2))
     relevances = np.zeros((len(scored), len(tokens)))
-    for number, (query, place) in enumerate(zip(scored, positions, strict=True)):
-        if query is not None:
-            tokens[place] = query.passages.tokens
-            chars[place] = query.passages.chars
-            relevances[number, place] = model.relevance(query.shares)
+    for number, query, place in _with_evidence(scored, positions):
+        tokens[place] = query.passages.tokens
+        chars[place] = query.passages.chars
+        relevances[number, place] = model.relevance(query.shares)
     shares, relevance = _shares(scored, positions, relevances, model)
     copy_of = np.arange(len(shares))
     # A comparison needs the text of each document.
@@ -288,7 +306,7 @@ def _shares(
         shares[positions[0]] = scored[0].shares
         return shares, relevances[0]
     none_relevant = np.ones(relevances.shape[1])
-    for row in relevances:  # in this order on every machine
+    for row in relevances:  # fixed order: equal products on every machine
         none_relevant *= 1 - row
     return model.shares_at(1 - none_relevant), 1 - none_relevant
 
@@ -297,11 +315,8 @@ def _best_rows(
     scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
 ) -> list[int]:
     """Return the best merged row of each query with evidence."""
-    return [
-        int(place[np.argmax(query.shares)])
-        for query, place in zip(scored, positions, strict=True)
-        if query is not None
-    ]
+    queries = _with_evidence(scored, positions)
+    return [int(place[np.argmax(query.shares)]) for _, query, place in queries]
 
 
 def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
@@ -319,7 +334,7 @@ def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
 def _positions(
     query: ScoredChunks | None, ranges: Sequence[PassageRange], starts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the merged row of each row of one query."""
+    """Return the merged row of each chunk that a query read."""
     if query is None:
         return np.zeros(0, dtype=np.int64)
     parts = []

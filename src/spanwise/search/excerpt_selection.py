@@ -18,13 +18,13 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanwise.core.extraction.bins import Bins, next_fit, split_units
 from spanwise.core.extraction.context_expansion import Part, merge_parts
-from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.core.extraction.segments import extract_segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
+    from spanwise.search.excerpts import ExcerptRenderer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,22 +59,6 @@ _STEPS = 16
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
 
 
-class ExcerptSizes(Protocol):
-    """Token counts of evidence after rendering."""
-
-    def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt without its runs, and of a run without its text."""
-
-    def chunks(self, handle: int) -> int:
-        """Return the number of chunks of a document."""
-
-    def count_evidence(self, handle: int, runs: Sequence[Part]) -> int:
-        """Return the tokens of an excerpt with only these runs of chunks."""
-
-    def fits_whole(self, handle: int) -> bool:
-        """Return whether the whole document fits into an excerpt."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Selection:
     """Content of some excerpts of one document."""
@@ -81,7 +66,7 @@ class _Selection:
     net: float
     """Value of the chunks less the charges of all runs, in share."""
     value: float
-    """Value of the chunks less the charges, without that of the first run of each excerpt."""
+    """Value of the chunks less the charges of all runs except the first one of each excerpt."""
     count: int
     """Number of excerpts available for the content."""
     budget_tokens: int
@@ -101,7 +86,7 @@ class ExcerptSelector:
         *,
         model: RelevanceModel,
         options: ExcerptOptions,
-        sizes: ExcerptSizes,
+        sizes: ExcerptRenderer,
     ) -> None:
         """Compute the chunk values.
 
@@ -114,12 +99,7 @@ class ExcerptSelector:
         self._evidence = evidence
         self._options = options
         self._sizes = sizes
-        self._values = chunk_values(
-            evidence.shares,
-            evidence.lengths,
-            penalty_share=model.share_at(options.segments.irrelevant_chunk_penalty),
-            reference_length_tokens=options.segments.reference_length,
-        )
+        self._values = evidence.values(model, options.segments)
         self._worthy = self._values > 0
         self._worthy &= self._values >= options.segments.min_segment_value
         self._required = frozenset(row for row in evidence.best_rows() if self._worthy[row])
@@ -133,8 +113,8 @@ class ExcerptSelector:
         chosen: dict[int, _Selection] = {}
         heap = [self._bound(handle, _NOTHING) for handle in self._document_ranges]
         heapq.heapify(heap)
-        left = self._options.excerpts
-        while heap and left > 0:
+        excerpts_left = self._options.excerpts
+        while heap and excerpts_left > 0:
             _, gain, handle, selection = heapq.heappop(heap)
             before = chosen.get(handle, _NOTHING)
             if gain >= 0:
@@ -144,10 +124,10 @@ class ExcerptSelector:
                 if selection is not None and selection.net > before.net:
                     heapq.heappush(heap, (*self._gain(before, selection), handle, selection))
                 continue
-            if len(selection.picks) - len(before.picks) > left:
+            if len(selection.picks) - len(before.picks) > excerpts_left:
                 continue
             chosen[handle] = selection
-            left -= len(selection.picks) - len(before.picks)
+            excerpts_left -= len(selection.picks) - len(before.picks)
             if not self._sizes.fits_whole(handle):
                 heapq.heappush(heap, self._bound(handle, selection))
         return [
@@ -277,7 +257,8 @@ class ExcerptSelector:
             run_tokens=run_tokens,
             chunks=self._sizes.chunks(handle),
         )
-        runs = [(int(run[0]), int(run[-1]) + 1) for run in _consecutive(rows)]
+        groups = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        runs = [(int(group[0]), int(group[-1]) + 1) for group in groups]
         cut = self._divide(runs, bins, cut=split_units)
         fits = all(self._count(pick) <= self._options.excerpt_tokens for pick in cut)
         return cut if cut and fits else picks
@@ -310,9 +291,8 @@ class ExcerptSelector:
 
     def _pick(self, runs: Sequence[Part]) -> ExcerptEvidence:
         rows = _rows(runs)
-        at, _ = self._evidence.place(int(rows[0]))
         return ExcerptEvidence(
-            handle=self._evidence.ranges[at].handle,
+            handle=self._evidence.chunk(int(rows[0]))[0],
             runs=tuple(
                 merge_parts([(self._chunk(start), self._chunk(end - 1) + 1) for start, end in runs])
             ),
@@ -321,8 +301,7 @@ class ExcerptSelector:
         )
 
     def _chunk(self, row: int) -> int:
-        at, position = self._evidence.place(row)
-        return self._evidence.ranges[at].start + position
+        return self._evidence.chunk(row)[1]
 
 
 _NOTHING = _Selection(net=-inf, value=0.0, count=0, budget_tokens=0, picks=(), rows=frozenset())
@@ -330,10 +309,6 @@ _NOTHING = _Selection(net=-inf, value=0.0, count=0, budget_tokens=0, picks=(), r
 
 def _rows(runs: Sequence[Part]) -> NDArray[np.int64]:
     return np.concatenate([np.arange(start, end) for start, end in runs])
-
-
-def _consecutive(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
 
 
 def _document_ranges(evidence: Evidence) -> dict[int, list[Part]]:

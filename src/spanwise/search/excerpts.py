@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
 from spanwise.options import HeaderOptions
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
+from spanwise.search.rendering import DocumentCache
 from spanwise.types import Citation, Excerpt, ExcerptSpan
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, DocumentRecord, Page, Section
+    from spanwise.types import Chunk, Page, Section
 
 
 _FIRST_STEP = 8  # chunks read in the first step; each later step reads twice as many
@@ -55,38 +55,29 @@ _FIRST_STEP = 8  # chunks read in the first step; each later step reads twice as
 class DocumentReader:
     """Text, sections and pages of one document, read from a snapshot on demand."""
 
-    def __init__(self, snapshot: Snapshot, handle: int, count_tokens: CountTokens) -> None:
-        self._snapshot = snapshot
+    def __init__(self, documents: DocumentCache, handle: int, count_tokens: CountTokens) -> None:
+        self._documents = documents
         self._handle = handle
         self._count_tokens = count_tokens
         self._chunks: dict[int, Chunk] = {}
         self._order: list[int] = []
-        self._sections: dict[int, Section] = {}
-
-    @cached_property
-    def record(self) -> DocumentRecord:
+        self.record = documents.record(handle)
         """Record of the document."""
-        return self._snapshot.record(self._handle)
 
-    @cached_property
     def pages(self) -> tuple[Page, ...]:
-        """Pages of the document."""
-        return self._snapshot.pages(self._handle)
+        """Return the pages of the document."""
+        return self._documents.pages(self._handle)
 
-    def section(self, position: int) -> Section:
+    def section(self, index: int) -> Section:
         """Return a section by its index."""
-        if position not in self._sections:
-            (self._sections[position],) = self._snapshot.sections(
-                self._handle, position, position + 1
-            )
-        return self._sections[position]
+        return self._documents.section(self._handle, index)
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
         """Return the chunks in `[start, end)` that exist."""
         low, high = max(0, start), min(end, self.record.chunks)
         missing = [index for index in range(low, high) if index not in self._chunks]
         if missing:
-            for chunk in self._snapshot.chunks(self._handle, missing[0], missing[-1] + 1):
+            for chunk in self._documents.snapshot.chunks(self._handle, missing[0], missing[-1] + 1):
                 self._chunks[chunk.index] = chunk
             self._order = sorted(self._chunks)
         return [self._chunks[index] for index in range(low, high)]
@@ -174,11 +165,11 @@ class DocumentReaders(dict[int, DocumentReader]):
     def __init__(self, snapshot: Snapshot, tokenizer: Tokenizer) -> None:
         """Store the snapshot and the tokenizer."""
         super().__init__()
-        self.snapshot = snapshot
+        self._documents = DocumentCache(snapshot)
         self.tokenizer = tokenizer
 
     def __missing__(self, handle: int) -> DocumentReader:
-        self[handle] = DocumentReader(self.snapshot, handle, self.tokenizer.count)
+        self[handle] = DocumentReader(self._documents, handle, self.tokenizer.count)
         return self[handle]
 
 
@@ -269,7 +260,7 @@ class ExcerptRenderer:
         return cite(
             reader.record,
             span,
-            pages=reader.pages,
+            pages=reader.pages(),
             section_path=path,
             text=reader.text(*span),
         )
@@ -291,7 +282,7 @@ class ExcerptRenderer:
     def _widest(self, handle: int, span: Part, text: str) -> str:
         """Return an excerpt with the widest possible number."""
         reader = self.readers[handle]
-        citation = cite(reader.record, span, pages=reader.pages, section_path=(), text=None)
+        citation = cite(reader.record, span, pages=reader.pages(), section_path=(), text=None)
         return self.rendered(citation, self.header(handle), text, self.options.excerpts)
 
 
@@ -549,8 +540,7 @@ class ExcerptBuilder:
     def _best_chunk(self, pick: ExcerptEvidence) -> Chunk:
         rows = pick.rows
         best = int(rows[np.argmax(self._evidence.relevance[rows])])
-        at, position = self._evidence.place(best)
-        first = self._evidence.ranges[at].start + position
+        first = self._evidence.chunk(best)[1]
         return self._renderer.readers[pick.handle].chunks(first, first + 1)[0]
 
     def _relevance(self, handle: int, span: Part) -> float:

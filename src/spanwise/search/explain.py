@@ -148,7 +148,7 @@ class _QueryView:
 
 @dataclass(frozen=True, slots=True)
 class _Explainer:
-    """Builds the explanation; rows are those of the evidence."""
+    """Builds the explanation of a search; rows are the rows of its evidence."""
 
     result: SearchResult
     extractor: Extractor
@@ -222,9 +222,7 @@ class _Explainer:
             section_path=documents.section(evidence.ranges[at].handle, chunk.section).path,
             text=chunk.text,
             terms=tuple(words),
-            scores=tuple(
-                scores_of_query for scores_of_query in scores if scores_of_query is not None
-            ),
+            scores=tuple(filter(None, scores)),
             relevance=float(evidence.relevance[row]),
             share=float(evidence.shares[row]),
             tokens=int(evidence.lengths[row]),
@@ -255,14 +253,13 @@ class _Explainer:
 
     def _name(self, row: int) -> tuple[str, int]:
         """Return document id and chunk of a row."""
-        at, position = self.extractor.evidence.place(row)
-        span = self.extractor.evidence.ranges[at]
-        return self.extractor.renderer.documents.record(span.handle).id, span.start + position
+        handle, chunk = self.extractor.evidence.chunk(row)
+        return self.extractor.renderer.documents.record(handle).id, chunk
 
     def _documents(self, rows: Integers) -> tuple[DocumentExplanation, ...]:
         """Return the documents with a candidate, by best segment, then by best relevance."""
         evidence = self.extractor.evidence
-        with_candidate = {evidence.ranges[evidence.place(row)[0]].handle for row in rows.tolist()}
+        with_candidate = {evidence.chunk(row)[0] for row in rows.tolist()}
         runs: dict[int, list[ChunkRun]] = {}
         best: dict[int, tuple[int, float]] = {}
         ends = [*evidence.starts[1:].tolist(), len(evidence.shares)]
@@ -316,17 +313,14 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
     """Yield the view of each query with evidence."""
     evidence = extractor.evidence
     lift_names = _lift_names(extractor)
-    parts = zip(evidence.questions, evidence.scored, evidence.positions, strict=True)
-    for number, (question, scored, positions) in enumerate(parts):
-        if scored is None:
-            continue
+    for number, scored, positions in evidence.queries():
         place = np.full(len(evidence.shares), -1, dtype=np.int64)
         place[positions] = np.arange(len(positions))
         lifts = [scored.lifts.get(name, np.zeros(len(scored.candidates))) for name in lift_names]
         yield _QueryView(
             number=number,
             scored=scored,
-            words=_words(question),
+            words=_words(evidence.questions[number]),
             rows={row: at for at, row in enumerate(positions[scored.candidates].tolist())},
             place=place,
             keyword=keyword_scores(scored.scan, scored.rows, scored.passages),
@@ -340,8 +334,8 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
 
 def _lift_names(extractor: Extractor) -> tuple[str, ...]:
     """Return the names of the lifts over all queries."""
-    all_scored = (scored for scored in extractor.evidence.scored if scored is not None)
-    return tuple(dict.fromkeys(name for scored in all_scored for name in scored.lifts))
+    queries = extractor.evidence.queries()
+    return tuple(dict.fromkeys(name for _, scored, _ in queries for name in scored.lifts))
 
 
 def _words(question: Question) -> dict[str, str]:
@@ -359,8 +353,8 @@ def _spread(scores: Floats, shares: Floats) -> Floats:
     A share is the exponential of the reduced score times a constant. The best chunk of a document
     is not reduced.
     """
-    left = np.log(np.maximum(shares, np.finfo(np.float64).tiny)) - scores
-    return np.asarray(left - left.max())
+    reduction = np.log(np.maximum(shares, np.finfo(np.float64).tiny)) - scores
+    return np.asarray(reduction - reduction.max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,14 +379,14 @@ class _Decisions:
         refused = np.zeros(len(explainer.values), dtype=np.bool_)
         if explainer.result.not_found:
             refused = _taken(explainer, options, budget=original)
-        roomy = _taken(explainer, options, budget=budget)
-        longer, smaller = roomy, roomy
+        by_budget = by_length = by_minimum = _taken(explainer, options, budget=budget)
         if options.max_segment_tokens is not None:
-            longer = _taken(explainer, replace(options, max_segment_tokens=None), budget=budget)
+            loose = replace(options, max_segment_tokens=None)
+            by_length = _taken(explainer, loose, budget=budget)
         if options.min_segment_value > 0:
             loose = replace(options, max_segment_tokens=None, min_segment_value=0.0)
-            smaller = _taken(explainer, loose, budget=budget)
-        return cls(explainer, refused, by_budget=roomy, by_length=longer, by_minimum=smaller)
+            by_minimum = _taken(explainer, loose, budget=budget)
+        return cls(explainer, refused, by_budget, by_length, by_minimum)
 
     def decide(self, row: int) -> Decision:
         """Return the decision about a row."""

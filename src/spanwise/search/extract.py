@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.extraction.published import extract_published
-from spanwise.core.extraction.segments import Run, chunk_values, extract_segments
+from spanwise.core.extraction.segments import Run, extract_segments
 from spanwise.errors import OptionError
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
 
@@ -84,7 +84,7 @@ class Extractor:
         return segments if segments[0].tokens <= self.options.budget_tokens else []
 
     def runs(self, header_tokens: int) -> tuple[Run, ...]:
-        """Return the most valuable runs; each query with evidence gets some of the budget."""
+        """Return the most valuable runs; the best chunk of each query has priority."""
         options = self.options.segments
         values = self.values()
         splits = self.evidence.starts[1:]
@@ -105,27 +105,16 @@ class Extractor:
 
     def guess(self) -> SegmentRange:
         """Return the best chunk, whatever its value."""
-        return self.locate(self._run_of(int(np.argmax(self.evidence.shares))))
+        row = int(np.argmax(self.evidence.shares))
+        at, position = self.evidence.place(row)
+        value, tokens = float(self.evidence.shares[row]), int(self.evidence.lengths[row])
+        return self.locate(
+            Run(document=at, start=position, end=position + 1, value=value, tokens=tokens)
+        )
 
     def values(self) -> NDArray[np.float64]:
         """Return the value of each chunk in a segment, in share, (n,)."""
-        options = self.options.segments
-        return chunk_values(
-            self.evidence.shares,
-            self.evidence.lengths,
-            penalty_share=self.model.share_at(options.irrelevant_chunk_penalty),
-            reference_length_tokens=options.reference_length,
-        )
-
-    def _run_of(self, row: int) -> Run:
-        at, position = self.evidence.place(row)
-        return Run(
-            document=at,
-            start=position,
-            end=position + 1,
-            value=float(self.evidence.shares[row]),
-            tokens=int(self.evidence.lengths[row]),
-        )
+        return self.evidence.values(self.model, self.options.segments)
 
     def locate(self, run: Run) -> SegmentRange:
         """Return a run of the evidence as a range of its document."""
@@ -167,13 +156,13 @@ class Extractor:
 
 
 _RETRIEVED = 200
-"""Number of chunks that each query of the published method ranks."""
+"""Maximum number of ranked chunks per query in the published method."""
 
 
 def extract_greedy(
     extractor: Extractor, options: PublishedOptions
 ) -> tuple[list[Segment], Segment | None, tuple[str, ...]]:
-    """Return the published segments of a question that fit into the token budget.
+    """Return the segments of the published method that fit into the token budget.
 
     The retrieved chunks of a query are its candidates with the greatest shares, without
     near-duplicates. The published method uses reranker scores, and its presets assume that the best
@@ -194,18 +183,14 @@ def extract_greedy(
         _lengths_chars(evidence),
         options=options,
     )
-    ranges = [
-        extractor.locate(
-            Run(
-                document=run.document,
-                start=run.start,
-                end=run.end,
-                value=run.value,
-                tokens=_tokens(evidence, run.document, run.start, run.end),
-            )
+    ranges = []
+    for run in runs:
+        first = int(evidence.starts[run.document])
+        tokens = int(evidence.lengths[first + run.start : first + run.end].sum())
+        place = Run(
+            document=run.document, start=run.start, end=run.end, value=run.value, tokens=tokens
         )
-        for run in runs
-    ]
+        ranges.append(extractor.locate(place))
     if not ranges:
         return [], extractor.renderer.segments([extractor.guess()])[0], ()
     segments, left_out = _fitting(extractor, ranges)
@@ -234,15 +219,9 @@ def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
 def _lengths_chars(evidence: Evidence) -> list[NDArray[np.int64]]:
     """Return the length in characters of each chunk of each range."""
     chars = np.zeros(len(evidence.lengths), dtype=np.int64)
-    for scored, place in zip(evidence.scored, evidence.positions, strict=True):
-        if scored is not None:
-            chars[place] = scored.passages.chars
+    for _, scored, place in evidence.queries():
+        chars[place] = scored.passages.chars
     return np.split(chars, evidence.starts[1:])
-
-
-def _tokens(evidence: Evidence, document: int, start: int, end: int) -> int:
-    first = int(evidence.starts[document])
-    return int(evidence.lengths[first + start : first + end].sum())
 
 
 def _fitting(

@@ -121,7 +121,7 @@ def assess_evidence(
 
 
 COMPARISON_CHARGE = 1 / 3
-"""Factor of the segment charge for a question that compares documents and needs a place in each."""
+"""Factor of the segment charge for a question that compares documents: it needs more segments."""
 
 
 class _StepTimer:
@@ -164,7 +164,7 @@ class _QueryOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """Question, documents to search and reranking of one search; its options come separately."""
+    """Question, scope and reranking of one search; the options are a separate argument."""
 
     question: str
     """Text of the question."""
@@ -307,7 +307,7 @@ class Searcher:
     def _search_segments(
         self, request: SearchRequest, snapshot: Snapshot, options: SearchOptions
     ) -> tuple[SearchResult, Extractor | None]:
-        """Return the result of a search, and its extractor; None without any evidence."""
+        """Return the result of a search and its extractor, which is None without evidence."""
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         token_counter = make_token_counter(options.tokenizer, self.tokenizer)
@@ -399,7 +399,7 @@ class Searcher:
         return replace(wide, warnings=(warning, *wide.warnings), usage=narrow.usage + wide.usage)
 
     def _segments(self, options: SegmentOptions) -> SegmentOptions:
-        """Return the options to use: the preset "balanced" is replaced by the tuned options.
+        """Return the tuned options for the preset "balanced"; other options are unchanged.
 
         The preset is recognised by identity. Options that a caller builds are never replaced, even
         if they equal the preset.

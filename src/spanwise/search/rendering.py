@@ -55,7 +55,7 @@ class TokenCounter:
     copies_tokens: int = 8
     """Maximum tokens of the attribute that counts near-duplicates in the opening tag."""
     longer_tag_tokens: int = 4
-    """Maximum tokens of a number in the opening and closing tag."""
+    """Maximum tokens of the number that makes a tag unique, in opening and closing tag."""
     reader: str = ""
     """Name of the tokenizer, for texts without stored counts."""
 
@@ -93,7 +93,7 @@ class TokenCounter:
         return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
 
     def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
-        """Return the tokens of a segment of a section without its text."""
+        """Return the tokens of header and fence of a segment in a section."""
         if self.tokenizer is None:
             return section.header_tokens
         return sum(self.tokenizer.count(frame()))
@@ -215,7 +215,8 @@ class SegmentRenderer:
             self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
             for run in ordered
         ]
-        if self.headers and _fence(segments) != fence_tag([]):
+        texts = [part for s in segments for part in (s.document_id, s.header, s.text)]
+        if self.headers and fence_tag(texts) != fence_tag([]):
             return [
                 replace(s, tokens=s.tokens + self.token_counter.longer_tag_tokens) for s in segments
             ]
@@ -284,10 +285,3 @@ class SegmentRenderer:
                 text = text[start:end]
                 return chunks[0].start + start, text, min(run.tokens, self.token_counter.text(text))
         return chunks[0].start, text, run.tokens + self.token_counter.seams(texts)
-
-
-def _fence(segments: Sequence[Segment]) -> str:
-    """Return the tag of a fence that nothing in the segments opens or closes."""
-    return fence_tag(
-        [part for s in segments for part in (s.document_id, s.header, s.text)],
-    )

@@ -147,7 +147,12 @@ def rerank(
     inputs = [reader.read(query, options.chunks) for query in hits]
     replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     is_reranked = not all(isinstance(reply, ModelError) for reply in replies)
-    warnings = [_uncalibrated(name)] if is_reranked and trained is None else []
+    warnings = []
+    if is_reranked and trained is None:
+        warnings.append(
+            f"uncalibrated: no weight was trained for the reranker {name}; the default weight of "
+            f"{DEFAULT_WEIGHT:g} is used, and relevances may be too high or too low"
+        )
     reranked, usage = [], Usage()
     for query, candidates, reply in zip(hits, inputs, replies, strict=True):
         if isinstance(reply, ModelError):
@@ -158,13 +163,6 @@ def rerank(
             usage += reply.usage
             reranked.append(_with_scores(query, candidates, reply, weight=weight, name=name))
     return RerankResult(hits=tuple(reranked), warnings=tuple(warnings), usage=usage)
-
-
-def _uncalibrated(name: str) -> str:
-    return (
-        f"uncalibrated: no weight was trained for the reranker {name}; the default weight of "
-        f"{DEFAULT_WEIGHT:g} is used, and relevances may be too high or too low"
-    )
 
 
 def _with_scores(
@@ -190,7 +188,7 @@ class _RerankInput:
     query: str
     """Text of the query."""
     candidates: NDArray[np.int64]
-    """Positions among the candidates, (k,)."""
+    """Position of each text among the candidates of the query, (k,)."""
     texts: tuple[str, ...]
     """Text of each candidate with its header, (k,)."""
     documents: tuple[int, ...]

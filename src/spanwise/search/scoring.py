@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.features import Rows
     from spanwise.core.ranking.question import Question
-    from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
@@ -50,88 +50,67 @@ _KNOWN = "words that answered such questions"
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
-def compute_lifts(
-    question: Question,
-    *,
-    snapshot: Searchable,
-    ranges: Sequence[PassageRange],
-    rows: Rows,
-    model: RelevanceModel,
-) -> dict[str, NDArray[np.float64]]:
-    """Return the additions of packs and known answers to the scores, (n,) each, by label.
+@dataclass(frozen=True, slots=True)
+class _LiftReader:
+    """Computes the additions of packs and known answers to scores (lifts)."""
 
-    Empty if no pack and no known answers apply to the question and the chunks.
+    snapshot: Searchable
+    ranges: Sequence[PassageRange]
+    """Ranges of chunks that were read."""
+    rows: Rows
+    """Layout of the chunks in the ranges, n rows."""
+    model: RelevanceModel
 
-    Args:
-        question: The question.
-        snapshot: Snapshot to search.
-        ranges: Ranges of chunks that were read.
-        rows: Layout of the chunks in these ranges, n rows.
-        model: Weights of the additions, and the known answers.
-    """
-    packs = [named.pack for named in recorded_packs(snapshot.packs())]
-    lifts: dict[str, NDArray[np.float64]] = {}
-    for aim in read_aims(packs, question.text):
-        lifts |= _lifts_of(
-            aim, snapshot=snapshot, ranges=ranges, rows=rows, weights=model.lift_weights
+    def lifts(self, question: Question) -> dict[str, NDArray[np.float64]]:
+        """Return the lifts of the chunks, (n,) each, by label; empty if nothing applies."""
+        packs = [named.pack for named in recorded_packs(self.snapshot.packs())]
+        lifts: dict[str, NDArray[np.float64]] = {}
+        for aim in read_aims(packs, question.text):
+            lifts |= self._pack_lifts(aim)
+        return lifts | self._known_lift(question)
+
+    def _impacts(self, terms: tuple[str, ...]) -> NDArray[np.float32]:
+        return self.snapshot.passages(self.ranges, terms=terms, vectors=_NO_VECTORS).impacts
+
+    def _known_lift(self, question: Question) -> dict[str, NDArray[np.float64]]:
+        expansion = self.model.known_answers.expansion(question.forms()[0])
+        if expansion is None:
+            return {}
+        holders, chunks = self.snapshot.term_counts(tuple(expansion.shares))
+        rarities = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
+        terms, weights = expansion.best(rarities)
+        if not terms:
+            return {}
+        lift = answer_lift(
+            self._impacts(terms),
+            term_weights=weights,
+            rows=self.rows,
+            weight=self.model.lift_weights.answers * expansion.similarity,
         )
-    return lifts | _known_lift(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+        return {_KNOWN: lift} if lift.any() else {}
 
-
-def _known_lift(
-    question: Question,
-    *,
-    snapshot: Searchable,
-    ranges: Sequence[PassageRange],
-    rows: Rows,
-    model: RelevanceModel,
-) -> dict[str, NDArray[np.float64]]:
-    expansion = model.known_answers.expansion(question.forms()[0])
-    if expansion is None:
-        return {}
-    holders, chunks = snapshot.term_counts(tuple(expansion.shares))
-    terms, weights = expansion.best(
-        np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
-    )
-    if not terms:
-        return {}
-    lift = answer_lift(
-        snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS).impacts,
-        term_weights=weights,
-        rows=rows,
-        weight=model.lift_weights.answers * expansion.similarity,
-    )
-    return {_KNOWN: lift} if lift.any() else {}
-
-
-def _lifts_of(
-    aim: Aim,
-    *,
-    snapshot: Searchable,
-    ranges: Sequence[PassageRange],
-    rows: Rows,
-    weights: LiftWeights,
-) -> dict[str, NDArray[np.float64]]:
-    keys = [landmark.key for landmark in aim.pack.landmarks]
-    signals = snapshot.signals(ranges, [aim.pack.signal(key) for key in keys])
-    # The signals of a document without any landmark are all 0.
-    known = np.logical_or.reduceat((signals != 0).any(axis=0), rows.starts)
-    if not known.any():
-        return {}
-    lifts: dict[str, NDArray[np.float64]] = {}
-    if aim.landmarks:
-        rows_of_aim = [keys.index(landmark.key) for landmark in aim.landmarks]
-        lifts |= landmark_lifts(aim, signals[rows_of_aim], weights=weights)
-    if aim.terms:
-        holders, chunks = snapshot.term_counts(aim.terms)
-        lifts[f"{aim.pack.name}: words that say the same"] = glossary_lift(
-            snapshot.passages(ranges, terms=aim.terms, vectors=_NO_VECTORS).impacts,
-            terms=inverse_frequencies(holders, chunks),
-            rows=rows,
-            known=np.repeat(known, rows.lengths),
-            weights=weights,
-        )
-    return lifts
+    def _pack_lifts(self, aim: Aim) -> dict[str, NDArray[np.float64]]:
+        weights = self.model.lift_weights
+        keys = [landmark.key for landmark in aim.pack.landmarks]
+        signals = self.snapshot.signals(self.ranges, [aim.pack.signal(key) for key in keys])
+        # The signals of a document without any landmark are all 0.
+        known = np.logical_or.reduceat((signals != 0).any(axis=0), self.rows.starts)
+        if not known.any():
+            return {}
+        lifts: dict[str, NDArray[np.float64]] = {}
+        if aim.landmarks:
+            rows_of_aim = [keys.index(landmark.key) for landmark in aim.landmarks]
+            lifts |= landmark_lifts(aim, signals[rows_of_aim], weights=weights)
+        if aim.terms:
+            holders, chunks = self.snapshot.term_counts(aim.terms)
+            lifts[f"{aim.pack.name}: words that say the same"] = glossary_lift(
+                self._impacts(aim.terms),
+                terms=inverse_frequencies(holders, chunks),
+                rows=self.rows,
+                known=np.repeat(known, self.rows.lengths),
+                weights=weights,
+            )
+        return lifts
 
 
 _MAX_VECTORS = 16  # with more distinct titles, the whole question is used
@@ -254,7 +233,7 @@ def score_chunks(
         question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
     )
     candidates = candidate_rows(features, fused_near)
-    lifts = compute_lifts(question, snapshot=snapshot, ranges=ranges, rows=rows, model=model)
+    lifts = _LiftReader(snapshot, ranges, rows, model).lifts(question)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
         lifts = {name: lift[candidates] for name, lift in lifts.items()}

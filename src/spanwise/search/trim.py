@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spanwise.search.rendering import SegmentRange
 
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
-_LOOK_CHARS = 80  # a stop, closing characters, and blank lines
+_LOOK_CHARS = 80  # enough for a stop, closing characters and blank lines
 _WORDS_WEIGHT = 5.0
 """Exponential weight of word coverage: e ** 5 between a sentence with all words and one with none.
 
@@ -112,10 +112,8 @@ class Trimmer:
             return None
         penalty_share = model.share_at(options.irrelevant_chunk_penalty)
         words = []
-        for question, scored in zip(evidence.questions, evidence.scored, strict=True):
-            if scored is None:
-                continue
-            forms, places = question.forms()
+        for number, scored, _ in evidence.queries():
+            forms, places = evidence.questions[number].forms()
             weights = keyword_weights(scored.scan)
             weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
             terms = dict(zip(forms, places or range(len(forms)), strict=True))

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _MAX_BYTES = 1_000_000
 _DIGITS = 6
 _GREATEST = 1e6
 _MOST_COUNT = 10**9
-_MOST_WEIGHT = 100.0  # as of `RerankOptions.weight`
+_MOST_WEIGHT = 100.0  # limit of `RerankOptions.weight`
 _TABLES = ("format", "embedder", "segments", "relevance", "known_answers", "measured", "chunks")
 _SEGMENTS = ("irrelevant_chunk_penalty", "segment_charge", "min_segment_value")
 _CHUNKS = ("target", "max", "paragraph_min", "block_max")
@@ -51,7 +51,7 @@ class Figure:
     after: float
     """Recall with the tuned settings."""
     difference: float
-    """Difference of the two."""
+    """Recall with the tuned settings less recall with the default settings."""
     low: float
     """Lower end of the 95 % confidence interval of the difference."""
     high: float
@@ -67,7 +67,7 @@ class Measured:
     source: str
     """Source of the questions: "labelled", or "made" from the documents."""
     is_shown: bool
-    """Whether an improvement is shown; if not, the settings are the defaults."""
+    """Whether the evaluation shows an improvement; if not, the settings are the defaults."""
     figures: tuple[Figure, ...]
     """Recall at each budget."""
 
@@ -89,7 +89,7 @@ class Tuning:
 
     @property
     def words(self) -> str:
-        """Description of the tuning in words."""
+        """Description of the tuning for display."""
         questions = f"{self.measured.questions} questions"
         if self.measured.source == "made":
             questions += " made out of the documents"
@@ -105,7 +105,7 @@ class Tuning:
 
     @property
     def _known(self) -> str:
-        """Description of the known answers in words."""
+        """Description of the known answers for display; empty for none."""
         kinds = len(self.model.known_answers.kinds)
         plural = "" if kinds == 1 else "s"
         return f", knows the answers to {kinds} kind{plural} of questions" if kinds else ""
@@ -234,26 +234,22 @@ class _TuningReader:
 
     def segments(self, data: Mapping[str, object]) -> SegmentOptions:
         self.keys("segments", data, _SEGMENTS)
-        penalty, charge, least = (
-            self.number(f"segments.{name}", data.get(name)) for name in _SEGMENTS
-        )
+        values: dict[str, Any] = {
+            name: self.number(f"segments.{name}", data.get(name)) for name in _SEGMENTS
+        }
         try:
-            return SegmentOptions(
-                irrelevant_chunk_penalty=penalty, segment_charge=charge, min_segment_value=least
-            )
+            return SegmentOptions(**values)
         except OptionError as error:
             raise self.error("segments", f"is not usable: {error}") from error
 
     def chunks(self, data: object) -> ChunkOptions:
         table = self.table("chunks", data)
         self.keys("chunks", table, _CHUNKS)
-        target, longest, paragraph, block = (
-            self.whole(f"chunks.{name}", table.get(name)) for name in _CHUNKS
-        )
+        values: dict[str, Any] = {
+            name: self.whole(f"chunks.{name}", table.get(name)) for name in _CHUNKS
+        }
         try:
-            return ChunkOptions(
-                target=target, max=longest, paragraph_min=paragraph, block_max=block
-            )
+            return ChunkOptions(**values)
         except OptionError as error:
             raise self.error("chunks", f"is not usable: {error}") from error
 

@@ -118,7 +118,7 @@ def test_a_file_may_have_moved(tmp_path: Path, leases: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing.toml", "nothing", "", "a\0b"])
 def test_a_pack_that_is_not_there_is_an_error(name: str) -> None:
-    with pytest.raises(PackError, match=r"cannot be read.*come with Spanwise: contracts, filings"):
+    with pytest.raises(PackError, match=r"cannot be read.*shipped pack: contracts, filings"):
         KnowledgeBase(":memory:", packs=[name])
 
 

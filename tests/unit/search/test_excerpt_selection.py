@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.options import ExcerptOptions, SegmentOptions
 from spanwise.search.evidence import Evidence
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
+
+if TYPE_CHECKING:
+    from spanwise.search.excerpts import ExcerptRenderer
 
 MODEL = RelevanceModel(
     features=(),
@@ -85,7 +89,7 @@ def chosen(
     )
     scales = Tens(lengths, whole)
     picks: list[ExcerptEvidence] = ExcerptSelector(
-        evidence, model=MODEL, options=options, sizes=scales
+        evidence, model=MODEL, options=options, sizes=cast("ExcerptRenderer", scales)
     ).select()
     return [(pick.handle, pick.runs) for pick in picks]
 

@@ -191,7 +191,7 @@ def test_a_document_that_is_given_whole_is_explained_as_such(base: KnowledgeBase
     assert {one.decision for one in explanation.candidates} == {"segment", "whole"}
     (reason,) = {one.reason for one in explanation.candidates if one.decision == "whole"}
     assert reason == "in segment 1: its document fits whole, so it is returned whole"
-    assert "it is given whole. The sliders choose exactly." in explanation.to_html()
+    assert "it is returned whole. The sliders choose exactly." in explanation.to_html()
 
 
 def test_words_of_a_question_in_several_languages_are_named_as_asked() -> None:

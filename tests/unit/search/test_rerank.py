@@ -96,7 +96,7 @@ def test_missing_trained_weights_are_a_warning(base: KnowledgeBase) -> None:
     (said,) = set(base.search(QUESTION, rerank=likes("17")).warnings) - set(
         base.search(QUESTION).warnings
     )
-    assert said.startswith("uncalibrated: no weights were trained with the reranker scripted:")
+    assert said.startswith("uncalibrated: no weight was trained for the reranker scripted:")
     assert f"the default weight of {DEFAULT_WEIGHT:g}" in said
 
 

@@ -51,7 +51,7 @@ class Passage:
 
 
 def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
-    """Return the passage of whole words that is most similar to a quote; None below 0.4.
+    """Return the passage of whole words that is most similar to a quote; None if none is similar.
 
     Args:
         text: The text.
@@ -106,7 +106,7 @@ def _densest(
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a range that cuts no word, except overlong ones."""
+    """Return a range extended to whole words, by at most 40 characters on either side."""
     first, last = start, min(end, len(text))
     while first > 0 and start - first < _MAX_WORD_CHARS and _joins(text, first):
         first -= 1
@@ -132,7 +132,7 @@ def _similarity(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
 
 
 QUOTE_CHARS = 160
-"""Number of characters of its text that a citation contains."""
+"""Maximum length of the beginning of its text that a citation contains, in characters."""
 
 _LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # labels that do not match are ignored
 _MAX_PLACES = 10_000
@@ -173,7 +173,7 @@ def cite(
 
 
 def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last page, 1-based, with characters of a range; None without pages."""
+    """Return the first and last page number (1-based) of a range; None without pages."""
     if not pages:
         return None
     first = bisect_right(pages, start, key=lambda page: page.end)

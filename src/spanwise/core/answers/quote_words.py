@@ -128,7 +128,7 @@ def read_tokens(text: str) -> Tokens:
 
 
 def _plain(written: str) -> str:
-    """Return the plain form of a token; empty if nothing of it is visible."""
+    """Return the plain form of a token; empty if all its characters are invisible."""
     if written.isascii():
         return ELLIPSIS if written.startswith(ELLIPSIS) else written
     if written == "…":
@@ -212,7 +212,7 @@ _DENYING_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "не", 
 
 @lru_cache(maxsize=50_000)
 def is_guarded(key: str) -> bool:
-    """Return whether a case-folded word is guarded.
+    """Return whether a case-folded word is guarded: a quote must not change or omit it.
 
     A letter of a script without spaces is guarded, because it may be a word on its own.
     """
@@ -250,7 +250,7 @@ class Words:
     keys: list[str]
     """Normal form of each word, for comparison."""
     guarded: list[bool]
-    """Whether each word is guarded."""
+    """Whether each word is guarded: a quote must not change or omit it."""
     currencies: list[str]
     """Currency of each number; empty for none."""
     tokens: list[int]
@@ -260,7 +260,7 @@ class Words:
         return len(self.keys)
 
     def agrees(self, position: int, text: Words, other: int, *, suffix: str = "") -> bool:
-        """Return whether a word of this quote equals a word of a text without a suffix.
+        """Return whether a word of this quote equals a word of a text after removal of a suffix.
 
         Args:
             position: Index of the word in this quote.
@@ -279,7 +279,7 @@ class Words:
 
 
 def compared_words(tokens: Tokens) -> Words:
-    """Return the words of a token list."""
+    """Return the words of a text, given its tokens."""
     words = Words([], [], [], [])
     for at, surface in enumerate(tokens.surfaces):
         if not is_word(surface):

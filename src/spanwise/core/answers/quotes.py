@@ -94,7 +94,7 @@ def _most_omitted(count: int) -> int:
 
 
 def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
-    """Yield the possible starts of the quote in the text, one per neighbourhood.
+    """Yield possible starts of the quote in the text, except starts close to an earlier one.
 
     The quote is cut into `width + 1` runs. If at most `width` words of quote and text are omitted,
     at least one run occurs unchanged.
@@ -282,14 +282,11 @@ class QuoteChecker:
         if len(quote) > _MAX_QUOTE_CHARS or not read_quote.words:
             return CheckedQuote(status="failed", similarity=0.0)
         parts = _parts(read_quote.tokens)
-        for number in self._order(cited):
+        for number in sorted(range(len(self._texts)), key=lambda number: number not in cited):
             result = self._find_in_text(read_quote, parts, number)
             if result is not None:
                 return result
         return CheckedQuote(status="failed", similarity=self._best_similarity(quote, read_quote))
-
-    def _order(self, cited: Collection[int]) -> list[int]:
-        return sorted(range(len(self._texts)), key=lambda number: number not in cited)
 
     def _reading(self, number: int) -> _TokenizedText:
         if number not in self._readings:

@@ -50,7 +50,7 @@ _COSTS = {
     LEAD: 0.9,
     CHARACTER: 1.2,
 }
-"""Cost of a break point of each grade, in target lengths of distance from the target."""
+"""Cost of a break point by grade. A chunk that differs from the target by the target costs 1."""
 
 _SHORT_REST_COST = 1.0
 

@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple
 from spanwise.types import Heading
 
 Style = Literal["article", "number", "roman", "capital", "(a)", "(i)", "(1)", "(A)"]
-"""Numbering style of one level; "number" is "12" and, in parts, "12.3"."""
+"""Numbering style of a clause level; "number" covers "12" and "12.3"."""
 
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _MAX_ROMAN = 60
@@ -51,7 +51,7 @@ _MARK = re.compile(
 
 
 class Reading(NamedTuple):
-    """One possible reading of a number."""
+    """Interpretation of a written number in one numbering style."""
 
     style: Style
     """Numbering style."""
@@ -71,7 +71,7 @@ class Mark(NamedTuple):
     readings: tuple[Reading, ...]
     """Possible readings, the most likely first."""
     is_bare: bool
-    """Whether it is a whole number without a dot, which may be a number in the text."""
+    """Whether it is a whole number without a dot; it may be part of a sentence."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -151,7 +151,7 @@ _INNER: frozenset[Style] = _BRACKETED | {"capital"}
 
 
 class Clause(NamedTuple):
-    """Number that belongs to a sequence."""
+    """Number that begins a clause."""
 
     mark: Mark
     """The number in the text."""
@@ -221,7 +221,7 @@ class _Sequence:
         return True
 
     def _holds_numbers(self) -> bool:
-        """Return whether the innermost clause may contain "12" or "12.3": not (a), not recitals."""
+        """Return whether the innermost clause may contain "12": not in (a), not in recitals."""
         return self.frames[-1].style not in _BRACKETED and self.frames[0].style not in _INNER
 
     def _enter(self, outer: tuple[int, ...]) -> bool:
@@ -247,7 +247,7 @@ class _Sequence:
         return True
 
     def push(self, mark: Mark, reading: Reading) -> None:
-        """Add a number inside the open clauses."""
+        """Add a number as the innermost open clause."""
         level, label = self._level(reading.style), mark.label
         if reading.style in _INNER:
             outer = self.frames[-1].label if self.frames else "Recital"
@@ -429,7 +429,7 @@ def _is_legal(text: str) -> bool:
 
 
 def _may_be_recital(text: str, mark: Mark) -> bool:
-    """Return whether a first letter is shortly after the heading of the recitals."""
+    """Return whether "(A)" or "A." is shortly after the heading of the recitals."""
     if mark.readings[0] not in _FIRST_RECITALS:
         return False
     return _RECITALS.search(text, max(0, mark.start - _RECITALS_CHARS), mark.start) is not None

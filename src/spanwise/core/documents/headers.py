@@ -68,10 +68,10 @@ def chunk_header(
     summary, section_line = (
         (_line(summary), _line(section_summary)) if options.summary else ("", "")
     )
-    route = _shorten_path(path, limit - _taken(title, summary, section_line))
-    summary = _shorten_summary(summary, limit - _taken(title, route, section_line))
-    section_line = _shorten_summary(section_line, limit - _taken(title, summary, route))
-    if _taken(title, route) - 1 > limit:
+    route = _shorten_path(path, limit - _total_chars(title, summary, section_line))
+    summary = _shorten_summary(summary, limit - _total_chars(title, route, section_line))
+    section_line = _shorten_summary(section_line, limit - _total_chars(title, summary, route))
+    if _total_chars(title, route) - 1 > limit:
         title = clip(title, max_chars=max(int(_TITLE_SHARE * limit), limit - len(route) - 1))
         route = clip(route, max_chars=limit - len(title) - 1)
     return "\n".join(line for line in (title, summary, route, section_line) if line)
@@ -86,8 +86,8 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _taken(*lines: str) -> int:
-    """Return the length of the lines that are not empty, each with its line break."""
+def _total_chars(*lines: str) -> int:
+    """Return the total length of non-empty lines, each with a line break."""
     return sum(len(line) + 1 for line in lines if line)
 
 

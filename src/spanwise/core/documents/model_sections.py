@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from spanwise.types import Section
 
 WORD = re.compile(r"[^\W_]")
-"""A letter or digit; text without any has no content."""
+"""Pattern of a letter or digit; text without a match has no content."""
 
 _LINE_CHARS = 400
 _PIECES = ChunkOptions(
@@ -110,7 +110,7 @@ class NumberedLines:
 def number_lines(
     document: Document, *, headings: Sequence[Heading], min_chars: int
 ) -> NumberedLines:
-    """Return the lines of a document that is not empty.
+    """Return the numbered lines of a non-empty document.
 
     Args:
         document: The document.
@@ -207,7 +207,7 @@ def _parts(
 
 
 class Stretch(NamedTuple):
-    """Lines around a seam."""
+    """Lines around a seam, the boundary of two windows."""
 
     lines: range
     """Range of the lines."""
@@ -476,37 +476,31 @@ def settle_starts(
         for line, end in pairwise(bounds)
     ]
     parts = frozenset(lines.parts)
-    joined = _join_short(runs, lines, parts, min_chars)
-    settled: list[_Run] = []
-    for run in joined:
-        title = run.title.casefold()
-        if settled and title and run.start not in parts and settled[-1].title.casefold() == title:
-            settled[-1] = _join(settled[-1], run)
-        else:
-            settled.append(run)
-    return {run.start: run.title for run in settled}
+
+    def is_short(run: _Run) -> bool:
+        return lines.chars(run.start, run.stop) < min_chars
+
+    runs = _merge_runs(runs, parts, lambda before, _: is_short(before))
+    runs = _merge_runs(runs, parts, lambda _, run: is_short(run))
+    runs = _merge_runs(
+        runs,
+        parts,
+        lambda before, run: run.title != "" and before.title.casefold() == run.title.casefold(),
+    )
+    return {run.start: run.title for run in runs}
 
 
-def _join_short(
-    runs: Iterable[_Run], lines: NumberedLines, parts: frozenset[int], min_chars: int
+def _merge_runs(
+    runs: Iterable[_Run], parts: frozenset[int], may_join: Callable[[_Run, _Run], bool]
 ) -> list[_Run]:
-    joined: list[_Run] = []
+    """Return runs, each merged into the one before it if `may_join`; a part is never joined."""
+    merged: list[_Run] = []
     for run in runs:
-        if joined and run.start not in parts and _is_short(joined[-1], lines, min_chars):
-            joined[-1] = _join(joined[-1], run)
+        if merged and run.start not in parts and may_join(merged[-1], run):
+            merged[-1] = _join(merged[-1], run)
         else:
-            joined.append(run)
-    settled: list[_Run] = []
-    for run in joined:
-        if settled and run.start not in parts and _is_short(run, lines, min_chars):
-            settled[-1] = _join(settled[-1], run)
-        else:
-            settled.append(run)
-    return settled
-
-
-def _is_short(run: _Run, lines: NumberedLines, min_chars: int) -> bool:
-    return lines.chars(run.start, run.stop) < min_chars
+            merged.append(run)
+    return merged
 
 
 def _join(before: _Run, after: _Run) -> _Run:

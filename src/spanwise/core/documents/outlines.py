@@ -37,7 +37,7 @@ class DocumentKind:
 def document_headings(
     document: Document, *, kinds: Sequence[DocumentKind] = ()
 ) -> tuple[Heading, ...]:
-    """Return the headings of a document, ordered by start, none inside a numbered one.
+    """Return the headings of a document in order; none begins inside a clause or item.
 
     Args:
         document: Document with the headings of its parser.
@@ -84,7 +84,7 @@ def _under_headings(clauses: Sequence[Heading], headings: Sequence[Heading]) -> 
 
 
 def merge_headings(numbered: Sequence[Heading], headings: Sequence[Heading]) -> tuple[Heading, ...]:
-    """Return both lists in order, without headings that begin inside a numbered one."""
+    """Return both lists in order, without headings that begin inside a numbered heading."""
     merged: list[Heading] = list(numbered)
     at = 0
     for heading in headings:

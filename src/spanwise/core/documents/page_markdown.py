@@ -16,9 +16,10 @@ Rules of replacement:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import TypeVar
 
 from spanwise.types import Block, Document, Heading, Page
 
@@ -189,12 +190,8 @@ class _Writer:
         if not is_last:
             self._write(_BLANK_LINE)
         self._place(number, start, self._length)
-        self.headings += [
-            replace(item, start=item.start + shift, end=item.end + shift) for item in page.headings
-        ]
-        self.blocks += [
-            replace(item, start=item.start + shift, end=item.end + shift) for item in page.blocks
-        ]
+        self.headings += _shifted(page.headings, shift)
+        self.blocks += _shifted(page.blocks, shift)
 
     def keep(self, numbers: list[int]) -> None:
         """Write consecutive pages unchanged."""
@@ -205,15 +202,9 @@ class _Writer:
         for number in numbers:
             page = old.pages[number - 1]
             self._place(number, page.start + shift, page.end + shift)
-        self.headings += [
-            replace(item, start=item.start + shift, end=item.end + shift)
-            for item in old.headings
-            if start <= item.start and item.end <= end
-        ]
-        self.blocks += [
-            replace(item, start=item.start + shift, end=item.end + shift)
-            for item in _clipped_blocks(old, start, end)
-        ]
+        headings = [item for item in old.headings if start <= item.start and item.end <= end]
+        self.headings += _shifted(headings, shift)
+        self.blocks += _shifted(_clipped_blocks(old, start, end), shift)
 
     def _write(self, piece: str) -> None:
         if piece:
@@ -222,6 +213,14 @@ class _Writer:
 
     def _place(self, number: int, start: int, end: int) -> None:
         self.pages.append(replace(self.document.pages[number - 1], start=start, end=end))
+
+
+_Ranged = TypeVar("_Ranged", Heading, Block)
+
+
+def _shifted(items: Iterable[_Ranged], shift: int) -> list[_Ranged]:
+    """Return headings or blocks at offsets moved by `shift` characters."""
+    return [replace(item, start=item.start + shift, end=item.end + shift) for item in items]
 
 
 def _clipped_blocks(document: Document, start: int, end: int) -> Iterator[Block]:

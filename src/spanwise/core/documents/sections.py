@@ -63,8 +63,9 @@ def split_sections(
     if not text:
         return ()
     options = options or SectionOptions()
-    outlines = _merge_short(_outlines(text, document_headings(document, kinds=kinds)), _is_child)
-    outlines = _merge_short(outlines, _is_sibling)
+    outlines = _outlines(text, document_headings(document, kinds=kinds))
+    outlines = _merge_short(outlines, lambda path, child: child[: len(path)] == path)
+    outlines = _merge_short(outlines, lambda path, sibling: sibling[:-1] == path[:-1])
     sections: list[Section] = []
     for outline in outlines:
         start, end, path = outline
@@ -149,14 +150,6 @@ def _merge_short(
         joined.append(outline)
     merged.append(_join(joined))
     return merged
-
-
-def _is_child(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
-    return following[: len(path)] == path
-
-
-def _is_sibling(path: tuple[str, ...], following: tuple[str, ...]) -> bool:
-    return following[:-1] == path[:-1]
 
 
 def _join(joined: Sequence[_Outline]) -> _Outline:

@@ -221,16 +221,13 @@ def gap_differences(
         last = min(first + _BATCH_ATOMS, gaps)
         before = min(first, _WINDOW_ATOMS - 1)
         batch = bounds[first - before : last + _WINDOW_ATOMS + 1]
-        vectors = (
-            hashed_word_counts(text, batch) if embed is None else _embedded(text, batch, embed)
-        )
+        if embed is None:
+            vectors = hashed_word_counts(text, batch)
+        else:
+            vectors = embed([text[begin:end] for begin, end in pairwise(batch)])
         differences[first:last] = _differences(vectors)[before : before + last - first]
     spread = float(differences.std()) if gaps else 0.0
     return (differences - differences.mean()) / spread if spread > 1e-9 else differences * 0.0
-
-
-def _embedded(text: str, bounds: Sequence[int], embed: Embed) -> NDArray[np.float32]:
-    return embed([text[begin:end] for begin, end in pairwise(bounds)])
 
 
 def _differences(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

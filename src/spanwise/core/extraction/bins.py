@@ -23,7 +23,7 @@ class Bins:
     capacity_tokens: int
     """Maximum tokens of the runs of one excerpt."""
     run_tokens: int
-    """Tokens of each run of chunks besides its text."""
+    """Tokens that each run of chunks needs in addition to its text."""
     chunks: int
     """Number of chunks of the document."""
 
@@ -112,7 +112,7 @@ class _Split:
         """Estimated tokens before each unit and after the last one."""
 
     def ranges_from(self, start: int) -> list[tuple[int, int]]:
-        """Return the end of each range from `start` that fits, and its loss."""
+        """Return the end and the loss of each range from `start` that fits."""
         ends = []
         tokens = gap_tokens = 0
         for end in range(start + 1, len(self._units) + 1):

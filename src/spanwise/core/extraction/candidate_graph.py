@@ -181,7 +181,7 @@ class _RunEnumerator:
         # Base: running sum before the run. Foot: running sum before the item, after its gap.
         base = self.bases[starts][:, None]
         foot = self.bases[items]
-        # A run goes on while the item is in the same document, within the length limit, and every
+        # A run continues while the item is in the same document, within the length limit, and every
         # prefix has a positive value.
         alive = (
             (targets == items)

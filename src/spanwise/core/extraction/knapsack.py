@@ -399,15 +399,15 @@ class _TokenTable:
             return None
         steps = self._lowest[node] + np.arange(len(self._row), dtype=np.int64)
         lost = self._row + subproblem.price * (room - self._step * steps)
-        place = int(np.argmin(lost))  # the first of equals, which has the fewest tokens
+        place = int(np.argmin(lost))  # the first minimum has the fewest tokens
         if lost[place] > subproblem.limit:
             return None
-        left = int(steps[place])
+        remaining = int(steps[place])
         firsts = {start: first for start, first, _, _ in graph.nodes}
         chosen = []
         while node != graph.last_node:
-            arc = firsts[node] + int(self._choices[node][left - self._lowest[node]])
+            arc = firsts[node] + int(self._choices[node][remaining - self._lowest[node]])
             chosen.append(arc)
-            left -= graph.tokens[arc] // self._step
+            remaining -= graph.tokens[arc] // self._step
             node = graph.heads[arc]
         return Path(arcs=chosen, loss=int(lost[place]))

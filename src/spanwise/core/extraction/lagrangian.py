@@ -52,7 +52,7 @@ class Problem:
         return 1 if self.budget < 1 << self.shift else 0
 
     def opening(self, price: int) -> int:
-        """Return the cost of a run besides its chunks, at a price: the charge and the header."""
+        """Return the fixed cost of a run at a price: its charge and the tokens of its header."""
         return (self.charge << self.shift) + price * self.header
 
 
@@ -95,9 +95,9 @@ class DualBound:
     value: int
     """Shifted value of the best feasible solution; 0 for the empty one."""
     value_price: int | None
-    """Price at which that solution is the best; None for the empty solution."""
+    """Price at which the best feasible solution was found; None for the empty solution."""
     unconstrained: bool
-    """Whether that solution is optimal because the budget does not bind."""
+    """Whether the best feasible solution is optimal because the budget does not bind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ from spanwise.core.extraction.lagrangian import (
     relaxed_runs,
 )
 from spanwise.errors import OptionError
+from spanwise.options.checks import check
 
 NumbersByDocument = ArrayLike | Sequence[ArrayLike]
 """One sequence of numbers for each document, or one flat sequence for a single document."""
@@ -151,13 +152,10 @@ def chunk_values(
             f"shares have shape {share_array.shape!r} and lengths {lengths.shape!r}; "
             "give one length for each share"
         )
-    if not penalty_share >= 0:
-        raise OptionError(f"penalty_share is {penalty_share!r}; it must be at least 0")
-    if reference_length_tokens < 1:
-        raise OptionError(
-            f"reference_length_tokens is {reference_length_tokens!r}; it must be at least 1"
-        )
-    return share_array - penalty_share * lengths / reference_length_tokens
+    reference = reference_length_tokens
+    check(penalty_share >= 0, "penalty_share", penalty_share, "at least 0")
+    check(reference >= 1, "reference_length_tokens", reference, "at least 1")
+    return share_array - penalty_share * lengths / reference
 
 
 # One argument per parameter of the problem; an options class would only repeat them.
@@ -241,17 +239,11 @@ def _check_limits(
     if max_segment_tokens is not None:
         counts.append(("max_segment_tokens", max_segment_tokens, 1))
     for name, count, low in counts:
-        if not low <= count < _MAX_TOKENS:
-            raise OptionError(
-                f"{name} is {count!r}; it must be at least {low} and below {_MAX_TOKENS}"
-            )
+        check(low <= count < _MAX_TOKENS, name, count, f"at least {low} and below {_MAX_TOKENS}")
     amounts = [("segment_charge", segment_charge), ("min_segment_value", min_segment_value)]
+    limit = (1 << _VALUE_BITS) / _UNITS
     for name, amount in amounts:
-        if not 0 <= amount < (1 << _VALUE_BITS) / _UNITS:
-            raise OptionError(
-                f"{name} is {amount!r}; it must be at least 0 and below "
-                f"{(1 << _VALUE_BITS) / _UNITS!r}"
-            )
+        check(0 <= amount < limit, name, amount, f"at least 0 and below {limit!r}")
 
 
 @dataclass(frozen=True, slots=True)

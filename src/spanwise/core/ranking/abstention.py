@@ -104,7 +104,7 @@ class LogisticModel:
     """Evidence below this value is missing; at most `weak`."""
 
     def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
-        """Return the assessment of the signals of one question, (4,)."""
+        """Return the assessment of one question, given its signals, (4,)."""
         odds = self.bias
         for weight, signal in zip(self.weights.tolist(), signals.tolist(), strict=True):
             odds += weight * signal
@@ -164,7 +164,7 @@ def is_assessable(question: Question) -> bool:
     if len(question.terms) >= MAX_TERMS:
         return False
     text = " ".join(question.words)
-    # Stop words are content words of a text without others; the added word removes them.
+    # A text of stop words only would keep them as content words; the added word prevents it.
     content = frozenset(content_words(f"Spanwise {text}", language=question.language)[1:])
     return any(word in content for word, _ in _subjects(question))
 

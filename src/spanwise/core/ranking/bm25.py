@@ -54,6 +54,29 @@ def inverse_frequencies(holders: ArrayLike, total: ArrayLike) -> NDArray[np.floa
     return np.log1p((np.asarray(total, dtype=np.float64) - holding + 0.5) / (holding + 0.5))
 
 
+def term_weights(
+    chunks: NDArray[np.int64], titles: NDArray[np.int64], *, all_chunks: int, all_documents: int
+) -> NDArray[np.float64]:
+    """Return the weight of each term: over chunks, or over titles if no chunk contains it, (T,).
+
+    Args:
+        chunks: Number of chunks that contain each term, (T,).
+        titles: Number of documents whose title words contain each term, (T,).
+        all_chunks: Number of chunks.
+        all_documents: Number of documents.
+    """
+    over_chunks = inverse_frequencies(chunks, all_chunks)
+    return np.where(chunks > 0, over_chunks, inverse_frequencies(titles, all_documents))
+
+
+def weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted sum of rows, (columns,), added in order: equal on every machine."""
+    total = np.zeros(rows.shape[1])
+    for row, weight in zip(rows, weights, strict=True):
+        total += weight * row.astype(np.float64, copy=False)
+    return total
+
+
 def document_scores(
     term_chunks: NDArray[np.int64],
     titles: NDArray[np.bool_],

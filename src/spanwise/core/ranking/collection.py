@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.documents.headers import searched_text
-from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
+from spanwise.core.ranking.bm25 import (
+    IMPACT_STEP,
+    quantised_impacts,
+    term_weights,
+    weighted_sum,
+)
 from spanwise.core.ranking.scan import (
     Moments,
     Passages,
@@ -131,15 +136,13 @@ class Collection:
         title_documents = np.count_nonzero(_titles(self.documents, terms), axis=0)
         in_chunks = group_term_counts(term_chunks, words, most=all_chunks)
         in_titles = group_term_counts(title_documents, words, most=len(self.documents))
-        weights = np.where(
-            in_chunks > 0,
-            inverse_frequencies(in_chunks, all_chunks),
-            inverse_frequencies(in_titles, len(self.documents)),
+        weights = term_weights(
+            in_chunks, in_titles, all_chunks=all_chunks, all_documents=len(self.documents)
         )
         sizes = np.array([len(document) for document in searched], dtype=np.int64)
         titles = _titles(searched, terms)
-        body = _weighted_sum(self._impacts(searched, terms) * IMPACT_STEP, weights)
-        keyword = body + np.repeat(_weighted_sum(titles.T, weights), sizes)
+        body = weighted_sum(self._impacts(searched, terms) * IMPACT_STEP, weights)
+        keyword = body + np.repeat(weighted_sum(titles.T, weights), sizes)
         best = _best_chunks(keyword, cosine, hits=hits, keyword_share=keyword_share)
         starts = np.concatenate(([0], np.cumsum(sizes)))
         owners = np.searchsorted(starts, best, side="right") - 1
@@ -217,14 +220,6 @@ def _titles(documents: Sequence[CountedDocument], terms: Sequence[str]) -> NDArr
     """Return whether the title words of each document contain each term, (documents, T)."""
     contained = [[term in document.title_terms for term in terms] for document in documents]
     return np.array(contained, dtype=np.bool_).reshape(len(documents), len(terms))
-
-
-def _weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted sum of rows, added in the order of the rows, (columns,)."""
-    total = np.zeros(rows.shape[1])
-    for row, weight in zip(rows, weights, strict=True):
-        total += row * weight
-    return total
 
 
 def _best_chunks(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import inverse_frequencies
+from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
 from spanwise.core.ranking.routing import fuse_z_scores, keyword_weights, z_scores
 from spanwise.core.ranking.scan import Moments
 
@@ -198,13 +198,14 @@ def feature_matrix(
     share = routing.keyword_share
     cosine *= 1 - share
     passage = share * z_scores(text.residual, scan.body) + cosine
-    local = share * _standardised(text.local) + cosine
+    moments = Moments(float(text.local.mean()), float(text.local.std()))
+    local = share * z_scores(text.local, moments) + cosine
     keywords = keyword_scores(scan, rows, passages)
     fused_near = rows.smooth(fuse_z_scores(keywords, whole, scan, keyword_share=share), NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],
-        _best_of_document(fused_near, rows),
+        best_of_documents(fused_near, rows) - fused_near.max(),
         rows.smooth(passage, NARROW),
         rows.smooth(passage, _NEAR),
         rows.smooth(passage, _WIDE),
@@ -220,11 +221,8 @@ def feature_matrix(
 
 def keyword_scores(scan: Scan, rows: Rows, passages: Passages) -> NDArray[np.float64]:
     """Return the keyword score of all rows, body and title, (n,), summed in the order of terms."""
-    titles = scan.document_titles[rows.documents]
-    score = np.zeros(len(rows.chunks))
-    for t, weight in enumerate(keyword_weights(scan)):
-        score += weight * (passages.impacts[t].astype(np.float64) + titles[:, t])
-    return score
+    titles = scan.document_titles[rows.documents].T
+    return weighted_sum(passages.impacts.astype(np.float64) + titles, keyword_weights(scan))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,7 +232,7 @@ class _TextScores:
     residual: NDArray[np.float64]
     """BM25 score with a low weight on the words of the title."""
     local: NDArray[np.float64]
-    """The same, with inverse frequencies counted inside the document."""
+    """BM25 score with inverse frequencies counted inside the document."""
     coverage: NDArray[np.float64]
     """Weighted share of the terms in the row or its neighbours."""
 
@@ -265,15 +263,11 @@ def _text_scores(
     return _TextScores(residual, local, covered / np.maximum(possible, 1e-9))
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return z_scores(values, Moments(float(values.mean()), float(values.std())))
-
-
-def _best_of_document(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
-    """Return the best score of each row's document less the overall best, <= 0."""
+def best_of_documents(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:
+    """Return the highest score in the document of each row, (n,)."""
     best = np.full(int(rows.documents.max()) + 1, -np.inf)
     np.maximum.at(best, rows.documents, scores)
-    return np.asarray(best[rows.documents] - scores.max())
+    return np.asarray(best[rows.documents])
 
 
 def candidate_rows(

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.features import NARROW
+from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
+from spanwise.core.ranking.features import NARROW, best_of_documents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,18 +148,12 @@ def answer_lift(
         rows: Layout of the chunks.
         weight: Weight per standard deviation.
     """
-    score = np.zeros(impacts.shape[1])
-    for term_weight, impact in zip(
-        term_weights, impacts, strict=True
-    ):  # in this order on every machine
-        score += term_weight * impact.astype(np.float64)
-    score = rows.smooth(score, NARROW)
+    score = rows.smooth(weighted_sum(impacts, term_weights), NARROW)
     deviation = float(score.std())
     if deviation <= 1e-9:  # equal except for rounding
         return np.zeros(len(score))
-    best = np.full(int(rows.documents.max()) + 1, -np.inf)
-    np.maximum.at(best, rows.documents, score)
-    return np.asarray(-weight * np.minimum((best[rows.documents] - score) / deviation, _MOST_LACK))
+    lack = (best_of_documents(score, rows) - score) / deviation
+    return np.asarray(-weight * np.minimum(lack, _MOST_LACK))
 
 
 MOST_KINDS = 400
@@ -169,7 +163,7 @@ MOST_WORDS = 60
 _MOST_BYTES = 300_000  # UTF-8 size of all words, so that they fit into a file of 1 MB
 _LEAST_DOCUMENTS = 2
 _SAME_KIND = 0.5  # weighted Jaccard similarity; values from .35 to .7 work as well
-_DIGITS = 3  # of a share, as in the tuning file
+_DIGITS = 3  # decimal digits of a share, as in the tuning file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,13 +207,12 @@ def learn_kinds(
     ranked = sorted(
         (kind for kind in kinds if kind.answers), key=lambda kind: (-kind.questions, kind.terms)
     )
-    sizes = accumulate(_size(kind) for kind in ranked[:MOST_KINDS])
+    sizes = accumulate(
+        sum(len(word.encode("utf-8")) for word in (*kind.terms, *kind.answers))
+        for kind in ranked[:MOST_KINDS]
+    )
     fitting = sum(size <= _MOST_BYTES for size in sizes)
     return tuple(sorted(ranked[:fitting], key=lambda kind: kind.terms))
-
-
-def _size(kind: QuestionKind) -> int:
-    return sum(len(word.encode("utf-8")) for word in (*kind.terms, *kind.answers))
 
 
 def _documents(group: Sequence[AnsweredQuestion]) -> frozenset[str]:

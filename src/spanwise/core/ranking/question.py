@@ -186,7 +186,7 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     """
     stemmers_used = {stem_language(language) for language in languages or ("",)}
     stemmers = sorted(stemmers_used, key=lambda stemmer: (stemmer != "en", stemmer))
-    composed = unicodedata.normalize("NFC", text)  # as the lists of function words
+    composed = unicodedata.normalize("NFC", text)  # the form of the lists of function words
     language = question_language(composed, languages)
     word_list = tuple(words(composed))
     content = frozenset(content_words(composed, language=language))

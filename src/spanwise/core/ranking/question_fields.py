@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _MAX_FIELDS, _MAX_VALUES = 20, 20
 _MAX_NAME_CHARS, _MAX_VALUE_CHARS = 60, 100
 _MAX_RUN_WORDS = 8
-_MOST = 10**15  # greater numbers are no years and slow to print
+_MOST = 10**15  # larger numbers are not years, and slow to print
 _WORD = re.compile(r"[^\W_]+(?:[-/&][^\W_]+)*")
 _INNER = re.compile(r"[-/&]")
 _SENTENCE_END = re.compile(r"[.?!:]\W*\s|[¿¡\n]")

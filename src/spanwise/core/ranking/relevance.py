@@ -16,6 +16,7 @@ import numpy as np
 from spanwise.core.ranking.known_answers import KnownAnswers
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
 from spanwise.errors import OptionError
+from spanwise.options.checks import check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +103,7 @@ class RelevanceModel:
     def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the score of each chunk, (n,); only differences between scores are meaningful."""
         total = np.zeros(len(features))
-        for column in self.contributions(features).T:  # in this order on every machine
+        for column in self.contributions(features).T:  # fixed order: equal sums on every machine
             total += column
         return total
 
@@ -117,10 +118,7 @@ class RelevanceModel:
             OptionError: If the relevance is above the maximum of the table.
         """
         top = float(self.table[1, -1])
-        if not 0 <= relevance <= top:
-            raise OptionError(
-                f"relevance is {relevance!r}; it must be in [0, {top:.2f}], the range of the model"
-            )
+        check(0 <= relevance <= top, "relevance", relevance, f"in [0, {top:.2f}]")
         return float(self.shares_at(np.array([relevance]))[0])
 
     def shares_at(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import document_scores, inverse_frequencies
+from spanwise.core.ranking.bm25 import (
+    document_scores,
+    inverse_frequencies,
+    term_weights,
+    weighted_sum,
+)
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
 
@@ -69,9 +74,12 @@ def fuse_z_scores(
 
 def keyword_weights(scan: Scan) -> NDArray[np.float64]:
     """Return the weight of each term: over chunks, or over titles if no chunk contains it."""
-    over_chunks = inverse_frequencies(scan.term_chunks, scan.all_chunks)
-    over_titles = inverse_frequencies(scan.title_documents, scan.all_documents)
-    return np.where(scan.term_chunks > 0, over_chunks, over_titles)
+    return term_weights(
+        scan.term_chunks,
+        scan.title_documents,
+        all_chunks=scan.all_chunks,
+        all_documents=scan.all_documents,
+    )
 
 
 def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
@@ -83,13 +91,12 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
     """
     count = len(scan.handles)
     alone = scan.documents <= 1
-    titles = scan.document_titles
     if alone:
         score, coverage = np.zeros(count), np.ones(count)
     else:
         score = _document_z(scan)
         weights = inverse_frequencies(scan.title_documents, scan.all_documents)
-        coverage = _weighted(titles, weights)
+        coverage = weighted_sum(scan.document_titles.T, weights)
         if coverage.max(initial=0.0) > 0:
             coverage = coverage / coverage.max()
     best = _best_hits(scan, keyword_share)
@@ -101,14 +108,6 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
         order=np.argsort(-rank, kind="stable"),
         keyword_share=keyword_share,
     )
-
-
-def _weighted(contained: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of the terms that each document contains, (documents,)."""
-    total = np.zeros(len(contained))
-    for column, weight in zip(contained.T, weights, strict=True):
-        total += weight * column
-    return total
 
 
 def _document_z(scan: Scan) -> NDArray[np.float64]:

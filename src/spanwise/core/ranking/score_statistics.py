@@ -23,7 +23,7 @@ QUANTUM = 2.0**-24
 
 _WORD = 2.0**20
 _BLOCK = 8192  # larger dot products would enter the thread pool of BLAS
-_EXACT_SQUARES = 2.0**52  # then no sum of a block leaves the integers below 2**53
+_EXACT_SQUARES = 2.0**52  # up to this, all sums of a block are exact integers
 KEYWORD_SHARE = 0.7
 """Default weight of the keyword score in the fused score; the cosine has the rest."""
 

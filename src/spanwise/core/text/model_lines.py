@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-# Not the joiners U+200C and U+200D: some scripts cannot be written without them.
+# The joiners U+200C and U+200D are not included: some scripts need them.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]"

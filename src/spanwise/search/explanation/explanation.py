@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
+from spanwise.options.checks import check
 from spanwise.types.plain import Plain, PlainForm
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class CandidateExplanation(PlainForm):
     text: str
     """Text of the chunk."""
     terms: tuple[str, ...]
-    """Words of the question in the chunk, as they were searched."""
+    """Words of the question that the chunk contains."""
     scores: tuple[QueryScores, ...]
     """Scores by query; empty for a chunk that only bridges a gap."""
     relevance: float
@@ -163,7 +164,7 @@ class ChoiceTerms(PlainForm):
     budget_tokens: int
     """Token budget."""
     header_tokens: int
-    """Tokens of one header, the same for all segments: the number with which the headers fit."""
+    """Tokens reserved for the header of each segment."""
     irrelevant_chunk_penalty: float
     """Penalty of the options, or the higher one from `relative_penalty`."""
     segment_charge: float
@@ -173,7 +174,7 @@ class ChoiceTerms(PlainForm):
     max_segment_tokens: int | None
     """Maximum tokens of a segment; None for no limit."""
     reference_length: int
-    """Length of a chunk in tokens to which the penalty applies."""
+    """Length of a chunk, in tokens, to which the penalty applies in full."""
     required: tuple[tuple[str, int], ...]
     """Document and chunk of the best chunk of each query, which have priority."""
     table: tuple[tuple[float, float], ...]
@@ -199,7 +200,7 @@ class Explanation(PlainForm):
     terms: ChoiceTerms
     """Parameters of the choice."""
     documents: tuple[DocumentExplanation, ...]
-    """Documents with a candidate: by best segment, the others by best relevance."""
+    """Documents with a candidate, ordered by best segment, then by best relevance."""
     candidates: tuple[CandidateExplanation, ...]
     """Candidates by share, highest first; then other chunks of segments, in order."""
 
@@ -268,8 +269,7 @@ def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
     Raises:
         OptionError: If matplotlib is not installed, nothing was scored, or `documents` is below 1.
     """
-    if documents < 1:
-        raise OptionError(f"documents is {documents!r}; it must be at least 1")
+    check(documents >= 1, "documents", documents, "at least 1")
     shown = explanation.documents[:documents]
     if not shown:
         raise OptionError("no chunk was scored for this question; there is nothing to plot")

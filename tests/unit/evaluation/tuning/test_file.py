@@ -62,7 +62,7 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("format = 1", "format = 2", "format is 2"),
-        ("format = 1", "format = 1\nbudget = 3", "budget is no key"),
+        ("format = 1", "format = 1\nbudget = 3", "budget is unknown"),
         ("segment_charge = 0.03", "segment_charge = 3.0", "segments is not usable"),
         ("segment_charge = 0.03", "segment_charge = nan", "segments.segment_charge is nan"),
         ("segment_charge = 0.03", "segment_charge = true", "segments.segment_charge is True"),
@@ -78,7 +78,7 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
         ('source = "labelled"', 'source = "guessed"', "measured.source"),
         ("is_shown = true", 'is_shown = "yes"', "measured.is_shown"),
         ("questions = 40", "questions = 0", "measured.questions is 0"),
-        ("[segments]", "[segment]", "segment is no key"),
+        ("[segments]", "[segment]", "segment is unknown"),
         ("before = 0.5", "before = 1" + "0" * 400, "measured.figures.before must be from"),
         ("low = 0.05", "low = -inf", "measured.figures.low must be from"),
         ("means = [", "means = [1e300, ", f"must be a list of {len(FEATURES)}"),

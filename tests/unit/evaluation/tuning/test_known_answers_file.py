@@ -100,7 +100,7 @@ def test_any_words_are_read_as_they_were_written(kinds: list[QuestionKind]) -> N
         ),
         ("documents = 9", 'documents = "9"', "known_answers[0].documents is '9'"),
         ("documents = 9\n", "", "known_answers[0].documents is None"),
-        ("documents = 9", "documents = 9\nname = 1", "known_answers[0].name is no key"),
+        ("documents = 9", "documents = 9\nname = 1", "known_answers[0].name is unknown"),
         ('["govern", "law"]', "[]", "known_answers[0].terms is []; it must be a list of texts"),
         ('["govern", "law"]', '["law", "law"]', "terms is ['law', 'law']; it must be a list"),
         ('["govern", "law"]', '["law", 3]', "known_answers[0].terms is 3"),
