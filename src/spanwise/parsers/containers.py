@@ -225,7 +225,7 @@ class MemberFolder:
         self._lost[cleaned] = LostMember(name=cleaned, code=code, cause=cause)
 
     def leave_out(self, remark: str = "") -> None:
-        """Count an entry that is not a member, such as a folder, with a remark, if any."""
+        """Skip an entry that is not a member, such as a folder; record the remark, if any."""
         self._count()
         if remark:
             self.remark(remark)

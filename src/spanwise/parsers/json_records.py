@@ -354,7 +354,7 @@ def _read(source: Source, text: str, reader: JsonReader, warnings: list[str]) ->
 
 
 def _read_lines(text: str, reader: JsonReader) -> list[tuple[str, object]]:
-    """Return the lines of JSON Lines with their values; an invalid line is its own value.
+    """Return the lines of JSON Lines with their values; the value of an invalid line is None.
 
     Returns:
         The lines; none if fewer than half of the first lines are JSON.

@@ -1,4 +1,4 @@
-"""Text of Office files: paragraphs, list items, tables and captions; slides; numerals of lists.
+"""Writers of Office text: paragraphs, list items, tables and captions; slides; list numerals.
 
 Rules
     1. A row of a table is a line. A nested table follows the row that contains it. A table of one

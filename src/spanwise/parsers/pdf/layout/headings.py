@@ -47,7 +47,7 @@ def find_entries(
     Letters and digits are compared, without case. Of two bookmarks for one line, the first is used.
 
     Returns:
-        The index after the last line and the bookmark, by the page and first line of each title.
+        For the page and first line of each title, the index after its last line and its bookmark.
     """
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
