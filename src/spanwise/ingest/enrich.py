@@ -12,16 +12,17 @@ Rules:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
 from spanwise.ingest.model_page_reader import PageReading, parse_without_model, read_pages
-from spanwise.ingest.stoppable import StoppableModel
 from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.ports import WrappedModel
 from spanwise.models.prompts.chunk_contexts import make_chunk_contexts
 from spanwise.models.prompts.prompt_context import PromptContext
 from spanwise.models.prompts.sections import make_sections
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from spanwise.ingest.prepare import Outline
     from spanwise.ingest.reader import PageRequest
     from spanwise.models.ledger import Ledger
-    from spanwise.models.ports import LanguageModel
+    from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
     from spanwise.options import ContextOptions, ModelOptions, SectionOptions
     from spanwise.types import Chunk, Document, Section
     from spanwise.types.output_cache import OutputCache
@@ -292,6 +293,35 @@ class Enrichment:
             self.retry_parts.add(part)
         if any(error.retryable or error.status == _NOT_FOUND for error in failures):
             self.is_reachable = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppableModel(WrappedModel):
+    """Language model that makes no further calls once an event is set."""
+
+    stopped: threading.Event
+
+    def generate(self, request: ModelRequest) -> ModelReply:
+        """Return the reply of the model.
+
+        Raises:
+            CancelledError: If the model is stopped.
+        """
+        self._check()
+        return self.model.generate(request)
+
+    def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
+        """Yield the reply of the model.
+
+        Raises:
+            CancelledError: If the model is stopped.
+        """
+        self._check()
+        yield from self.model.stream(request)
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise CancelledError
 
 
 def make_enricher(

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from spanwise.models.model_checks import model_version
-from spanwise.types.output_cache import OutputCache as OutputCache  # noqa: PLC0414 - exported
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spanwise.models.ledger import Ledger
-    from spanwise.models.ports import Embedder, OutputCache, Reranker
+    from spanwise.models.ports import Embedder, Reranker
+    from spanwise.types.output_cache import OutputCache
 
 _log = logging.getLogger("spanwise")
 

@@ -23,7 +23,7 @@ _EACH = 25
 
 
 class OutputChecks(StoreSuite):
-    """Contract of `ports.OutputCache`."""
+    """Contract of `OutputCache`."""
 
     def test_an_output_comes_back_as_it_was_put(self, store: Store) -> None:
         """An output is returned unchanged, under its key only."""

@@ -8,7 +8,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from spanwise.errors import shown as shown  # noqa: PLC0414 - exported
+from spanwise.errors import shown
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
