@@ -40,7 +40,7 @@ check: $(READY) ## Style, types, layers, sizes
 	$(BIN)/python .ci/check_files.py
 
 test: $(READY) ## Every test, the slow ones too, with coverage
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 bench: $(READY) ## A short run of every benchmark; each takes --help
 	@set -e; for script in $(BENCHMARKS); do \
