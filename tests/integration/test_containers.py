@@ -24,7 +24,6 @@ from tests.documents import build_docx, build_zip, paragraph
 from tests.integration.commands import (
     command,
     environment,
-    read_json,
     spanwise,
     spanwise_process,
 )
