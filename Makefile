@@ -11,7 +11,7 @@ CODE := src tests benchmarks examples docs .ci conftest.py README.md CONTRIBUTIN
 BENCHMARKS := $(patsubst benchmarks/%.py,%,$(filter-out benchmarks/__init__.py,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fix check test bench golden docs
+.PHONY: help setup demo fix check test coverage bench golden docs
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -39,8 +39,11 @@ check: $(READY) ## Check style, types, layers and file sizes
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/check_files.py
 
-test: $(READY) ## Run all tests, including slow ones, with coverage
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --cov --cov-report=term:skip-covered
+test: $(READY) ## Run all tests, including slow ones
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+coverage: $(READY) ## Run all tests and list the lines that none of them runs
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 bench: $(READY) ## Run every benchmark on small samples
 	@set -e; for script in $(BENCHMARKS); do \

@@ -23,9 +23,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100, help="writers to kill at least")
     parser.add_argument("--each", type=int, default=15, help="kills in each phase at least")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--smoke", action="store_true", help="a few kills only")
+    parser.add_argument("--smoke", action="store_true", help="one round only")
     arguments = parser.parse_args()
-    kills, each = (4, 0) if arguments.smoke else (arguments.kills, arguments.each)
+    kills, each = (2, 0) if arguments.smoke else (arguments.kills, arguments.each)
     folder = Path(tempfile.mkdtemp(prefix="crash-"))
     began = time.monotonic()
     try:

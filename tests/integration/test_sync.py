@@ -294,7 +294,7 @@ def test_ctrl_c_does_not_wait_for_a_server(tmp_path: Path) -> None:
         thread.join()
     assert process.returncode == 130
     assert said.startswith("spanwise: interrupted")
-    assert seconds < 5, "the limit for a fetch is 30 seconds"
+    assert seconds < 20, "the limit for a fetch is 30 seconds"
 
 
 def stored_hashes(base: Path) -> dict[str, str]:
