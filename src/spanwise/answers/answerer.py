@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 class Search(Protocol):
-    """Search for segments or for excerpts."""
+    """Function that searches for segments or excerpts."""
 
     def __call__(
         self, question: str, *, queries: Sequence[str], where: Filter | None, budget_tokens: int
     ) -> SearchResult | ExcerptResult:
-        """Return the result for a question and additional queries under a filter.
+        """Return the search result for a question and additional queries, under a filter.
 
         Raises:
             OptionError: If no candidate fits the budget.
@@ -78,7 +78,7 @@ class Answerer:
     query_options: QueryOptions | None
     """Options for writing queries; None to search for the question alone."""
     answer_type: type[BaseModel] | None = None
-    """Structured form of the answer; None for text."""
+    """Pydantic model of a structured answer; None for an answer in text."""
     conversation: Conversation = field(default_factory=Conversation)
     """Earlier turns and their evidence."""
 
@@ -133,13 +133,13 @@ class Answerer:
         )
 
     def _fallback_warnings(self) -> list[str]:
-        """Return messages about answers that came from a fallback model."""
+        """Return warnings about fallback models that answered."""
         requested = self.caller.model.name
         others = [name for name in self.caller.answered_by if name != requested]
         return [f"{requested} failed, and {name} answered in its place" for name in others]
 
     def _refusal(self, found: AnswerSources, where: Filter | None) -> str:
-        """Return the text of a refusal: documents and queries searched, and texts read."""
+        """Return the text of a refusal, which describes the search and the number of texts read."""
         documents = self.scope.documents
         records = self.store.list_records(where)
         count = sum(documents is None or record.id in documents for record in records)
@@ -213,7 +213,8 @@ class Answerer:
             return found, where
         unfiltered = search(scope_filter)
         warning = (
-            f"nothing was found where {where}; searched without what a model drew from the question"
+            f"nothing was found where {where}; searched without the conditions that a model drew "
+            "from the question"
         )
         return replace(
             unfiltered,
@@ -241,7 +242,7 @@ class Answerer:
     def _answer_task(
         self, question: Question, found: AnswerSources
     ) -> tuple[AnswerTask | None, tuple[str, ...]]:
-        """Return the task for the model, or None if no excerpt has a conclusion; and warnings."""
+        """Return the task for the model, and warnings; no task if no excerpt has a conclusion."""
         if self.options.excerpts:
             conclusions, warnings = _read_excerpts(question, found.sources, caller=self.caller)
             if not conclusions:
@@ -259,10 +260,10 @@ class Answerer:
 def _read_excerpts(
     question: Question, sources: Sequence[Source], *, caller: ModelCaller
 ) -> tuple[list[SourcedConclusion], tuple[str, ...]]:
-    """Return the conclusions that a model draws from each excerpt in parallel, and warnings.
+    """Return the conclusions that a model draws from excerpts, and warnings about failed excerpts.
 
     Raises:
-        ModelError: If no excerpt could be read; the error of the first one.
+        ModelError: If the model failed for every excerpt; the error for the first excerpt.
         CostLimitError: If a call would exceed the cost limit.
     """
     requests = [
