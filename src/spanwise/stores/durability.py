@@ -3,8 +3,8 @@
 Rules:
     A commit appends to the write-ahead log. SQLite itself flushes the log only at checkpoints
     (`synchronous = normal`). One flush of the log makes all commits before it durable.
-    A commit is acknowledged after its log was flushed. Waiting threads share a flush: a flush that
-        began after their commits covers all of them.
+    A write returns after the log was flushed. Waiting threads share a flush: one flush covers all
+        commits made before it begins.
     SQLite never deletes or restarts the log before its commits are in the database, on disk.
     If the database has no write-ahead log, SQLite flushes each commit itself (`synchronous =
     full`).
@@ -25,7 +25,7 @@ class LogSync:
     """Flushes the write-ahead log of one database to disk; safe for several threads."""
 
     def __init__(self, database: Path) -> None:
-        """Create the log sync of a database.
+        """Create the object; nothing is flushed yet.
 
         Args:
             database: Path of the database; its connections must stay open during a flush.
@@ -39,11 +39,11 @@ class LogSync:
         self._inode = 0
 
     def sync(self) -> None:
-        """Return when all earlier commits are on disk.
+        """Wait until all earlier commits are on disk.
 
         Raises:
             StoreFullError: If the disk is full.
-            StoreError: If the disk fails; it is unknown which commits are durable.
+            StoreError: If the flush fails; it is then unknown which commits are durable.
         """
         with self._counting:
             self._requests += 1
@@ -70,6 +70,6 @@ class LogSync:
     def _failure(self, error: OSError) -> StoreError:
         kind = StoreFullError if is_disk_full(error, self._database) else StoreError
         return kind(
-            f"{self._log} cannot be forced to the disk ({error}): what was stored last may be lost "
-            "if the power fails; check the disk, and add it again"
+            f"{self._log} cannot be flushed to disk ({error}): the latest documents may be lost "
+            "if the power fails; check the disk, and add them again"
         )

@@ -4,8 +4,9 @@ Rules:
     `truth.db` (SQLite) is the source of truth; `index/` can be deleted at any time and is rebuilt.
     A document is written in one transaction; the index is updated afterwards.
     A write is durable when it returns, unless its thread groups commits (see `durability`).
-    Any number of threads and processes may read and write. Writers of one process take turns on a
-    lock here, writers of different processes on SQLite's lock. After a fork, open the store again.
+    Any number of threads and processes may read and write. A lock here serializes the writers of
+    one process, and SQLite's lock the writers of different processes. A forked process must open
+    the store again.
     In a read-only folder everything except writing works.
 """
 
@@ -73,8 +74,8 @@ def open_embedded(
 ) -> EmbeddedStore:
     """Open the knowledge base in a folder.
 
-    In a read-only folder the store reads one state of the folder and raises StoreChangedError when
-    the folder changes. `readers.open_folder` returns a store that follows changes.
+    In a read-only folder the store reads one state of the folder, and raises StoreChangedError
+    after a change. `readonly.open_folder` returns a store that follows changes.
 
     Args:
         path: Folder, usually `NAME.kb`.
@@ -83,8 +84,8 @@ def open_embedded(
             operating system.
 
     Raises:
-        FormatError: If the folder holds something else, nothing (and `create` is False), a
-            knowledge base of a newer version, or an index whose database was emptied.
+        FormatError: If the folder contains other files, is missing or empty and `create` is False,
+            or contains a knowledge base of a newer version or one whose database was emptied.
         StoreError: If the knowledge base cannot be created or opened.
     """
     database_path = path / DATABASE_NAME
@@ -126,7 +127,8 @@ class EmbeddedStore:
         Args:
             path: Folder of the knowledge base.
             pool: Prepared connection pool of its database.
-            log_sync: Flushes commits to disk; None if nothing or SQLite itself does.
+            log_sync: Object that flushes commits to disk; None if SQLite does, or if the folder is
+                read-only.
         """
         self._path = path
         self._pool = pool
@@ -152,7 +154,7 @@ class EmbeddedStore:
         return self._pool.is_current
 
     def supersede(self) -> None:
-        """Close the store because another one replaces it; reads in progress must be retried."""
+        """Close the store because a new store replaces it; running reads must be retried."""
         self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
@@ -193,8 +195,7 @@ class EmbeddedStore:
         """Open a write transaction; it is committed on exit and rolled back on error.
 
         Args:
-            durable: Whether to flush the commit to disk at once. It has no effect inside
-                `group_commits`.
+            durable: Whether to flush the commit to disk at once; ignored inside `group_commits`.
         """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:
@@ -210,9 +211,9 @@ class EmbeddedStore:
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Let the caller decide when commits of this thread are flushed to disk.
+        """Flush the commits of this thread only when the caller requests it.
 
-        Yields a function that flushes them; the end of the context does so as well.
+        Yields a function that flushes them; the end of the block flushes them too.
         """
         self._grouping.is_open = True
         try:
@@ -254,7 +255,7 @@ class EmbeddedStore:
         return "replaced" if replaced else "added"
 
     def _follow(self) -> None:
-        """Update the index after many new chunks; failures are retried later."""
+        """Update the index if there are many new chunks; failures are retried later."""
         with self._write_lock:
             rows = self._unflushed_rows
             flush_due = rows >= self._next_flush_rows
@@ -271,7 +272,7 @@ class EmbeddedStore:
                 self._next_flush_rows = _FLUSH_ROWS
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document if its record equals `record`; return whether it was deleted."""
+        """Delete a document, unless its record differs from `record`; return whether it did so."""
         with self._writing() as connection:
             found = database.find_document(connection, document_id)
             if found is None:
@@ -283,7 +284,7 @@ class EmbeddedStore:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a read transaction, without the index."""
+        """Open a read transaction on the database, without the index."""
         with self._pool.lend() as connection:
             connection.execute("begin")
             yield connection

@@ -3,11 +3,11 @@
 Rules:
     The last column of `document`, `section`, `chunk`, `signal`, `setting`, `output`, `thread` and
     `turn` is the checksum of the other columns, keys included.
-    A row of `document` has one checksum per table with rows of the document (`CONTENTS`), so a
-    missing, added or changed row is detected. The checksum of the `document` row covers these
-    checksums, and with them the whole document.
-    Checksums detect damage and careless changes. They are not signatures: anyone who can write the
-        file can compute them.
+    A row of `document` also has one checksum for each table with rows of the document (`CONTENTS`),
+    so a missing, added or changed row is detected. The checksum of the row covers these checksums,
+    and therefore the whole document.
+    Checksums detect damage and accidental changes. They are not signatures: anyone who can write
+        the file can compute them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from spanwise.errors import FormatError
 
 POSITION_BITS = 32
-"""A chunk key is `document << POSITION_BITS | position`, so a document is contiguous."""
+"""Bits of the position in a chunk key, which is `document << POSITION_BITS | position`."""
 
 _PIECE_BYTES = 1 << 20
 _PIECE_ROWS = 1_000
@@ -44,7 +44,7 @@ def is_sound(row: Sequence[Any]) -> bool:
 
 
 class DocumentRow(NamedTuple):
-    """Row of `document`: all columns, in the order of the table."""
+    """Row of the table `document`; fields are in the order of its columns."""
 
     number: int
     id: str
@@ -83,8 +83,8 @@ def document_rows(
 
     Args:
         connection: Connection inside a read transaction.
-        where: SQL after the table name.
-        values: Values of its parameters.
+        where: SQL that follows the table name.
+        values: Values of the SQL parameters.
 
     Raises:
         FormatError: If a row does not match its checksum.
@@ -113,7 +113,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
 
 
 def damaged_document(document_id: object, what: str) -> FormatError:
-    """Return the error of a document that does not match its checksum."""
+    """Return the error of a document that does not match its checksum; `what` names the data."""
     return FormatError(
         f"the document {document_id!r} is damaged: {what} differs from its checksum; remove the "
         "document and add it again, or restore the knowledge base from a backup"
@@ -199,7 +199,7 @@ def check_contents(
         connection: Connection inside a read transaction.
         number: Number of the document.
         table: A table of `CONTENTS`.
-        found: Checksum of these rows if the caller has read them; None to read them here.
+        found: Checksum of the rows, if the caller has computed it; None to read the rows here.
 
     Raises:
         FormatError: If the checksum differs, or there is no such document.
@@ -239,7 +239,7 @@ def read_numbered(
     found = list(rows)
     key = 1 if table == "section" else 0
     sound = len(found) <= len(places)
-    # Same as `is_sound`, inlined because a search reads hundreds of rows.
+    # `is_sound`, inlined because a search reads hundreds of rows.
     for row, place in zip(found, places, strict=False):
         value = zlib.crc32(_BETWEEN.join(map(str, row[:-1])).encode())
         if value != row[-1] or row[key] != place:
@@ -263,10 +263,9 @@ def _document_id(connection: sqlite3.Connection, number: int) -> object:
 
 
 def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list[str]:
-    """Return the tables whose rows of a document differ from its checksums.
+    """Return the names of the tables in which rows of a document differ from their checksums.
 
-    All rows are verified; rows of `section` and `chunk` also one by one. "record" is the row of the
-    document itself.
+    "record" means the row of the document itself.
     """
     differing = [] if is_sound(row) else ["record"]
     recorded = str(row.contents).split(" ")
@@ -306,7 +305,8 @@ def seal_signals(connection: sqlite3.Connection, number: int) -> None:
     """Update the checksum of the signals of a document after a change.
 
     Raises:
-        FormatError: If the record of the document is damaged; a new checksum would hide the damage.
+        FormatError: If the row of the document is damaged, because a new checksum would hide the
+            damage.
     """
     contents = document_row(connection, number).contents.split(" ")
     contents[_PLACES["signal"]] = format(_signal_contents(connection, number), "x")
