@@ -98,13 +98,13 @@ class Answerer:
         timer = _StepTimer()
         queries = self._write_queries(question)
         timer.done("queries")
-        found, where = self._find_sources(queries)
+        evidence, where = self._find_sources(queries)
         timer.done("search")
-        composer = Composer(found.sources, citer=Citer(self.store))
-        draft, warnings = yield from self._compose(queries, found, composer, streams=streams)
+        composer = Composer(evidence.sources, citer=Citer(self.store))
+        draft, warnings = yield from self._compose(queries, evidence, composer, streams=streams)
         conflicts = draft.conflicts if draft.answered else ()
         rendered_conflicts = tuple(composer.render(conflict) for conflict in conflicts)
-        text = composer.text if draft.answered else self._refusal(found, where)
+        text = composer.text if draft.answered else self._refusal(evidence, where)
         if not draft.answered:
             yield text
         timer.done("answer")
@@ -114,16 +114,16 @@ class Answerer:
             text=text,
             citations=composer.citations,
             refused=not draft.answered,
-            queries=found.queries,
+            queries=evidence.queries,
             where="" if where is None else str(where),
             conflicts=rendered_conflicts,
-            sources=tuple(source.citation for source in found.sources),
+            sources=tuple(source.citation for source in evidence.sources),
             data=draft.data,
             model=self.caller.model.name,
-            usage=self.caller.usage + found.usage,
+            usage=self.caller.usage + evidence.usage,
             warnings=(
                 *queries.warnings,
-                *found.warnings,
+                *evidence.warnings,
                 *warnings,
                 *self._fallback_warnings(),
                 *composer.warnings(),
@@ -138,14 +138,14 @@ class Answerer:
         others = [name for name in self.caller.answered_by if name != requested]
         return [f"{requested} failed, and {name} answered in its place" for name in others]
 
-    def _refusal(self, found: AnswerSources, where: Filter | None) -> str:
+    def _refusal(self, evidence: AnswerSources, where: Filter | None) -> str:
         """Return the text of a refusal, which describes the search and the number of texts read."""
         documents = self.scope.documents
         records = self.store.list_records(where)
         count = sum(documents is None or record.id in documents for record in records)
         place = counted(count, "document") + ("" if where is None else f" where {where}")
-        searched = ", ".join(f'"{query}"' for query in found.queries)
-        read = len(found.sources)
+        searched = ", ".join(f'"{query}"' for query in evidence.queries)
+        read = len(evidence.sources)
         if not read:
             reason = "nothing was found"
         elif read == 1:
@@ -179,14 +179,14 @@ class Answerer:
         earlier = self.conversation.earlier
         budget_tokens = self.options.budget_tokens
         try:
-            found, where = self._search(queries, budget_tokens=budget_tokens - earlier.tokens)
+            evidence, where = self._search(queries, budget_tokens=budget_tokens - earlier.tokens)
         except OptionError:
             if not earlier.tokens:
                 raise
-            found, where = self._search(queries, budget_tokens=budget_tokens)
+            evidence, where = self._search(queries, budget_tokens=budget_tokens)
             warning = f"budget_tokens of {budget_tokens} has no room for what was quoted before"
-            return replace(found, warnings=(*found.warnings, warning)), where
-        return earlier.append_to(found), where
+            return replace(evidence, warnings=(*evidence.warnings, warning)), where
+        return earlier.append_to(evidence), where
 
     def _search(
         self, queries: WrittenQueries, *, budget_tokens: int
@@ -208,9 +208,9 @@ class Answerer:
 
         scope_filter = self.scope.where
         where = parse_filter(queries.where) if queries.where else None
-        found = search(where)
-        if found.sources or where == scope_filter:
-            return found, where
+        evidence = search(where)
+        if evidence.sources or where == scope_filter:
+            return evidence, where
         unfiltered = search(scope_filter)
         warning = (
             f"nothing was found where {where}; searched without the conditions that a model drew "
@@ -219,19 +219,19 @@ class Answerer:
         return replace(
             unfiltered,
             warnings=(warning, *unfiltered.warnings),
-            usage=found.usage + unfiltered.usage,
+            usage=evidence.usage + unfiltered.usage,
         ), scope_filter
 
     def _compose(
-        self, queries: WrittenQueries, found: AnswerSources, composer: Composer, *, streams: bool
+        self, queries: WrittenQueries, evidence: AnswerSources, composer: Composer, *, streams: bool
     ) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
         """Yield the text of the answer in pieces; return the model's draft, and warnings."""
-        if not found.sources:
+        if not evidence.sources:
             return Draft(answered=False), ()
         question = Question(
             text=queries.standalone, options=self.options, history=self.conversation.turns
         )
-        task, warnings = self._answer_task(question, found)
+        task, warnings = self._answer_task(question, evidence)
         if task is None:
             return Draft(answered=False), warnings
         draft, more_warnings = yield from compose(
@@ -240,21 +240,21 @@ class Answerer:
         return draft, (*warnings, *more_warnings)
 
     def _answer_task(
-        self, question: Question, found: AnswerSources
+        self, question: Question, evidence: AnswerSources
     ) -> tuple[AnswerTask | None, tuple[str, ...]]:
         """Return the task for the model, and warnings; no task if no excerpt has a conclusion."""
         if self.options.excerpts:
-            conclusions, warnings = _read_excerpts(question, found.sources, caller=self.caller)
+            conclusions, warnings = _read_excerpts(question, evidence.sources, caller=self.caller)
             if not conclusions:
                 return None, warnings
             return combining_task(question, conclusions=conclusions), warnings
         if self.answer_type is not None:
             task = structured_answer_task(
-                question, context=found.context, answer_type=self.answer_type
+                question, context=evidence.context, answer_type=self.answer_type
             )
             return task, ()
-        first = found.sources[0].spans[0].text
-        return answer_task(question, context=found.context, first=first), ()
+        first = evidence.sources[0].spans[0].text
+        return answer_task(question, context=evidence.context, first=first), ()
 
 
 def _read_excerpts(

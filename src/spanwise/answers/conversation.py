@@ -87,15 +87,15 @@ class EarlierEvidence:
     documents: tuple[tuple[_QuotedDocument, tuple[int, ...]], ...] = ()
     """Quoted documents, the latest first, each with the positions of its chunks."""
 
-    def append_to(self, found: AnswerSources) -> AnswerSources:
+    def append_to(self, evidence: AnswerSources) -> AnswerSources:
         """Return the sources of a search, followed by the earlier evidence that they lack."""
         earlier = [
             source
             for document, indices in self.documents
-            for source in _sources(document, _uncovered(document, indices, found.sources))
+            for source in _sources(document, _uncovered(document, indices, evidence.sources))
         ]
-        sources = (*found.sources, *earlier)
-        context = found.context
+        sources = (*evidence.sources, *earlier)
+        context = evidence.context
         if earlier:
             context = render_segments(
                 [source.text for source in sources],
@@ -103,8 +103,8 @@ class EarlierEvidence:
                 headers=[source.header for source in sources],
                 also_in=[source.also_in for source in sources],
             )
-        warnings = (*found.warnings, *self.warnings)
-        return replace(found, sources=sources, context=context, warnings=warnings)
+        warnings = (*evidence.warnings, *self.warnings)
+        return replace(evidence, sources=sources, context=context, warnings=warnings)
 
 
 def find_earlier_evidence(

@@ -193,7 +193,7 @@ def _is_root(folder: Path) -> bool:
 
 
 def _project_file() -> Path | None:
-    """Return the nearest settings file up to the root of the repository."""
+    """Return the nearest `spanwise.toml` from the working folder up to the repository root."""
     try:
         working = Path.cwd()
     except FileNotFoundError:  # the working folder was removed

@@ -93,7 +93,7 @@ class PublishedOptions:
     irrelevant_chunk_penalty: float = 0.18
     """Relevance at which a chunk has the value 0, in [0, 1]."""
     rank_decay: float = 30.0
-    """Rank at which the relevance of a chunk is reduced to 1/e, counted from 0, at least 0.001."""
+    """Rank, counted from 0, at which the relevance of a chunk is divided by e; at least 0.001."""
     max_segment_chunks: int = 15
     """Maximum number of chunks of one segment, at least 1."""
     budget_chunks: int = 30
@@ -108,7 +108,7 @@ class PublishedOptions:
     """Adjustment of values by chunk length: "proportional", "floor" (proportional, with a minimum
     length) or "none"."""
     floor_chars: int = 700
-    """Minimum length that a chunk counts as with "floor", in characters, at least 1."""
+    """Length that shorter chunks are treated as having with "floor", in characters, at least 1."""
     reference_chars: int = 700
     """Length of a chunk whose value is not adjusted, in characters, at least 1."""
     unretrieved_length: Literal["real", "reference", "zero"] = "zero"

@@ -40,10 +40,10 @@ class _Runs(dict[str, tuple[int, ...]]):
     def __missing__(self, run: str) -> tuple[int, ...]:
         ids = self._ids
         terms = text_terms(run, language=self._language)
-        found = tuple([ids.setdefault(term, len(ids)) for term in terms])
+        term_ids = tuple([ids.setdefault(term, len(ids)) for term in terms])
         if len(run) <= _MAX_RUN_CHARS:
-            self[run] = found
-        return found
+            self[run] = term_ids
+        return term_ids
 
 
 class Vocabulary:
@@ -260,13 +260,13 @@ def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
 def _title_postings(
     documents: Sequence[IndexedDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
-    held: dict[str, list[int]] = {}
+    documents_by_term: dict[str, list[int]] = {}
     for ordinal, document in enumerate(documents):
         for term in dict.fromkeys(text_terms(document.title_words, language=document.language)):
-            held.setdefault(term, []).append(ordinal)
-    hashes = term_hashes(list(held))
+            documents_by_term.setdefault(term, []).append(ordinal)
+    hashes = term_hashes(list(documents_by_term))
     order = np.argsort(hashes)
-    lists = list(held.values())
+    lists = list(documents_by_term.values())
     lengths = np.array([len(ordinals) for ordinals in lists], dtype=np.int64)[order]
     joined = [ordinal for place in order.tolist() for ordinal in lists[place]]
     return (

@@ -144,9 +144,9 @@ class MetadataColumns:
             if self._latest is not None and self._latest[0] is live:
                 return self._latest[1]
             self._complete(connection, live)
-            made = _Slice(self._table, live)
-            self._latest = live, made
-            return made
+            new_slice = _Slice(self._table, live)
+            self._latest = live, new_slice
+            return new_slice
 
     def _complete(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> None:
         """Append the live documents that are not in the table yet."""

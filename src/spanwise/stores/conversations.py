@@ -102,10 +102,10 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
 def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
     """Return the row of a thread, or None."""
     try:
-        found = connection.execute(f"{_THREADS} where id = ?", (thread_id,))
+        cursor = connection.execute(f"{_THREADS} where id = ?", (thread_id,))
     except UnicodeEncodeError:  # lone surrogate: no thread has such an id
         return None
-    row = found.fetchone()
+    row = cursor.fetchone()
     return None if row is None else _Row._make(row)
 
 

@@ -388,7 +388,7 @@ def _read_layout(
         (number,),
     ).fetchall()
     if verify:
-        check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
+        check_contents(connection, number, table, actual=checksum(chain.from_iterable(rows)))
     return rows
 
 
@@ -424,8 +424,8 @@ def read_vectors(
 ) -> NDArray[np.float16] | None:
     """Return the vectors of a document's chunks, (chunks, dimension), or None."""
     row = connection.execute("select data from vector where document = ?", (number,)).fetchone()
-    found = -1 if row is None else zlib.crc32(row[0])
-    check_contents(connection, number, "vector", found=found)
+    actual = -1 if row is None else zlib.crc32(row[0])
+    check_contents(connection, number, "vector", actual=actual)
     if row is None:
         return None
     return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)

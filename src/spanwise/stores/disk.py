@@ -132,7 +132,7 @@ def share_as(path: Path, like: Path) -> None:
     if os.name != "posix":
         return
     with suppress(OSError):
-        found = like.stat()
+        status = like.stat()
         with suppress(PermissionError):  # the user is not in that group
-            os.chown(path, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
-        path.chmod(stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))
+            os.chown(path, status.st_uid if os.geteuid() == 0 else -1, status.st_gid)
+        path.chmod(stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))

@@ -77,7 +77,7 @@ def check_index(
         yield make_finding("manifest", f"{problem}; a repair rebuilds the index")
         return
     live = index.live_documents(connection)
-    held = np.zeros(len(live.numbers), dtype=bool)
+    is_indexed = np.zeros(len(live.numbers), dtype=bool)
     for name in manifest.parts:
         checked.parts += 1
         try:
@@ -92,8 +92,8 @@ def check_index(
             checked.damaged.append(name)
             yield make_finding("part", f"index part {name}: {problem}; {_PART_ADVICE}")
         else:
-            held[positions] = True
-    checked.pending_chunks = int(live.chunks[~held].sum())
+            is_indexed[positions] = True
+    checked.pending_chunks = int(live.chunks[~is_indexed].sum())
 
 
 def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
@@ -130,13 +130,13 @@ def _part_problem(
         return "its documents have other numbers of chunks in truth.db", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
-        kept = np.zeros(part.documents, dtype=bool)
-        kept[sample] = True
+        sampled = np.zeros(part.documents, dtype=bool)
+        sampled[sample] = True
         expected = merge_parts(
             [MergeSource(p, np.ones(p.documents, dtype=bool))
              for p in index.build(connection, part.numbers[sample], rows=_SAMPLE_ROWS)]
         )  # fmt: skip
-        differing = _differing(merge_parts([MergeSource(part, kept)]), expected)
+        differing = _differing(merge_parts([MergeSource(part, sampled)]), expected)
         if differing:
             return f"{', '.join(differing)} do not match its documents", nothing
         checked.chunks += expected.rows

@@ -186,7 +186,7 @@ class EmbeddedStore:
             renew_signals(connection, make)
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
         with self._reading() as connection:
             return list_signals(connection)
 
@@ -272,14 +272,14 @@ class EmbeddedStore:
                 self._next_flush_rows = _FLUSH_ROWS
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document, unless its record differs from `record`; return whether it did so."""
+        """Delete a document, see `Store.delete_document`; return whether it was deleted."""
         with self._writing() as connection:
-            found = database.find_document(connection, document_id)
-            if found is None:
+            row = database.find_document(connection, document_id)
+            if row is None:
                 return False
-            if record is not None and record != database.read_record(connection, found[0]):
+            if record is not None and record != database.read_record(connection, row[0]):
                 return False
-            database.delete_rows(connection, found[0])
+            database.delete_rows(connection, row[0])
         return True
 
     @contextmanager
@@ -290,8 +290,8 @@ class EmbeddedStore:
             yield connection
 
     def _number(self, connection: sqlite3.Connection, document_id: str) -> int | None:
-        found = database.find_document(connection, document_id)
-        return None if found is None else found[0]
+        row = database.find_document(connection, document_id)
+        return None if row is None else row[0]
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return the record of a document, or None."""

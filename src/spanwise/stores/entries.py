@@ -145,8 +145,8 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
     if entry.vectors is None or dimension == 0:
         if entry.vectors is None and dimension == 0:
             return ""
-        given = "no vectors" if entry.vectors is None else "vectors"
-        return f"it comes with {given}, and the knowledge base has dimension {dimension}"
+        supplied = "no vectors" if entry.vectors is None else "vectors"
+        return f"it comes with {supplied}, and the knowledge base has dimension {dimension}"
     expected = (len(entry.chunks), dimension)
     if entry.vectors.shape != expected:
         return f"its vectors have shape {entry.vectors.shape}; give {expected}"

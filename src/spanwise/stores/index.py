@@ -118,7 +118,7 @@ class Index:
         return sum(part.rows for part in self._delta)
 
     def settings(self, connection: sqlite3.Connection) -> IndexSettings:
-        """Return the settings that parts depend on.
+        """Return the settings that index parts depend on.
 
         Raises:
             StoreError: If they are not recorded yet.

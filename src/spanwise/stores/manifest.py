@@ -110,7 +110,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def drop_parts(folder: Path, names: Collection[str]) -> None:
     """Remove parts from the manifest; the next flush writes their documents again.
 
-    The caller holds the lock of the index.
+    The caller must hold the lock of the index.
 
     Raises:
         OSError: If the manifest cannot be written.

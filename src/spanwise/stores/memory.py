@@ -324,7 +324,7 @@ class MemoryStore:
             self._documents = renewed
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
         live = sorted(self._live().items())
         return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 
@@ -357,7 +357,7 @@ class MemoryStore:
         self._documents = {**self._documents, stored.record.id: numbered}
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document, unless its record differs from `record`; return whether it did so."""
+        """Delete a document, see `Store.delete_document`; return whether it was deleted."""
         with self._lock:
             live = self._live()
             if document_id not in live or record not in (None, live[document_id].record):
@@ -493,7 +493,7 @@ class MemoryStore:
         self._live()
 
     def check(self, *, repair: bool = False) -> CheckReport:
-        """Return the counts; data in memory cannot be damaged."""
+        """Return a report with counts and no defects, because data in memory cannot be damaged."""
         _ = repair
         documents = self._live().values()
         return CheckReport(

@@ -65,7 +65,7 @@ def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
 
 
 def find_terms(known: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the index of each hash in `known`, ascending hashes; -1 if it is missing."""
+    """Return the index of each hash in an ascending array of known hashes; -1 if it is missing."""
     if not len(known):
         return np.full(len(hashes), -1, dtype=np.int64)
     places: NDArray[np.int64] = np.searchsorted(known, hashes)
@@ -97,7 +97,10 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """Arrays of d documents with n chunks; a row is a chunk, an ordinal a document of the part."""
+    """Arrays of an index part with d documents and n chunks.
+
+    A row is the index of a chunk in the part, and an ordinal is the index of a document.
+    """
 
     numbers: NDArray[np.int64]
     """Document numbers, ascending, (d,)."""
@@ -223,7 +226,7 @@ def _arrays(part: Part) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _narrow(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in file byte order; ordinals and counts that fit in two bytes get two bytes."""
+    """Return an array in file byte order, with two-byte ordinals and counts if they fit."""
     if name in _NARROW:
         array = array.astype(np.uint32 if array.max(initial=0) >= 1 << 16 else np.uint16)
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))

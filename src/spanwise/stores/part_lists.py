@@ -60,15 +60,15 @@ def _renumber(lists: Lists, targets: NDArray[np.int64]) -> Lists:
     entries = targets[lists.entries]
     if not (targets < 0).any():
         return lists._replace(entries=entries.astype(np.uint32))
-    kept = entries >= 0
-    before = np.concatenate(([0], np.cumsum(kept)))
+    is_kept = entries >= 0
+    before = np.concatenate(([0], np.cumsum(is_kept)))
     ends = before[lists.ends]
     used = ends[1:] > ends[:-1]
     return Lists(
         lists.terms[used],
         np.concatenate((ends[:-1][used], ends[-1:])),
-        entries[kept].astype(np.uint32),
-        lists.values[kept],
+        entries[is_kept].astype(np.uint32),
+        lists.values[is_kept],
     )
 
 

@@ -189,7 +189,7 @@ class Store(OutputCache, Protocol):
         """
 
     def list_signals(self) -> Mapping[str, Sequence[str]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False

@@ -46,7 +46,7 @@ def open_folder(path: Path, *, create: bool = True, durability: Durability = "fu
 def _repeated(
     method: Callable[Concatenate[EmbeddedStore, _P], _R],
 ) -> Callable[Concatenate[ReadonlyStore, _P], _R]:
-    """Return a method that calls a method of the current store, again after a change."""
+    """Return a method that calls the method of the current store, and repeats it after a change."""
 
     @wraps(method)
     def read(self: ReadonlyStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -169,11 +169,11 @@ def _vector_contents(connection: sqlite3.Connection, number: int) -> int:
     """Return the CRC-32 of the vectors of a document, read in pieces; -1 without vectors."""
     if not connection.execute("select 1 from vector where document = ?", (number,)).fetchone():
         return -1
-    found = 0
+    crc = 0
     with connection.blobopen("vector", "data", number, readonly=True) as blob:
         while piece := blob.read(_PIECE_BYTES):
-            found = zlib.crc32(piece, found)
-    return found
+            crc = zlib.crc32(piece, crc)
+    return crc
 
 
 CONTENTS: dict[str, Callable[[sqlite3.Connection, int], int]] = {
@@ -191,7 +191,7 @@ _PLACES = {table: place for place, table in enumerate(CONTENTS)}
 
 
 def check_contents(
-    connection: sqlite3.Connection, number: int, table: str, *, found: int | None = None
+    connection: sqlite3.Connection, number: int, table: str, *, actual: int | None = None
 ) -> None:
     """Compare the rows of a document in a table with their checksum.
 
@@ -199,7 +199,7 @@ def check_contents(
         connection: Connection inside a read transaction.
         number: Number of the document.
         table: A table of `CONTENTS`.
-        found: Checksum of the rows, if the caller has computed it; None to read the rows here.
+        actual: Checksum of the rows, if the caller has computed it; None to read the rows here.
 
     Raises:
         FormatError: If the checksum differs, or there is no such document.
@@ -209,10 +209,10 @@ def check_contents(
     ).fetchone()
     if row is None:
         raise damaged_document(number, "the record")
-    if found is None:
-        found = CONTENTS[table](connection, number)
+    if actual is None:
+        actual = CONTENTS[table](connection, number)
     recorded = row[1].split(" ") if isinstance(row[1], str) else []
-    if len(recorded) != len(CONTENTS) or recorded[_PLACES[table]] != format(found, "x"):
+    if len(recorded) != len(CONTENTS) or recorded[_PLACES[table]] != format(actual, "x"):
         raise damaged_document(row[0], f"`{table}`")
 
 
@@ -236,25 +236,25 @@ def read_numbered(
     Raises:
         FormatError: If a row does not match its checksum or is missing.
     """
-    found = list(rows)
+    verified = list(rows)
     key = 1 if table == "section" else 0
-    sound = len(found) <= len(places)
+    sound = len(verified) <= len(places)
     # `is_sound`, inlined because a search reads hundreds of rows.
-    for row, place in zip(found, places, strict=False):
+    for row, place in zip(verified, places, strict=False):
         value = zlib.crc32(_BETWEEN.join(map(str, row[:-1])).encode())
         if value != row[-1] or row[key] != place:
             sound = False
     if not sound:
         raise damaged_document(_document_id(connection, number), f"`{table}`")
-    if len(found) < len(places):  # the document ends there, or rows are missing
+    if len(verified) < len(places):  # the document ends there, or rows are missing
         whole = places.start == (0 if table == "section" else number << POSITION_BITS)
         check_contents(
             connection,
             number,
             table,
-            found=checksum(row[-1] for row in found) if whole else None,
+            verified=checksum(row[-1] for row in verified) if whole else None,
         )
-    return found
+    return verified
 
 
 def _document_id(connection: sqlite3.Connection, number: int) -> object:

@@ -96,7 +96,7 @@ def read_signals(
 
 
 def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return the sorted landmark names by document id, for documents with landmarks."""
+    """Return the sorted landmarks of each document by id, without documents that have none."""
     rows = connection.execute(
         "select id, landmark from signal join document on number = document order by id, landmark"
     )

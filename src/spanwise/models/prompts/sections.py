@@ -91,7 +91,7 @@ class _Form(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeSections:
+class ModelSections:
     """Sections that a model found in a document."""
 
     sections: tuple[Section, ...]
@@ -112,7 +112,7 @@ def make_sections(
     limits: SectionOptions,
     count_tokens: Callable[[Sequence[str]], list[int]],
     fallback: Sequence[Section],
-) -> MadeSections:
+) -> ModelSections:
     """Return the sections of a document.
 
     Args:
@@ -129,7 +129,7 @@ def make_sections(
         OptionError: If the headings of the document are not in order or not inside the text.
     """
     if not document.text.strip():
-        return MadeSections(sections=tuple(fallback), warnings=(), errors=(), is_answered=False)
+        return ModelSections(sections=tuple(fallback), warnings=(), errors=(), is_answered=False)
     headings = document_headings(document)
     language = document_language(document.text, metadata=document.metadata)
     sectioning = _Sectioning(
@@ -158,7 +158,7 @@ class _Sectioning:
     context: PromptContext
     fallback: Sequence[Section]
 
-    def make(self) -> MadeSections:
+    def make(self) -> ModelSections:
         """Request the sections of the windows, then of the seams, and join the answers."""
         lines, context = self.lines, self.context
         tokens = context.count_tokens(lines.shown)
@@ -177,7 +177,7 @@ class _Sectioning:
             if not isinstance(decision, ModelError):
                 starts = decide_seam(starts, stretch, decision)
         boundary_kept = "keep a boundary where two windows of the model meet"
-        return MadeSections(
+        return ModelSections(
             sections=tuple(self._joined(windows, titles, starts)),
             warnings=(
                 *self._warnings(windows, answers, "are divided without the model"),
