@@ -252,7 +252,7 @@ def read_numbered(
             connection,
             number,
             table,
-            verified=checksum(row[-1] for row in verified) if whole else None,
+            actual=checksum(row[-1] for row in verified) if whole else None,
         )
     return verified
 
