@@ -158,5 +158,5 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
 def _signal_problem(entry: DocumentEntry) -> str:
     for landmark, signal in entry.signals.items():
         if signal.shape != (len(entry.chunks),) or not np.isfinite(signal).all():
-            return f"its signal {landmark!r} is not one finite number per chunk"
+            return f"its signal {landmark!r} is not one finite number a chunk"
     return ""

@@ -336,7 +336,7 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     empty: ("part", "is damaged"),
     damage_header: ("part", "is not an index part, or is damaged"),
     lose_part: ("part", "it is missing"),
-    lose_manifest: ("manifest", "is missing, and only it"),
+    lose_manifest: ("manifest", "is missing, so the existing"),
     damage_manifest: ("manifest", "is damaged"),
     take_manifest_of_another: ("manifest", "another truth.db"),
     write_other_impacts: ("part", "impacts do not match its documents"),
